@@ -1,0 +1,24 @@
+//! One file for each output format.
+//!
+//! `full` is for people at a terminal, `concise` for editors and grep, `json` for programs,
+//! `github` for annotations on a pull request, `sarif` for code-scanning services.
+
+pub mod concise;
+pub mod full;
+pub mod github;
+pub mod json;
+pub mod sarif;
+
+use crate::{Diagnostic, FileReport, LineIndex, Position};
+
+/// Where a diagnostic begins and ends, as people count; nothing when it has no place in the text.
+pub fn positions(
+    report: &FileReport,
+    lines: &LineIndex,
+    diagnostic: &Diagnostic,
+) -> Option<(Position, Position)> {
+    let span = diagnostic.span?;
+    report.text.as_ref()?;
+    let text = report.text();
+    Some((lines.position(text, span.start as usize), lines.position(text, span.end as usize)))
+}

@@ -1,0 +1,87 @@
+//! Byte ranges in a source text.
+
+use std::ops::Range;
+
+/// A half-open range of bytes in one source text.
+///
+/// Offsets are 32 bits wide: no text we read is larger than a few megabytes, and diagnostics are
+/// kept in large numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset one past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// Returns the span between two byte offsets; an end before the start gives an empty span.
+    pub fn new(start: usize, end: usize) -> Self {
+        let start = clamp(start);
+        Self { start, end: clamp(end).max(start) }
+    }
+
+    /// Returns the empty span at `offset`.
+    pub fn at(offset: usize) -> Self {
+        Self::new(offset, offset)
+    }
+
+    /// Returns the offsets as a range of `usize`.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// Returns the number of bytes covered.
+    pub fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// Tells whether no byte is covered.
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// Returns the smallest span that covers both.
+    #[must_use]
+    pub fn cover(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// Tells whether `other` lies wholly inside.
+    pub fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
+    /// Returns the covered text, or nothing when the span does not fit the text.
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.range()).unwrap_or_default()
+    }
+}
+
+fn clamp(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reversed_offsets_give_an_empty_span() {
+        assert_eq!(Span::new(5, 2), Span::at(5));
+    }
+
+    #[test]
+    fn a_span_outside_the_text_covers_nothing() {
+        assert_eq!(Span::new(2, 99).of("abc"), "");
+        assert_eq!(Span::new(1, 2).of("é"), "", "not on a character boundary");
+    }
+
+    #[test]
+    fn cover_joins_and_contains_compares() {
+        let joined = Span::new(1, 3).cover(Span::new(6, 8));
+        assert_eq!(joined, Span::new(1, 8));
+        assert!(joined.contains(Span::new(2, 8)));
+        assert!(!joined.contains(Span::new(0, 2)));
+    }
+}

@@ -1,0 +1,98 @@
+//! Small grammar helpers, so that every message reads as English.
+
+use std::fmt::Display;
+
+/// Returns "1 skill", "2 skills", "0 skills", with thousands separated.
+pub fn count(n: usize, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
+}
+
+/// Returns the number with commas between groups of three digits.
+pub fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut result = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            result.push(',');
+        }
+        result.push(digit);
+    }
+    result
+}
+
+/// Returns "a", "a or b", "a, b or c".
+pub fn either<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    join(items, "or")
+}
+
+/// Returns "a", "a and b", "a, b and c".
+pub fn all<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    join(items, "and")
+}
+
+/// Puts backticks round a name; a name with a backtick in it gets double ones.
+pub fn tick(name: impl Display) -> String {
+    let name = name.to_string();
+    if name.contains('`') { format!("`` {name} ``") } else { format!("`{name}`") }
+}
+
+/// Cuts text to `limit` characters, marking the cut.
+pub fn shorten(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// Returns a size as people write it: "812 B", "1.2 kB", "3.4 MB".
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let (mut tenths, mut unit) = (bytes / 100, 0);
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+fn join<T: Display>(items: impl IntoIterator<Item = T>, word: &str) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    match items.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [head @ .., last] => format!("{} {word} {last}", head.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_nouns_agree() {
+        assert_eq!([count(0, "skill"), count(1, "skill"), count(12_345, "skill")], ["0 skills", "1 skill", "12,345 skills"]);
+    }
+
+    #[test]
+    fn lists_read_as_english() {
+        assert_eq!([either(["a"]), either(["a", "b"]), all(["a", "b", "c"])], ["a", "a or b", "a, b and c"]);
+    }
+
+    #[test]
+    fn sizes_have_one_decimal() {
+        assert_eq!([size(0), size(999), size(1000), size(1_234_567), size(5_000_000_000)], ["0 B", "999 B", "1.0 kB", "1.2 MB", "5.0 GB"]);
+    }
+
+    #[test]
+    fn shortening_counts_characters() {
+        assert_eq!([shorten("技能技能", 4), shorten("技能技能", 3)], ["技能技能", "技能…"]);
+    }
+
+    #[test]
+    fn names_with_backticks_stay_readable() {
+        assert_eq!([tick("a"), tick("a`b")], ["`a`", "`` a`b ``"]);
+    }
+}

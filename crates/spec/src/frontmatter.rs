@@ -1,0 +1,211 @@
+//! Finds the frontmatter: where it opens, where it closes, where the body begins.
+
+use memchr::{memchr, memchr2};
+use prowess_diag::Span;
+
+use crate::problem::{Misplaced, Problem, ProblemKind};
+
+/// Frontmatter above this is not read.
+pub const MAX_FRONTMATTER: usize = 16 * 1024;
+
+/// How many bytes are searched for a closing line when the opening one is missing.
+const UNOPENED_SEARCH: usize = 4096;
+
+/// Where the parts of a file are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// The text between the two `---` lines; nothing when there is no frontmatter.
+    pub yaml: Option<Span>,
+    /// Everything behind the closing line, or the whole text.
+    pub body: Span,
+    /// The opening `---` and the closing one, without line breaks.
+    pub fences: Option<(Span, Span)>,
+}
+
+/// Splits a file into frontmatter and body. Line breaks may be `\n`, `\r\n` or `\r`.
+pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    if text.starts_with('\u{feff}') {
+        start = '\u{feff}'.len_utf8();
+        problems.push(Problem { span: Span::new(0, start), kind: ProblemKind::ByteOrderMark });
+    }
+    let opener = Line::at(bytes, start);
+    if opener.is_fence(bytes) {
+        return opened(text, opener, problems);
+    }
+    if let Some((opener, how)) = misplaced(text, start) {
+        let mark = problems.len();
+        let split = opened(text, opener, problems);
+        if split.yaml.is_some() {
+            let span = Span::new(start, opener.start);
+            problems.insert(mark, Problem { span, kind: ProblemKind::FrontmatterMisplaced(how) });
+            return split;
+        }
+        problems.truncate(mark);
+    }
+    if let Some(split) = unopened(text, start) {
+        let span = Span::at(start);
+        problems.push(Problem { span, kind: ProblemKind::FrontmatterMisplaced(Misplaced::NoOpener) });
+        return split;
+    }
+    problems.push(Problem { span: Span::new(start, opener.end), kind: ProblemKind::FrontmatterMissing });
+    Split { yaml: None, body: Span::new(start, text.len()), fences: None }
+}
+
+/// Splits a text whose opening line was found.
+fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
+    let bytes = text.as_bytes();
+    let Some(closer) = closing_line(bytes, opener.next) else {
+        let span = Span::new(opener.start, opener.start + 3);
+        problems.push(Problem { span, kind: ProblemKind::FrontmatterUnclosed });
+        return Split { yaml: None, body: Span::new(opener.start, text.len()), fences: None };
+    };
+    for fence in [opener, closer] {
+        if fence.end > fence.start + 3 {
+            let span = Span::new(fence.start + 3, fence.end);
+            problems.push(Problem { span, kind: ProblemKind::FenceTrailingSpace });
+        }
+    }
+    Split {
+        yaml: Some(Span::new(opener.next, closer.start)),
+        body: Span::new(closer.next, text.len()),
+        fences: Some((Span::new(opener.start, opener.end), Span::new(closer.start, closer.end))),
+    }
+}
+
+/// Finds the first `---` line from `from` on.
+fn closing_line(bytes: &[u8], from: usize) -> Option<Line> {
+    let mut at = from;
+    while at < bytes.len() {
+        let line = Line::at(bytes, at);
+        if line.is_fence(bytes) {
+            return Some(line);
+        }
+        at = line.next;
+    }
+    None
+}
+
+/// Looks past blank lines, or past the opening of a code fence round the whole file.
+fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
+    let bytes = text.as_bytes();
+    let blanks = bytes[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let first = Line::at(bytes, start + blanks);
+    // The opening line must itself begin at column 0.
+    let at_column_zero = blanks == 0 || matches!(bytes[start + blanks - 1], b'\n' | b'\r');
+    if !at_column_zero {
+        return None;
+    }
+    if first.is_fence(bytes) {
+        return Some((first, Misplaced::BlankLines));
+    }
+    let content = text.get(first.start..first.end)?;
+    let is_wrapper = matches!(content.trim_end(), "```" | "```markdown" | "```md" | "```yaml" | "````markdown" | "````md");
+    let second = Line::at(bytes, first.next);
+    (is_wrapper && second.is_fence(bytes)).then_some((second, Misplaced::CodeFence))
+}
+
+/// `name: …` on the first line and a `---` line soon after: only the opening line is missing.
+fn unopened(text: &str, start: usize) -> Option<Split> {
+    let rest = text.get(start..)?;
+    if !["name:", "description:"].iter().any(|key| rest.starts_with(key)) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let window = &bytes[..bytes.len().min(start + UNOPENED_SEARCH)];
+    let closer = closing_line(window, start)?;
+    Some(Split {
+        yaml: Some(Span::new(start, closer.start)),
+        body: Span::new(closer.next, text.len()),
+        fences: Some((Span::at(start), Span::new(closer.start, closer.end))),
+    })
+}
+
+/// One line: where it starts, where its text ends, where the next one starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) next: usize,
+}
+
+impl Line {
+    pub(crate) fn at(bytes: &[u8], start: usize) -> Self {
+        let start = start.min(bytes.len());
+        match memchr2(b'\n', b'\r', &bytes[start..]) {
+            None => Self { start, end: bytes.len(), next: bytes.len() },
+            Some(found) => {
+                let end = start + found;
+                let crlf = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
+                Self { start, end, next: end + if crlf { 2 } else { 1 } }
+            }
+        }
+    }
+
+    /// `---`, perhaps with blanks behind it.
+    fn is_fence(self, bytes: &[u8]) -> bool {
+        let line = &bytes[self.start..self.end];
+        line.starts_with(b"---") && line[3..].iter().all(|byte| matches!(byte, b' ' | b'\t'))
+    }
+}
+
+/// Finds every carriage return that is not part of `\r\n`.
+pub(crate) fn lone_carriage_returns(text: &str) -> Vec<Span> {
+    let bytes = text.as_bytes();
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some(found) = memchr(b'\r', &bytes[at..]) {
+        at += found + 1;
+        if bytes.get(at) != Some(&b'\n') {
+            places.push(Span::new(at - 1, at));
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, yaml: Option<&str>, body: &str, problems: &[&str]) {
+        let mut found = Vec::new();
+        let split = split(text, &mut found);
+        let kinds: Vec<String> = found.iter().map(|problem| format!("{:?}", problem.kind)).collect();
+        assert_eq!((split.yaml.map(|span| span.of(text)), split.body.of(text)), (yaml, body), "{text:?}");
+        assert_eq!(kinds, problems, "{text:?}");
+    }
+
+    #[test]
+    fn the_opening_line_is_the_first_and_the_closing_line_stands_at_column_zero() {
+        check("---\na: b\n---\nbody", Some("a: b\n"), "body", &[]);
+        check("---\na: b --- c\n  ---\n---\n", Some("a: b --- c\n  ---\n"), "", &[]);
+        check("---\n---\nx\n---\n", Some(""), "x\n---\n", &[]);
+        check("---\na: b\n---", Some("a: b\n"), "", &[]);
+        check("# hi\n---\na: b\n---\n", None, "# hi\n---\na: b\n---\n", &["FrontmatterMissing"]);
+        check("", None, "", &["FrontmatterMissing"]);
+    }
+
+    #[test]
+    fn other_openings_are_not_frontmatter() {
+        for text in ["---yaml\na: b\n---\n", "----\na: b\n---\n", " ---\na: b\n---\n", "---js\na: b\n---\n"] {
+            check(text, None, text, &["FrontmatterMissing"]);
+        }
+        check("---\na: b\n...\n", None, "---\na: b\n...\n", &["FrontmatterUnclosed"]);
+    }
+
+    #[test]
+    fn every_line_break_will_do() {
+        check("---\r\na: b\r\n---\r\nbody\r\n", Some("a: b\r\n"), "body\r\n", &[]);
+        check("---\ra: b\r---\rbody", Some("a: b\r"), "body", &[]);
+    }
+
+    #[test]
+    fn a_mark_or_blanks_around_it_are_noticed() {
+        check("\u{feff}---\na: b\n---\n", Some("a: b\n"), "", &["ByteOrderMark"]);
+        check("--- \na: b\n---\t\nx", Some("a: b\n"), "x", &["FenceTrailingSpace", "FenceTrailingSpace"]);
+        check("\n \n---\na: b\n---\nx", Some("a: b\n"), "x", &["FrontmatterMisplaced(BlankLines)"]);
+        check("```markdown\n---\na: b\n---\nx", Some("a: b\n"), "x", &["FrontmatterMisplaced(CodeFence)"]);
+        check("name: b\n\n---\nx", Some("name: b\n\n"), "x", &["FrontmatterMisplaced(NoOpener)"]);
+    }
+}

@@ -1,0 +1,323 @@
+//! The frontmatter as typed fields, beside the verbatim keys.
+
+use prowess_diag::Span;
+
+use crate::fields::{self, Shape};
+use crate::tool_pattern::{self, ToolPattern, TokenFault};
+use crate::yaml::{Entry, Node};
+
+/// What the frontmatter says.
+///
+/// `entries` holds every key in the order of the file, known or not, with places; the typed
+/// fields are read from it and leave out what has the wrong shape. A null counts as absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// Every key, verbatim.
+    pub entries: Vec<Entry>,
+    /// `name`
+    pub name: Option<Text>,
+    /// `description`
+    pub description: Option<Text>,
+    /// `license`
+    pub license: Option<Text>,
+    /// `compatibility`
+    pub compatibility: Option<Text>,
+    /// `when_to_use`
+    pub when_to_use: Option<Text>,
+    /// `argument-hint`
+    pub argument_hint: Option<Text>,
+    /// `arguments`, in order
+    pub arguments: Vec<Text>,
+    /// `allowed-tools`; nothing when the key is absent
+    pub allowed_tools: Option<ToolList>,
+    /// `disallowed-tools`; nothing when the key is absent
+    pub disallowed_tools: Option<ToolList>,
+    /// `disable-model-invocation`
+    pub disable_model_invocation: Option<Flag>,
+    /// `user-invocable`
+    pub user_invocable: Option<Flag>,
+    /// `background`
+    pub background: Option<Flag>,
+    /// `always_present`
+    pub always_present: Option<Flag>,
+    /// `model`
+    pub model: Option<Text>,
+    /// `effort`
+    pub effort: Option<Text>,
+    /// `context`
+    pub context: Option<Text>,
+    /// `agent`
+    pub agent: Option<Text>,
+    /// `shell`
+    pub shell: Option<Text>,
+    /// `paths`
+    pub paths: Vec<Text>,
+    /// `maxTicks`
+    pub max_ticks: Option<u32>,
+    /// `creator`
+    pub creator: Option<Text>,
+    /// `planck_version`
+    pub planck_version: Option<Text>,
+    /// `version`, or `metadata.version`
+    pub version: Option<Text>,
+    /// Whether parts of the frontmatter were refused, so that an absent field may have been there.
+    pub incomplete: bool,
+}
+
+/// A piece of text and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// The text.
+    pub value: Box<str>,
+    /// Where it stands, quotes included.
+    pub span: Span,
+    /// Where the text stands unchanged in the file, if it does.
+    verbatim: Option<u32>,
+}
+
+/// A yes or no and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flag {
+    /// The value that counts.
+    pub value: bool,
+    /// Whether the text was understood; if not, `value` is the safer one.
+    pub understood: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A list of tools as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolList {
+    /// Tokens in order.
+    pub tokens: Vec<ToolToken>,
+    /// Where the value stands.
+    pub span: Span,
+}
+
+/// One token of a [`ToolList`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolToken {
+    /// Where it stands.
+    pub span: Span,
+    /// As it was written.
+    pub text: Box<str>,
+    /// What it grants, or why nothing.
+    pub pattern: Result<ToolPattern, TokenFault>,
+}
+
+impl Text {
+    fn of(node: &Node) -> Option<Self> {
+        let value = node.text()?;
+        let verbatim = node.verbatim_start().and_then(|start| u32::try_from(start).ok());
+        Some(Self { value: value.into(), span: node.span, verbatim })
+    }
+
+    fn part(&self, range: std::ops::Range<usize>) -> Self {
+        let span = self.subspan(range.clone());
+        let verbatim = self.verbatim.map(|start| start + u32::try_from(range.start).unwrap_or(0));
+        Self { value: self.value.get(range).unwrap_or_default().into(), span, verbatim }
+    }
+
+    /// Returns the place of a part of the text; the whole place when the text was folded or escaped.
+    pub fn subspan(&self, range: std::ops::Range<usize>) -> Span {
+        match self.verbatim {
+            Some(start) => Span::new(start as usize + range.start, start as usize + range.end),
+            None => self.span,
+        }
+    }
+
+    /// Tells whether the text has nothing but blanks.
+    pub fn is_blank(&self) -> bool {
+        self.value.trim().is_empty()
+    }
+}
+
+impl ToolList {
+    /// Returns the patterns that parsed.
+    pub fn patterns(&self) -> impl Iterator<Item = &ToolPattern> {
+        self.tokens.iter().filter_map(|token| token.pattern.as_ref().ok())
+    }
+}
+
+impl Manifest {
+    /// Reads the typed fields from the verbatim keys.
+    pub fn from_entries(entries: Vec<Entry>) -> Self {
+        let mut manifest = Self::default();
+        for entry in &entries {
+            manifest.read(entry);
+        }
+        if manifest.version.is_none() {
+            let metadata = entries.iter().find(|entry| &*entry.key == "metadata");
+            manifest.version = metadata.and_then(|entry| entry.value.get("version")).and_then(Text::of);
+        }
+        manifest.entries = entries;
+        manifest
+    }
+
+    fn read(&mut self, entry: &Entry) {
+        let node = &entry.value;
+        match &*entry.key {
+            "name" => self.name = Text::of(node),
+            "description" => self.description = Text::of(node),
+            "license" => self.license = Text::of(node),
+            "compatibility" => self.compatibility = Text::of(node),
+            "when_to_use" => self.when_to_use = Text::of(node),
+            "argument-hint" => self.argument_hint = hint(node),
+            "arguments" => self.arguments = words(node, char::is_whitespace),
+            "allowed-tools" => self.allowed_tools = tools(node),
+            "disallowed-tools" => self.disallowed_tools = tools(node),
+            "disable-model-invocation" => self.disable_model_invocation = flag(entry),
+            "user-invocable" => self.user_invocable = flag(entry),
+            "background" => self.background = flag(entry),
+            "always_present" => self.always_present = literal_flag(node),
+            "model" => self.model = Text::of(node),
+            "effort" => self.effort = Text::of(node),
+            "context" => self.context = Text::of(node),
+            "agent" => self.agent = Text::of(node),
+            "shell" => self.shell = Text::of(node),
+            "paths" => self.paths = globs(node),
+            "maxTicks" => self.max_ticks = node.text().and_then(|text| text.parse().ok()).filter(|&n| n > 0),
+            "creator" => self.creator = Text::of(node),
+            "planck_version" => self.planck_version = Text::of(node),
+            "version" => self.version = Text::of(node),
+            _ => {}
+        }
+    }
+
+    /// Returns the entry under a key.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| &*entry.key == key)
+    }
+
+    /// Tells whether the model must not invoke the skill on its own.
+    pub fn model_invocation_disabled(&self) -> bool {
+        self.disable_model_invocation.is_some_and(|flag| flag.value)
+    }
+
+    /// Tells whether people may invoke the skill by name.
+    pub fn is_user_invocable(&self) -> bool {
+        self.user_invocable.is_none_or(|flag| flag.value)
+    }
+
+    /// Tells whether the skill runs in a conversation of its own.
+    pub fn is_forked(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| &*context.value == "fork")
+    }
+}
+
+/// `[topic]` is a list to YAML and a hint to people.
+fn hint(node: &Node) -> Option<Text> {
+    let Some(items) = node.items() else { return Text::of(node) };
+    let words: Vec<&str> = items.iter().filter_map(Node::text).collect();
+    let value = format!("[{}]", words.join(", ")).into();
+    (!words.is_empty()).then_some(Text { value, span: node.span, verbatim: None })
+}
+
+fn words(node: &Node, separates: impl Fn(char) -> bool + Copy) -> Vec<Text> {
+    texts(node).iter().flat_map(|text| split(text, separates)).collect()
+}
+
+/// A text, or the texts of a list.
+fn texts(node: &Node) -> Vec<Text> {
+    match node.items() {
+        Some(items) => items.iter().filter_map(Text::of).collect(),
+        None => Text::of(node).into_iter().collect(),
+    }
+}
+
+fn split(text: &Text, separates: impl Fn(char) -> bool) -> Vec<Text> {
+    let mut parts = Vec::new();
+    let mut start = None;
+    for (at, c) in text.value.char_indices() {
+        if separates(c) {
+            parts.extend(start.take().map(|start| text.part(start..at)));
+        } else {
+            start.get_or_insert(at);
+        }
+    }
+    parts.extend(start.map(|start| text.part(start..text.value.len())));
+    parts
+}
+
+/// Splits at commas, but not inside braces: `src/**/*.{ts,tsx}, *.md` is two patterns.
+fn globs(node: &Node) -> Vec<Text> {
+    let mut globs = Vec::new();
+    for text in texts(node) {
+        let depth = std::cell::Cell::new(0_usize);
+        let parts = split(&text, |c| {
+            match c {
+                '{' => depth.set(depth.get() + 1),
+                '}' => depth.set(depth.get().saturating_sub(1)),
+                _ => {}
+            }
+            c == ',' && depth.get() == 0
+        });
+        for part in parts {
+            let value = &part.value;
+            let start = value.len() - value.trim_start().len();
+            let end = start + value.trim().len();
+            if start < end {
+                globs.push(part.part(start..end));
+            }
+        }
+    }
+    globs
+}
+
+fn tools(node: &Node) -> Option<ToolList> {
+    if node.is_null() {
+        return None;
+    }
+    let mut tokens = Vec::new();
+    for text in texts(node) {
+        for token in tool_pattern::parse_list(&text.value) {
+            tokens.push(ToolToken {
+                span: text.subspan(token.range.clone()),
+                text: text.value.get(token.range).unwrap_or_default().into(),
+                pattern: token.pattern,
+            });
+        }
+    }
+    Some(ToolList { tokens, span: node.span })
+}
+
+/// Reads a yes or no. What is neither counts as the safer value.
+fn flag(entry: &Entry) -> Option<Flag> {
+    let node = &entry.value;
+    if node.is_null() {
+        return None;
+    }
+    let understood = node.text().and_then(parse_flag);
+    let safer = match fields::find(&entry.key).map(|field| field.shape) {
+        Some(Shape::Flag { safer, .. }) => safer,
+        _ => false,
+    };
+    Some(Flag { value: understood.unwrap_or(safer), understood: understood.is_some(), span: node.span })
+}
+
+/// Planck's pin: only the literal boolean counts.
+fn literal_flag(node: &Node) -> Option<Flag> {
+    if node.is_null() {
+        return None;
+    }
+    let is_plain = matches!(&node.value, crate::yaml::Value::Scalar(_, crate::yaml::Style::Plain));
+    let literal = match node.text() {
+        Some("true" | "True" | "TRUE") if is_plain => Some(true),
+        Some("false" | "False" | "FALSE") if is_plain => Some(false),
+        _ => None,
+    };
+    Some(Flag { value: literal.unwrap_or(false), understood: literal.is_some(), span: node.span })
+}
+
+/// Reads the words for yes and no, in any letter case.
+pub fn parse_flag(text: &str) -> Option<bool> {
+    let is = |words: &[&str]| words.iter().any(|word| text.trim().eq_ignore_ascii_case(word));
+    if is(&["true", "yes", "on", "1"]) {
+        Some(true)
+    } else if is(&["false", "no", "off", "0"]) {
+        Some(false)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,143 @@
+//! From bytes to a manifest, a body, and what was noticed on the way.
+
+use memchr::memchr;
+use prowess_diag::Span;
+
+use crate::frontmatter::{self, MAX_FRONTMATTER, Split};
+use crate::manifest::Manifest;
+use crate::problem::{Problem, ProblemKind};
+use crate::repair;
+use crate::yaml::{self, Value};
+
+/// Files above this are not read.
+pub const MAX_FILE: usize = 1024 * 1024;
+
+/// A file, read.
+#[derive(Clone, Debug)]
+pub struct Parsed<'t> {
+    /// The text; where the bytes are not UTF-8, the text before the first bad byte.
+    pub text: &'t str,
+    /// What the frontmatter says.
+    pub manifest: Manifest,
+    /// Where the frontmatter's YAML stands.
+    pub yaml: Option<Span>,
+    /// Where the body stands.
+    pub body: Span,
+    /// The opening and closing `---`.
+    pub fences: Option<(Span, Span)>,
+    /// What was noticed.
+    pub problems: Vec<Problem>,
+}
+
+impl<'t> Parsed<'t> {
+    /// Returns the body.
+    pub fn body_text(&self) -> &'t str {
+        self.body.of(self.text)
+    }
+}
+
+/// Reads a `SKILL.md`. Never fails: whatever the bytes are, there is a manifest, perhaps empty,
+/// and a list of problems.
+pub fn parse(bytes: &[u8]) -> Parsed<'_> {
+    let mut problems = Vec::new();
+    let text = decode(bytes, &mut problems);
+    let split = frontmatter::split(text, &mut problems);
+    if memchr(b'\r', text.as_bytes()).is_some() {
+        let places = frontmatter::lone_carriage_returns(text);
+        if let Some(&span) = places.first() {
+            problems.push(Problem { span, kind: ProblemKind::LoneCarriageReturn { places } });
+        }
+    }
+    let manifest = split.yaml.map_or_else(Manifest::default, |yaml| read_manifest(text, yaml, &mut problems));
+    let Split { yaml, body, fences } = split;
+    Parsed { text, manifest, yaml, body, fences, problems }
+}
+
+fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
+    let text = match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let at = error.valid_up_to();
+                problems.push(Problem { span: Span::at(at), kind: ProblemKind::NotUtf8 });
+                std::str::from_utf8(&bytes[..at]).unwrap_or_default()
+            }
+        },
+    };
+    if let Some(at) = memchr(0, text.as_bytes()) {
+        problems.push(Problem { span: Span::new(at, at + 1), kind: ProblemKind::Nul });
+    }
+    text
+}
+
+fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifest {
+    let (source, base) = (span.of(text), span.start as usize);
+    if source.len() > MAX_FRONTMATTER {
+        problems.push(Problem { span: Span::at(base), kind: ProblemKind::FrontmatterTooLarge { bytes: source.len() } });
+        return Manifest { incomplete: true, ..Manifest::default() };
+    }
+    match yaml::read(source, base) {
+        Ok(document) => {
+            let mut manifest = match document.root {
+                Some(node) => match node.value {
+                    Value::Mapping(entries, _) => Manifest::from_entries(entries),
+                    Value::Sequence(..) => not_mapping(node.span, "a list", problems),
+                    Value::Scalar(..) => not_mapping(node.span, "a single value", problems),
+                },
+                None => not_mapping(Span::at(base), "empty", problems),
+            };
+            for duplicate in document.duplicates {
+                withdraw(&mut manifest, &duplicate);
+                problems.push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
+            }
+            manifest
+        }
+        Err(yaml::Error::Refused(refusals)) => {
+            for refusal in refusals {
+                problems.push(Problem { span: refusal.span, kind: ProblemKind::YamlRefused(refusal) });
+            }
+            // Nothing that grants or runs anything is taken from such a file.
+            let salvage = repair::salvage(source, base, Some(&["name", "description"]));
+            Manifest { incomplete: true, ..Manifest::from_entries(salvage.entries) }
+        }
+        Err(yaml::Error::Syntax { at, message }) => {
+            let salvage = repair::salvage(source, base, None);
+            if salvage.problems.is_empty() {
+                // Each entry is fine alone, the whole is not: blame the place the parser named.
+                problems.push(Problem { span: at, kind: ProblemKind::YamlInvalid { message, key: None } });
+            }
+            let incomplete = salvage.problems.iter().any(|problem| !matches!(problem.kind, ProblemKind::YamlRepaired { .. }));
+            let mut manifest = Manifest { incomplete, ..Manifest::from_entries(salvage.entries) };
+            for problem in &salvage.problems {
+                if let ProblemKind::DuplicateKey(duplicate) = &problem.kind {
+                    withdraw(&mut manifest, duplicate);
+                }
+            }
+            problems.extend(salvage.problems);
+            manifest
+        }
+    }
+}
+
+fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> Manifest {
+    problems.push(Problem { span, kind: ProblemKind::NotMapping { found } });
+    Manifest::default()
+}
+
+/// Two different answers to a question of permission are no answer: grant nothing.
+fn withdraw(manifest: &mut Manifest, duplicate: &yaml::Duplicate) {
+    if duplicate.same_value || !duplicate.top_level {
+        return;
+    }
+    manifest.incomplete = true;
+    match &*duplicate.key {
+        "allowed-tools" => manifest.allowed_tools = None,
+        "disable-model-invocation" => {
+            if let Some(flag) = &mut manifest.disable_model_invocation {
+                flag.value = true;
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,428 @@
+//! Mends broken YAML, line by line, and reads what can be read key by key.
+//!
+//! Three quarters of the frontmatter in the wild that is not YAML only lacks quotation marks:
+//! `description: Use when: the user asks`. Each top-level entry is read on its own. An entry that
+//! does not parse is mended; one that cannot be mended is left out and reported; all others are
+//! kept. Nothing here guesses at meaning: a mended value is the text the author typed.
+
+use std::ops::Range;
+
+use prowess_diag::{Edit, Span};
+
+use crate::problem::{Problem, ProblemKind};
+use crate::yaml::{self, Entry, Value, full};
+
+/// What could be read.
+#[derive(Debug, Default)]
+pub(crate) struct Salvage {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Reads frontmatter that is not YAML as a whole. With `only` set, other keys are left out.
+pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage {
+    let mut result = Salvage::default();
+    for range in entry_ranges(text) {
+        let entry_text = &text[range.clone()];
+        let key = leading_key(entry_text);
+        if only.is_some_and(|only| !key.is_some_and(|key| only.contains(&key))) {
+            continue;
+        }
+        match full::read(entry_text, base + range.start) {
+            Ok(document) => keep(&mut result, document, None),
+            Err(yaml::Error::Refused(refusals)) => {
+                let refused = |refusal: yaml::Refusal| Problem { span: refusal.span, kind: ProblemKind::YamlRefused(refusal) };
+                result.problems.extend(refusals.into_iter().map(refused));
+            }
+            Err(yaml::Error::Syntax { at, message }) => {
+                let mended = mend(entry_text).and_then(|mended| Some((mended.read(base + range.start)?, mended)));
+                match mended {
+                    Some((document, mended)) => {
+                        let edits = mended.edits.iter().map(|edit| shift(edit, base + range.start)).collect();
+                        let message = mended.reason.unwrap_or(message);
+                        let span = mended.place.map_or(at, |place| Span::new(base + range.start + place.start, base + range.start + place.end));
+                        let kind = ProblemKind::YamlRepaired { message, title: mended.title, edits };
+                        keep(&mut result, document, Some(Problem { span, kind }));
+                    }
+                    None => {
+                        let key = key.map(str::to_owned);
+                        result.problems.push(Problem { span: at, kind: ProblemKind::YamlInvalid { message, key } });
+                    }
+                }
+            }
+        }
+    }
+    result
+}
+
+fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem>) {
+    let Some(root) = document.root else { return };
+    let span = root.span;
+    result.problems.extend(repaired);
+    let Value::Mapping(entries, _) = root.value else {
+        let message = "this line is not a `key: value` pair".to_owned();
+        result.problems.push(Problem { span, kind: ProblemKind::YamlInvalid { message, key: None } });
+        return;
+    };
+    for duplicate in document.duplicates {
+        result.problems.push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
+    }
+    for entry in entries {
+        match result.entries.iter().find(|earlier| earlier.key == entry.key) {
+            None => result.entries.push(entry),
+            Some(earlier) => {
+                let duplicate = yaml::Duplicate {
+                    key: entry.key.clone(),
+                    first: earlier.key_span,
+                    again: entry.key_span,
+                    entry: entry.key_span.cover(entry.value.span),
+                    same_value: earlier.value.text().is_some() && earlier.value.text() == entry.value.text(),
+                    top_level: true,
+                };
+                result.problems.push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
+            }
+        }
+    }
+}
+
+/// Cuts a block of YAML into its top-level entries: each begins with a key at column 0.
+fn entry_ranges(text: &str) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for line in lines(text) {
+        let content = &text[line.clone()];
+        let opens = leading_key(content).is_some();
+        let is_blank = content.trim().is_empty() || content.starts_with('#');
+        match ranges.last_mut() {
+            Some(last) if !opens => last.end = line.end,
+            None if is_blank => {}
+            _ => ranges.push(line),
+        }
+    }
+    ranges
+}
+
+/// Ranges of the lines of a text, line breaks included.
+fn lines(text: &str) -> Vec<Range<usize>> {
+    let mut at = 0;
+    text.split_inclusive('\n')
+        .map(|line| {
+            let range = at..at + line.len();
+            at = range.end;
+            range
+        })
+        .collect()
+}
+
+/// The key at the very start of a line, if the line is `key:` or `key: …`.
+fn leading_key(line: &str) -> Option<&str> {
+    let end = line.find(':')?;
+    let key = &line[..end];
+    let plain = key.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c)) && key.trim() == key && !key.is_empty() && !key.starts_with('-');
+    let ends = line[end + 1..].chars().next().is_none_or(char::is_whitespace);
+    // More than three words before a colon are a sentence, not a key.
+    (plain && ends && key.split(' ').count() <= 3).then_some(key)
+}
+
+/// A repair of one entry, in offsets of the entry's text.
+struct Mended {
+    edits: Vec<Edit>,
+    title: String,
+    reason: Option<String>,
+    place: Option<Range<usize>>,
+    text: String,
+}
+
+impl Mended {
+    /// Reads the mended text and moves its places back to where things stand in the original.
+    fn read(&self, base: usize) -> Option<yaml::Document> {
+        let mut document = full::read(&self.text, 0).ok()?;
+        if let Some(root) = &mut document.root {
+            root.map_spans(&|span| {
+                Span::new(base + self.original(span.start as usize), base + self.original(span.end as usize))
+            });
+        }
+        Some(document)
+    }
+
+    /// Where an offset of the mended text stands in the original.
+    fn original(&self, offset: usize) -> usize {
+        let mut mended_at = 0;
+        let mut original_at = 0;
+        for edit in &self.edits {
+            let before = edit.span.start as usize - original_at;
+            if offset <= mended_at + before {
+                return original_at + (offset - mended_at);
+            }
+            mended_at += before;
+            original_at = edit.span.start as usize;
+            if offset < mended_at + edit.replacement.len() {
+                return (original_at + (offset - mended_at)).min(edit.span.end as usize);
+            }
+            mended_at += edit.replacement.len();
+            original_at = edit.span.end as usize;
+        }
+        original_at + (offset - mended_at)
+    }
+}
+
+/// Mends one entry, if that makes it parse.
+fn mend(text: &str) -> Option<Mended> {
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut reason = None;
+    let mut place = None;
+    let mut note = |why: &str, at: Range<usize>| {
+        reason.get_or_insert_with(|| why.to_owned());
+        place.get_or_insert(at);
+    };
+    let all = lines(text);
+    let mut index = 0;
+    while index < all.len() {
+        let range = all[index].clone();
+        let line = text[range.clone()].trim_end_matches(['\n', '\r']);
+        index += 1;
+        let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+        if line[..blanks].contains('\t') {
+            let spaces = line[..blanks].replace('\t', "  ");
+            edits.push(Edit::replace(Span::new(range.start, range.start + blanks), spaces));
+            note("a tab is used for indentation", range.start..range.start + blanks);
+        }
+        let Some(value_at) = value_start(line) else { continue };
+        let value = line[value_at..].trim_end();
+        if value.is_empty() {
+            continue;
+        }
+        if value.starts_with(['|', '>']) && value.len() <= 3 {
+            // The content of a block is text whatever it looks like.
+            index += all[index..].iter().take_while(|next| is_deeper(&text[(*next).clone()], blanks)).count();
+            continue;
+        }
+        // Lines behind the value that belong to it: deeper ones, or stray ones at column 0.
+        let follow: Vec<Range<usize>> = all[index..]
+            .iter()
+            .take_while(|next| {
+                let next = &text[(*next).clone()];
+                !next.trim().is_empty() && value_start(next.trim_end()).is_none() && !next.trim_start().starts_with('#') && !next.trim_start().starts_with("- ")
+            })
+            .cloned()
+            .collect();
+        index += follow.len();
+        let start = range.start + value_at;
+        let end = follow.last().map_or(start + value.len(), |last| last.start + text[last.clone()].trim_end().len());
+        let whole = &text[start..end];
+        let joined = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n  ");
+        let stray = follow.iter().any(|next| !is_deeper(&text[next.clone()], blanks));
+        let parses = full::read(&format!("k: {joined}\n"), 0).is_ok_and(|document| one_entry(&document));
+        if parses {
+            if stray {
+                for next in &follow {
+                    edits.push(Edit::insert(next.start, "  "));
+                }
+                note("a line continues the value but is not indented", follow[0].start..follow[0].start + text[follow[0].clone()].trim_end().len());
+            }
+            continue;
+        }
+        let (value, comment) = split_comment(&joined);
+        let quoted = quote(value)?;
+        note(&why(value), start..start + whole.lines().next().unwrap_or_default().trim_end().len());
+        let indent = " ".repeat(blanks);
+        let replacement = format!("{quoted}{comment}").replace("\n  ", &format!("\n{indent}  "));
+        edits.push(Edit::replace(Span::new(start, end), replacement));
+    }
+    if edits.is_empty() {
+        return None;
+    }
+    edits.sort_by_key(|edit| edit.span);
+    let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
+    let document = full::read(&mended, 0).ok()?;
+    let kept_key = leading_key(text).map(str::to_owned);
+    let found = document.root.as_ref()?.entries()?.first().map(|entry| entry.key.to_string());
+    if found != kept_key {
+        return None;
+    }
+    let quotes_only = edits.iter().all(|edit| !edit.span.is_empty() && !edit.replacement.trim().is_empty());
+    let title = if quotes_only { "quote the value" } else { "indent with spaces" };
+    Some(Mended { edits, title: title.to_owned(), reason, place, text: mended })
+}
+
+fn one_entry(document: &yaml::Document) -> bool {
+    document.duplicates.is_empty() && document.root.as_ref().and_then(yaml::Node::entries).is_some_and(|entries| entries.len() == 1)
+}
+
+fn is_deeper(line: &str, blanks: usize) -> bool {
+    line.trim().is_empty() || line.len() - line.trim_start_matches([' ', '\t']).len() > blanks
+}
+
+/// Offset of the value on a line `key: value`, `- value` or `- key: value`.
+fn value_start(line: &str) -> Option<usize> {
+    let mut at = line.len() - line.trim_start_matches([' ', '\t']).len();
+    let mut found = false;
+    while line[at..].starts_with("- ") {
+        at += 2;
+        at += line[at..].len() - line[at..].trim_start_matches(' ').len();
+        found = true;
+    }
+    if let Some(key) = leading_key(&line[at..]) {
+        at += key.len() + 1;
+        at += line[at..].len() - line[at..].trim_start_matches([' ', '\t']).len();
+        found = true;
+    }
+    found.then_some(at)
+}
+
+/// Keeps a comment behind a value: ` # …`, with a blank after the hash, so that `issue #12` stays.
+fn split_comment(value: &str) -> (&str, &str) {
+    if value.starts_with(['"', '\'']) {
+        return (value, "");
+    }
+    match value.find(" # ") {
+        Some(at) if !value[at..].contains('\n') => (value[..at].trim_end(), &value[at..]),
+        _ => (value, ""),
+    }
+}
+
+/// Writes a value so that YAML reads exactly the author's text.
+fn quote(value: &str) -> Option<String> {
+    let parses = |candidate: &str| full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document));
+    let mut candidates = Vec::new();
+    if let Some(inner) = enclosed(value, '"') {
+        candidates.push(format!("\"{}\"", double_bad_escapes(inner)));
+        candidates.push(single(inner));
+    } else if let Some(inner) = enclosed(value, '\'') {
+        candidates.push(single(inner));
+    } else if value.starts_with('[') && value.ends_with(']') {
+        candidates.push(quote_items(value));
+    }
+    candidates.push(single(value));
+    candidates.into_iter().find(|candidate| parses(candidate))
+}
+
+fn enclosed(value: &str, mark: char) -> Option<&str> {
+    value.strip_prefix(mark)?.strip_suffix(mark)
+}
+
+fn single(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `"\d+"` has an escape that YAML does not know; the author meant a backslash.
+fn double_bad_escapes(inner: &str) -> String {
+    let mut result = String::with_capacity(inner.len() + 8);
+    let mut characters = inner.chars().peekable();
+    while let Some(c) = characters.next() {
+        result.push(c);
+        if c == '\\' {
+            match characters.peek() {
+                Some('0' | 'a' | 'b' | 't' | 'n' | 'v' | 'f' | 'r' | 'e' | ' ' | '"' | '/' | '\\' | 'N' | '_' | 'L' | 'P') => {
+                    result.extend(characters.next());
+                }
+                _ => result.push('\\'),
+            }
+        }
+    }
+    result
+}
+
+/// Quotes the items of a flow list that need it.
+fn quote_items(value: &str) -> String {
+    let inner = &value[1..value.len() - 1];
+    let items: Vec<String> = inner
+        .split(',')
+        .map(|item| {
+            let item = item.trim();
+            let fine = full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document));
+            if fine { item.to_owned() } else { single(item) }
+        })
+        .collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// Says why a value is not YAML, in the author's terms.
+fn why(value: &str) -> String {
+    let first = value.chars().next().unwrap_or(' ');
+    if first == '"' || first == '\'' {
+        let closed = value.len() > 1 && value.ends_with(first);
+        return match (closed, first) {
+            (true, '"') if value.contains('\\') => "a quoted value contains an escape that YAML does not know".to_owned(),
+            (true, _) => "a quoted value contains its own quotation mark".to_owned(),
+            (false, _) if value[1..].contains(first) => "text stands behind the closing quotation mark".to_owned(),
+            (false, _) => "a quotation mark is never closed".to_owned(),
+        };
+    }
+    if "[]{}@`%&*!|>,#?".contains(first) {
+        return format!("an unquoted value begins with `{}`", if first == '`' { "a backtick".into() } else { first.to_string() }).replace("`a backtick`", "a backtick");
+    }
+    if value.contains(": ") || value.ends_with(':') {
+        return "an unquoted value contains a colon".to_owned();
+    }
+    "an unquoted value is not plain text".to_owned()
+}
+
+fn shift(edit: &Edit, by: usize) -> Edit {
+    let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
+    Edit { span, replacement: edit.replacement.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads broken frontmatter; gives `key=value` pairs and, for each problem, its reason.
+    fn check(text: &str, values: &[&str], reasons: &[&str]) {
+        let result = salvage(text, 100, None);
+        let found: Vec<String> = result.entries.iter().map(|e| format!("{}={}", e.key, e.value.text().unwrap_or("…"))).collect();
+        let why: Vec<&str> = result
+            .problems
+            .iter()
+            .map(|problem| match &problem.kind {
+                ProblemKind::YamlRepaired { message, .. } | ProblemKind::YamlInvalid { message, .. } => message.as_str(),
+                _ => "other",
+            })
+            .collect();
+        assert_eq!((found, why), (values.iter().map(|&v| v.to_owned()).collect(), reasons.to_vec()), "{text}");
+    }
+
+    #[test]
+    fn values_without_quotation_marks_are_mended() {
+        check("name: x\ndescription: Use when: y\n", &["name=x", "description=Use when: y"], &["an unquoted value contains a colon"]);
+        check("argument-hint: [file] [fmt]\n", &["argument-hint=[file] [fmt]"], &["an unquoted value begins with `[`"]);
+        check("a: @b\n", &["a=@b"], &["an unquoted value begins with `@`"]);
+        check("a: `b` c\n", &["a=`b` c"], &["an unquoted value begins with a backtick"]);
+        check("paths: *.md\n", &["paths=*.md"], &["an unquoted value begins with `*`"]);
+        check("a: it's: so\n", &["a=it's: so"], &["an unquoted value contains a colon"]);
+        check("a: x: y # why\n", &["a=x: y"], &["an unquoted value contains a colon"]);
+        check("a: fix: #12\n", &["a=fix: #12"], &["an unquoted value contains a colon"]);
+        check("a: one: two\n  three\nb: c\n", &["a=one: two three", "b=c"], &["an unquoted value contains a colon"]);
+    }
+
+    #[test]
+    fn broken_quotation_marks_are_mended() {
+        check("a: \"x\" y\n", &["a=\"x\" y"], &["text stands behind the closing quotation mark"]);
+        check("a: \"\\d+\"\n", &["a=\\d+"], &["a quoted value contains an escape that YAML does not know"]);
+        check("a: \"say \"hi\" now\"\n", &["a=say \"hi\" now"], &["a quoted value contains its own quotation mark"]);
+        check("a: 'it's'\n", &["a=it's"], &["a quoted value contains its own quotation mark"]);
+        check("a: \"open\nb: c\n", &["a=\"open", "b=c"], &["a quotation mark is never closed"]);
+    }
+
+    #[test]
+    fn indentation_is_mended() {
+        check("m:\n\tx: 1\nb: c\n", &["m=…", "b=c"], &["a tab is used for indentation"]);
+        check("a: one\ntwo words\nb: c\n", &["a=one two words", "b=c"], &["a line continues the value but is not indented"]);
+        check("k: [a, @b, c]\n", &["k=…"], &["an unquoted value begins with `[`"]);
+    }
+
+    #[test]
+    fn a_hopeless_entry_does_not_take_the_others_along() {
+        let result = salvage("name: x\nbad: {a: [}\n  - ]\ndescription: y\n", 0, None);
+        let keys: Vec<&str> = result.entries.iter().map(|entry| &*entry.key).collect();
+        assert!(keys.contains(&"name") && keys.contains(&"description"), "{keys:?}");
+    }
+
+    #[test]
+    fn places_of_mended_values_are_places_in_the_original() {
+        let text = "m:\n\tx: a: b\nlast: it\n";
+        let result = salvage(text, 0, None);
+        let x = &result.entries[0].value.entries().unwrap()[0];
+        assert_eq!((x.key_span.of(text), x.value.text()), ("x", Some("a: b")));
+        assert_eq!(x.value.span.of(text), "a: b");
+    }
+}

@@ -1,0 +1,310 @@
+//! The reader that knows all of YAML, on top of a parser crate.
+
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, StructureStyle};
+use prowess_diag::Span;
+
+use super::{Document, Duplicate, Entry, Error, Feature, Layout, MAX_DEPTH, Node, Refusal, Style, Value};
+
+/// The parser's own nesting limit, above ours so that ours is the one reported. Without a limit
+/// a row of brackets would cost memory before we saw the first of them.
+const PARSER_DEPTH: usize = MAX_DEPTH * 2;
+
+/// Reads a block of YAML. Spans are offsets in `text` plus `base`.
+pub fn read(text: &str, base: usize) -> Result<Document, Error> {
+    let mut options = Options::default();
+    options.emit_unresolved_aliases = true;
+    options.emit_anchor_events = true;
+    options.flow_nesting_limit = PARSER_DEPTH;
+    options.block_nesting_limit = PARSER_DEPTH;
+    options.set_emit_comments(false);
+    let mut builder = Builder { text, base, open: Vec::new(), root: None, refusals: Vec::new(), duplicates: Vec::new(), documents: 0, star: None };
+    for event in Parser::new_from_str_with_options(text, options) {
+        match event {
+            Ok((event, span)) => {
+                let range = span.byte_range().unwrap_or(0..0);
+                let tag = span.tag_span().and_then(|span| span.byte_range());
+                if let Some(tag) = tag {
+                    builder.refuse(Feature::Tag, tag.start, tag.end);
+                }
+                builder.event(event, range.start, range.end);
+            }
+            Err(error) => {
+                let offset = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+                let too_deep = matches!(error.kind(), ErrorKind::RecursionLimitExceeded);
+                return Err(builder.failed(offset, too_deep, error.info()));
+            }
+        }
+    }
+    builder.finish()
+}
+
+struct Builder<'t> {
+    text: &'t str,
+    base: usize,
+    open: Vec<Open>,
+    root: Option<Node>,
+    refusals: Vec<Refusal>,
+    duplicates: Vec<Duplicate>,
+    documents: usize,
+    /// Where a `*name` stands whose anchor does not exist.
+    star: Option<usize>,
+}
+
+/// A collection whose end has not been seen.
+enum Open {
+    Sequence { start: usize, layout: Layout, items: Vec<Node> },
+    Mapping { start: usize, layout: Layout, entries: Vec<Entry>, key: Option<(Box<str>, Span)>, duplicates: Vec<Duplicate> },
+}
+
+impl Builder<'_> {
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.base + start, self.base + end)
+    }
+
+    fn refuse(&mut self, feature: Feature, start: usize, end: usize) {
+        // The first few say enough; a hostile file may hold thousands.
+        if self.refusals.len() < 8 {
+            let span = self.span(start, end);
+            self.refusals.push(Refusal { feature, span });
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>, start: usize, end: usize) {
+        match event {
+            Event::DocumentStart(explicit, version) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    self.refuse(Feature::SecondDocument, start, end);
+                } else if version.is_some() || (explicit && self.text.trim_start().starts_with('%')) {
+                    self.refuse(Feature::Directive, 0, self.text.find('\n').unwrap_or(0));
+                }
+            }
+            Event::Alias(_) => {
+                self.refuse(Feature::Alias, start, end);
+                self.scalar("", Style::Plain, start, end);
+            }
+            Event::UnresolvedAlias(_) => {
+                // `paths: *.md` is a missing quotation mark rather than an alias.
+                self.star.get_or_insert(start);
+                self.scalar("", Style::Plain, start, end);
+            }
+            Event::Anchor(..) => self.refuse(Feature::Anchor, start, end),
+            Event::Scalar(text, style, _, tag) => {
+                if tag.is_some() && self.refusals.is_empty() {
+                    self.refuse(Feature::Tag, start, end);
+                }
+                let style = match style {
+                    ScalarStyle::SingleQuoted => Style::SingleQuoted,
+                    ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
+                    ScalarStyle::Literal => Style::Literal,
+                    ScalarStyle::Folded => Style::Folded,
+                    _ => Style::Plain,
+                };
+                self.scalar(&text, style, start, end);
+            }
+            Event::SequenceStart(layout, ..) => {
+                self.check_depth(start);
+                self.open.push(Open::Sequence { start, layout: layout_of(layout), items: Vec::new() });
+            }
+            Event::MappingStart(layout, ..) => {
+                self.check_depth(start);
+                self.open.push(Open::Mapping {
+                    start,
+                    layout: layout_of(layout),
+                    entries: Vec::new(),
+                    key: None,
+                    duplicates: Vec::new(),
+                });
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(end),
+            _ => {}
+        }
+    }
+
+    fn check_depth(&mut self, start: usize) {
+        if self.open.len() == MAX_DEPTH {
+            self.refuse(Feature::Depth, start, start);
+        }
+    }
+
+    fn scalar(&mut self, text: &str, style: Style, start: usize, end: usize) {
+        let (mut start, mut end, mut text) = (start, end, text);
+        match style {
+            Style::Plain if start == end => {
+                // The parser writes `~` for a value that is not there. It stands after its colon.
+                text = "";
+                if let Some(Open::Mapping { key: Some((_, key_span)), .. }) = self.open.last() {
+                    let after_key = (key_span.end as usize).saturating_sub(self.base);
+                    let colon = self.text.get(after_key..).and_then(|rest| rest.find(':'));
+                    let at = colon.map_or(after_key, |colon| after_key + colon + 1);
+                    (start, end) = (at, at);
+                }
+            }
+            Style::Literal | Style::Folded => {
+                let content = self.text.get(start..end).unwrap_or_default().trim_end();
+                end = start + content.len();
+            }
+            _ => {}
+        }
+        let node = Node { span: self.span(start, end), value: Value::Scalar(text.into(), style) };
+        self.push(node);
+    }
+
+    fn close(&mut self, end: usize) {
+        let node = match self.open.pop() {
+            Some(Open::Sequence { start, layout, items }) => {
+                let ends = items.first().zip(items.last()).map(|(first, last)| first.span.cover(last.span));
+                let span = self.collection_span(start, end, layout, ends);
+                Node { span, value: Value::Sequence(items, layout) }
+            }
+            Some(Open::Mapping { start, layout, entries, duplicates, .. }) => {
+                let whole = |entry: &Entry| entry.key_span.cover(entry.value.span);
+                let ends = entries.iter().map(whole).chain(duplicates.iter().map(|d| d.entry)).reduce(Span::cover);
+                let span = self.collection_span(start, end, layout, ends);
+                let top_level = self.open.is_empty();
+                self.duplicates.extend(duplicates.into_iter().map(|duplicate| Duplicate { top_level, ..duplicate }));
+                Node { span, value: Value::Mapping(entries, layout) }
+            }
+            None => return,
+        };
+        self.push(node);
+    }
+
+    /// A block collection reaches from its first item to its last; the parser reports the tokens
+    /// around it instead.
+    fn collection_span(&self, start: usize, end: usize, layout: Layout, items: Option<Span>) -> Span {
+        match (layout, items) {
+            (Layout::Block, Some(items)) => items,
+            _ => self.span(start, end),
+        }
+    }
+
+    fn push(&mut self, node: Node) {
+        match self.open.last_mut() {
+            None => self.root = self.root.take().or(Some(node)),
+            Some(Open::Sequence { items, .. }) => items.push(node),
+            Some(Open::Mapping { entries, key, duplicates, .. }) => match key.take() {
+                Some((name, key_span)) => {
+                    let earlier = entries.iter().find(|entry| entry.key == name);
+                    if let Some(earlier) = earlier {
+                        duplicates.push(Duplicate {
+                            key: name,
+                            first: earlier.key_span,
+                            again: key_span,
+                            entry: key_span.cover(node.span),
+                            same_value: same(&earlier.value, &node),
+                            top_level: false,
+                        });
+                    } else {
+                        entries.push(Entry { key: name, key_span, value: node });
+                    }
+                }
+                None => match node.value {
+                    Value::Scalar(text, style) => {
+                        let is_merge = &*text == "<<" && style == Style::Plain;
+                        *key = Some((text, node.span));
+                        if is_merge {
+                            let (start, end) = (node.span.start as usize - self.base, node.span.end as usize - self.base);
+                            self.refuse(Feature::MergeKey, start, end);
+                        }
+                    }
+                    Value::Sequence(..) | Value::Mapping(..) => {
+                        *key = Some((Box::default(), node.span));
+                        let (start, end) = (node.span.start as usize - self.base, node.span.end as usize - self.base);
+                        self.refuse(Feature::ComplexKey, start, end);
+                    }
+                },
+            },
+        }
+    }
+
+    fn failed(self, offset: usize, too_deep: bool, message: String) -> Error {
+        if !self.refusals.is_empty() {
+            return Error::Refused(self.refusals);
+        }
+        if too_deep {
+            let span = self.span(offset, offset);
+            return Error::Refused(vec![Refusal { feature: Feature::Depth, span }]);
+        }
+        let width = self.text.get(offset..).and_then(|rest| rest.chars().next()).filter(|c| !c.is_whitespace()).map_or(0, char::len_utf8);
+        Error::Syntax { at: self.span(offset, offset + width), message }
+    }
+
+    fn finish(self) -> Result<Document, Error> {
+        if let Some(at) = self.star.filter(|_| self.refusals.is_empty()) {
+            let message = "an unquoted value begins with `*`".to_owned();
+            return Err(Error::Syntax { at: self.span(at, at + 1), message });
+        }
+        if self.refusals.is_empty() {
+            Ok(Document { root: self.root, duplicates: self.duplicates })
+        } else {
+            Err(Error::Refused(self.refusals))
+        }
+    }
+}
+
+/// Compares values without their places.
+fn same(a: &Node, b: &Node) -> bool {
+    match (&a.value, &b.value) {
+        (Value::Scalar(x, _), Value::Scalar(y, _)) => x == y && a.is_null() == b.is_null(),
+        (Value::Sequence(x, _), Value::Sequence(y, _)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
+        (Value::Mapping(x, _), Value::Mapping(y, _)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.key == y.key && same(&x.value, &y.value))
+        }
+        _ => false,
+    }
+}
+
+fn layout_of(style: StructureStyle) -> Layout {
+    match style {
+        StructureStyle::Flow => Layout::Flow,
+        _ => Layout::Block,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> Vec<Feature> {
+        match read(text, 0) {
+            Err(Error::Refused(refusals)) => refusals.into_iter().map(|refusal| refusal.feature).collect(),
+            other => panic!("{:.40} gave {other:?}", text),
+        }
+    }
+
+    #[test]
+    fn what_copies_or_retypes_values_is_refused() {
+        assert_eq!(refused("a: &x 1\nb: 2"), [Feature::Anchor]);
+        assert_eq!(refused("a: &x 1\nb: *x"), [Feature::Anchor, Feature::Alias]);
+        assert_eq!(refused("<<: {a: b}"), [Feature::MergeKey]);
+        assert_eq!(refused("a: !!str b"), [Feature::Tag]);
+        assert_eq!(refused("a: !x [b]"), [Feature::Tag]);
+        assert_eq!(refused("? [a]\n: b"), [Feature::ComplexKey]);
+        assert_eq!(refused("a: b\n...\nc: d"), [Feature::SecondDocument]);
+    }
+
+    #[test]
+    fn a_hundred_thousand_brackets_end_at_the_depth_limit() {
+        for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
+            assert_eq!(refused(&text), [Feature::Depth]);
+        }
+    }
+
+    #[test]
+    fn duplicates_are_found_at_every_level_and_the_first_counts() {
+        let document = read("a: 1\nb: {c: x, c: y}\na: 1\n", 0).unwrap();
+        let found: Vec<_> = document.duplicates.iter().map(|d| (&*d.key, d.same_value, d.top_level)).collect();
+        assert_eq!(found, [("c", false, false), ("a", true, true)]);
+        assert_eq!(document.root.unwrap().get("a").and_then(Node::text), Some("1"));
+    }
+
+    #[test]
+    fn spans_point_at_keys_and_values() {
+        let text = "é: 'x y'\nlist:\n  - p\nempty:\nfold: >\n  one\n  two\n\nlast: z\n";
+        let root = read(text, 0).unwrap().root.unwrap();
+        let found: Vec<_> = root.entries().unwrap().iter().map(|e| (e.key_span.of(text), e.value.span.of(text))).collect();
+        let expected = [("é", "'x y'"), ("list", "p"), ("empty", ""), ("fold", "one\n  two"), ("last", "z")];
+        assert_eq!(found, expected);
+    }
+}

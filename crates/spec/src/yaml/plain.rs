@@ -1,0 +1,481 @@
+//! The fast reader: the YAML that frontmatter really uses.
+//!
+//! Block maps and lists, plain and quoted scalars on one line, `|` and `>` blocks, and flow lists
+//! of simple words. At the first byte that could mean anything else it returns `None`, and the
+//! full reader takes over. It must never answer differently from the full reader, only less
+//! often; `tests/it/yaml_equal.rs` holds it to that.
+
+use memchr::memchr;
+use prowess_diag::Span;
+
+use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
+
+/// Reads a block of YAML if it is plain: `Some(None)` is an empty block, `None` means "not sure".
+pub fn read(text: &str, base: usize) -> Option<Option<Node>> {
+    let mut reader = Reader { text, bytes: text.as_bytes(), base, at: 0 };
+    reader.skip_blank()?;
+    if reader.at == reader.bytes.len() {
+        return Some(None);
+    }
+    let root = reader.mapping(0, 0)?;
+    (reader.at == reader.bytes.len()).then_some(Some(root))
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    base: usize,
+    /// Always the start of a line, or the end of the text.
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.base + start, self.base + end)
+    }
+
+    /// Moves past empty lines and lines that hold only a comment.
+    fn skip_blank(&mut self) -> Option<()> {
+        while self.at < self.bytes.len() {
+            let content = self.at + self.indent()?;
+            match self.bytes.get(content) {
+                None | Some(b'\n') => {}
+                Some(b'#') => check_characters(&self.bytes[content..self.line_end(content)])?,
+                Some(_) => return Some(()),
+            }
+            self.at = self.next_line(content);
+        }
+        Some(())
+    }
+
+    /// Counts the spaces at the start of this line. A tab is for the full reader.
+    fn indent(&self) -> Option<usize> {
+        let spaces = self.bytes[self.at..].iter().take_while(|&&byte| byte == b' ').count();
+        (self.bytes.get(self.at + spaces) != Some(&b'\t')).then_some(spaces)
+    }
+
+    fn line_end(&self, from: usize) -> usize {
+        memchr(b'\n', &self.bytes[from..]).map_or(self.bytes.len(), |found| from + found)
+    }
+
+    fn next_line(&self, from: usize) -> usize {
+        (self.line_end(from) + 1).min(self.bytes.len())
+    }
+
+    /// Reads a block map whose keys stand at `indent`. The cursor is at its first line.
+    fn mapping(&mut self, indent: usize, depth: usize) -> Option<Node> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let mut entries: Vec<Entry> = Vec::with_capacity(8);
+        while self.at < self.bytes.len() {
+            let found = self.indent()?;
+            if found != indent {
+                if found > indent {
+                    return None;
+                }
+                break;
+            }
+            let key_start = self.at + indent;
+            if self.bytes[key_start] == b'-' && !entries.is_empty() && depth > 0 {
+                break;
+            }
+            let key_end = key_start + key_length(&self.bytes[key_start..])?;
+            let key = &self.text[key_start..key_end];
+            if entries.iter().any(|entry| &*entry.key == key) {
+                return None;
+            }
+            let value = self.entry_value(key_end + 1, indent, depth)?;
+            entries.push(Entry { key: key.into(), key_span: self.span(key_start, key_end), value });
+            self.skip_blank()?;
+        }
+        let span = entries.first()?.key_span.cover(entries.last()?.value.span);
+        Some(Node { span, value: Value::Mapping(entries, Layout::Block) })
+    }
+
+    /// Reads what follows `key:`; `after` is the offset behind the colon. Leaves the cursor at
+    /// the start of the first line that does not belong to the value.
+    fn entry_value(&mut self, after: usize, indent: usize, depth: usize) -> Option<Node> {
+        let line_end = self.line_end(after);
+        let line = &self.bytes[after..line_end];
+        if line.first().is_some_and(|&byte| byte != b' ') {
+            return None;
+        }
+        let start = after + line.iter().take_while(|&&byte| byte == b' ').count();
+        if start == line_end || self.bytes[start] == b'#' {
+            check_characters(&self.bytes[start..line_end])?;
+            if start < line_end && start == after {
+                return None;
+            }
+            self.at = (line_end + 1).min(self.bytes.len());
+            self.skip_blank()?;
+            if self.at < self.bytes.len() {
+                let inner = self.indent()?;
+                let is_item = self.is_item(self.at + inner);
+                if is_item && inner >= indent {
+                    return self.sequence(inner, depth + 1);
+                }
+                if inner > indent {
+                    return self.mapping(inner, depth + 1);
+                }
+            }
+            return Some(Node { span: self.span(after, after), value: Value::Scalar("".into(), Style::Plain) });
+        }
+        match self.bytes[start] {
+            b'|' | b'>' => self.block_scalar(start, line_end, indent),
+            _ => {
+                let (node, end) = self.scalar_or_flow(start, line_end)?;
+                self.finish_line(end, line_end)?;
+                self.at = (line_end + 1).min(self.bytes.len());
+                self.no_continuation(indent)?;
+                Some(node)
+            }
+        }
+    }
+
+    /// Whether a list item begins here.
+    fn is_item(&self, at: usize) -> bool {
+        self.bytes[at] == b'-' && self.bytes.get(at + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n')
+    }
+
+    /// A deeper line behind a one-line scalar would continue it: that is for the full reader.
+    fn no_continuation(&mut self, indent: usize) -> Option<()> {
+        let rest = &self.bytes[self.at..];
+        match rest.first() {
+            None => return Some(()),
+            Some(b'\n' | b' ' | b'#') => {}
+            Some(_) if indent == 0 => return Some(()),
+            Some(_) => {}
+        }
+        self.skip_blank()?;
+        (self.at == self.bytes.len() || self.indent()? <= indent).then_some(())
+    }
+
+    /// Reads a block list whose dashes stand at `indent`.
+    fn sequence(&mut self, indent: usize, depth: usize) -> Option<Node> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let mut items: Vec<Node> = Vec::new();
+        while self.at < self.bytes.len() {
+            let found = self.indent()?;
+            let item = self.at + found;
+            if found != indent || !self.is_item(item) {
+                if found > indent {
+                    return None;
+                }
+                break;
+            }
+            let line_end = self.line_end(item);
+            let spaces = self.bytes[item + 1..line_end].iter().take_while(|&&byte| byte == b' ').count();
+            let value = item + 1 + spaces;
+            if value == line_end || matches!(self.bytes[value], b'#' | b'|' | b'>' | b'-' | b'?') {
+                return None;
+            }
+            // `- key: value` opens a map inside the item.
+            if key_length(&self.bytes[value..line_end]).is_some() {
+                return None;
+            }
+            let (node, end) = self.scalar_or_flow(value, line_end)?;
+            self.finish_line(end, line_end)?;
+            self.at = (line_end + 1).min(self.bytes.len());
+            self.no_continuation(indent)?;
+            items.push(node);
+            self.skip_blank()?;
+        }
+        let span = items.first()?.span.cover(items.last()?.span);
+        Some(Node { span, value: Value::Sequence(items, Layout::Block) })
+    }
+
+    /// Only blanks or a comment may follow a value on its line.
+    fn finish_line(&self, from: usize, line_end: usize) -> Option<()> {
+        let rest = &self.bytes[from..line_end];
+        let blanks = rest.iter().take_while(|&&byte| byte == b' ').count();
+        match rest.get(blanks) {
+            None => Some(()),
+            Some(b'#') if blanks > 0 => check_characters(rest),
+            Some(_) => None,
+        }
+    }
+
+    /// Reads a scalar or a flow list on one line; returns it with the offset behind it.
+    fn scalar_or_flow(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
+        match self.bytes[start] {
+            b'"' => self.double_quoted(start, line_end),
+            b'\'' => self.single_quoted(start, line_end),
+            b'[' => self.flow_sequence(start, line_end),
+            _ => {
+                let length = plain_length(&self.bytes[start..line_end], false)?;
+                Some((self.plain(start, start + length), start + length))
+            }
+        }
+    }
+
+    fn plain(&self, start: usize, end: usize) -> Node {
+        Node { span: self.span(start, end), value: Value::Scalar(self.text[start..end].into(), Style::Plain) }
+    }
+
+    fn double_quoted(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
+        let inner = &self.bytes[start + 1..line_end];
+        let close = memchr(b'"', inner)?;
+        let content = &inner[..close];
+        check_characters(content)?;
+        if memchr(b'\\', content).is_some() {
+            return None;
+        }
+        let end = start + 1 + close;
+        let text = self.text[start + 1..end].into();
+        Some((Node { span: self.span(start, end + 1), value: Value::Scalar(text, Style::DoubleQuoted) }, end + 1))
+    }
+
+    fn single_quoted(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
+        let inner = &self.bytes[start + 1..line_end];
+        let mut close = memchr(b'\'', inner)?;
+        let mut doubled = false;
+        while inner.get(close + 1) == Some(&b'\'') {
+            doubled = true;
+            close += 2 + memchr(b'\'', inner.get(close + 2..)?)?;
+        }
+        check_characters(&inner[..close])?;
+        let end = start + 1 + close;
+        let raw = &self.text[start + 1..end];
+        let text = if doubled { raw.replace("''", "'").into() } else { raw.into() };
+        Some((Node { span: self.span(start, end + 1), value: Value::Scalar(text, Style::SingleQuoted) }, end + 1))
+    }
+
+    /// Reads `[a, "b", 'c']`: words only, nothing nested.
+    fn flow_sequence(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
+        let mut items = Vec::new();
+        let mut at = start + 1;
+        loop {
+            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
+            match self.bytes.get(at).filter(|_| at < line_end)? {
+                b']' => break,
+                b'"' | b'\'' => {
+                    let (node, end) = self.scalar_or_flow(at, line_end)?;
+                    items.push(node);
+                    at = end;
+                }
+                _ => {
+                    let length = plain_length(&self.bytes[at..line_end], true)?;
+                    items.push(self.plain(at, at + length));
+                    at += length;
+                }
+            }
+            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
+            match self.bytes.get(at).filter(|_| at < line_end)? {
+                b',' => at += 1,
+                b']' => break,
+                _ => return None,
+            }
+        }
+        let node = Node { span: self.span(start, at + 1), value: Value::Sequence(items, Layout::Flow) };
+        Some((node, at + 1))
+    }
+
+    /// Reads `|` and `>` blocks with clipping or stripping and no explicit indentation.
+    fn block_scalar(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node> {
+        let folded = self.bytes[start] == b'>';
+        let header = self.text[start + 1..line_end].trim_end_matches(' ');
+        let strip = match header {
+            "" => false,
+            "-" => true,
+            _ => return None,
+        };
+        self.at = (line_end + 1).min(self.bytes.len());
+        let inner = self.indent()?;
+        let first = self.at + inner;
+        if inner <= indent || first >= self.bytes.len() || self.bytes[first] == b'\n' {
+            return None;
+        }
+        let mut text = String::new();
+        let mut blank_lines = 0;
+        let mut content_end = first;
+        while self.at < self.bytes.len() {
+            let end = self.line_end(self.at);
+            let line = &self.bytes[self.at..end];
+            let spaces = line.iter().take_while(|&&byte| byte == b' ').count();
+            if spaces == line.len() {
+                // A blank line deeper than the block has spaces of its own to keep.
+                if spaces > inner {
+                    return None;
+                }
+                blank_lines += 1;
+                self.at = (end + 1).min(self.bytes.len());
+                continue;
+            }
+            if spaces < inner {
+                // A line between the two indentations is an error; leave the words to the full reader.
+                if spaces > indent || line[spaces] == b'\t' || line[spaces] == b'#' {
+                    return None;
+                }
+                break;
+            }
+            let content = &line[inner..];
+            check_characters(content)?;
+            if folded && content[0] == b' ' {
+                return None;
+            }
+            if !text.is_empty() {
+                if folded && blank_lines == 0 {
+                    text.push(' ');
+                } else {
+                    let breaks = blank_lines + usize::from(!folded);
+                    text.extend(std::iter::repeat_n('\n', breaks));
+                }
+            }
+            blank_lines = 0;
+            text.push_str(&self.text[self.at + inner..end]);
+            content_end = end;
+            self.at = (end + 1).min(self.bytes.len());
+        }
+        // Without a line break behind the last line the rules of clipping are subtle.
+        if self.bytes.get(content_end) != Some(&b'\n') {
+            return None;
+        }
+        if !strip {
+            text.push('\n');
+        }
+        let trimmed = self.text[first..content_end].trim_end().len();
+        let style = if folded { Style::Folded } else { Style::Literal };
+        Some(Node { span: self.span(first, first + trimmed), value: Value::Scalar(text.into(), style) })
+    }
+}
+
+/// Length of a simple key that is followed by a colon and then a blank or the end of the line.
+fn key_length(line: &[u8]) -> Option<usize> {
+    let length = line.iter().take_while(|&&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.').count();
+    let first = *line.first()?;
+    let is_key = length > 0
+        && first != b'-'
+        && first != b'.'
+        && line.get(length) == Some(&b':')
+        && line.get(length + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n');
+    is_key.then_some(length)
+}
+
+/// Length of a plain scalar at the start of `line`, without blanks at its end. Anything that
+/// could be an indicator, a comment or a nested map gives up.
+fn plain_length(line: &[u8], in_flow: bool) -> Option<usize> {
+    if matches!(
+        line[0],
+        b'-' | b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"'
+            | b'%' | b'@' | b'`' | b' ' | b'='
+    ) {
+        return None;
+    }
+    let mut end = line.len();
+    for (i, &byte) in line.iter().enumerate() {
+        match byte {
+            b':' if line.get(i + 1).is_none_or(|&next| next == b' ') || in_flow => return None,
+            b'#' if line[i - 1] == b' ' => {
+                end = i;
+                break;
+            }
+            b',' | b']' if in_flow => {
+                end = i;
+                break;
+            }
+            b'[' | b'{' | b'}' | b'?' | b'#' if in_flow => return None,
+            _ => {}
+        }
+    }
+    check_characters(line)?;
+    while line[end - 1] == b' ' {
+        end -= 1;
+    }
+    Some(end)
+}
+
+/// Control characters, tabs, and the Unicode characters that YAML treats specially are for the
+/// full reader.
+fn check_characters(bytes: &[u8]) -> Option<()> {
+    let mut rest = bytes;
+    if bytes.iter().any(|&byte| byte < b' ' || byte == 0x7f) {
+        return None;
+    }
+    while let Some(found) = rest.iter().position(|&byte| byte >= 0x80) {
+        let special = match rest[found] {
+            // U+0080 to U+009F, among them NEL
+            0xc2 => rest.get(found + 1).is_some_and(|&next| next < 0xa0),
+            // U+2028 and U+2029
+            0xe2 => rest.get(found + 1..found + 3).is_some_and(|next| next[0] == 0x80 && matches!(next[1], 0xa8 | 0xa9)),
+            // U+FEFF, U+FFFE, U+FFFF
+            0xef => rest.get(found + 1).is_some_and(|&next| next == 0xbb || next == 0xbf),
+            _ => false,
+        };
+        if special {
+            return None;
+        }
+        rest = &rest[found + 1..];
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::{Document, full};
+
+    /// Where the fast reader answers it answers as the full one does; `taken` says whether it
+    /// must answer.
+    fn check(text: &str, taken: bool) {
+        let fast = read(text, 7);
+        assert_eq!(fast.is_some(), taken, "{text:?}");
+        if let Some(root) = fast {
+            assert_eq!(full::read(text, 7), Ok(Document { root, duplicates: Vec::new() }), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn common_frontmatter_is_read_fast() {
+        for text in [
+            "",
+            "\n# only a comment\n",
+            "name: pdf\ndescription: Fill forms. Use when a PDF has fields.\n",
+            "name: 'it''s'\ndescription: \"a: b # c\"  # why\n",
+            "a: b#c\nc: d: no\n".split_at(7).0,
+            "metadata:\n  author: me\n  version: \"1.0\"\n\n  deep:\n    x: 1\nlicense: MIT\n",
+            "tags: [a, 'b c', \"d\"]\nempty: []\nnone:\nlast: ~\n",
+            "tools:\n  - Read\n  - Bash(git add:*)\nflat:\n- x\n- y\nz: 1\n",
+            "description: >\n  one\n  two\n\n  three\nname: x\n",
+            "description: |-\n  one\n    two\n\n\n  three\n\nname: x\n",
+            "description: 日本語の説明 — “quotes”\nurl: http://x/y?z=1\n",
+            "a:   spaced   \nb: 1.0\n",
+        ] {
+            check(text, true);
+        }
+    }
+
+    #[test]
+    fn everything_unusual_is_left_to_the_full_reader() {
+        for text in [
+            "a: b\na: c\n",
+            "a: &x b\n",
+            "a: *x\n",
+            "a: !t b\n",
+            "<<: b\n",
+            "a: {b: c}\n",
+            "a: one\n  two\n",
+            "a: b: c\n",
+            "a: @b\n",
+            "a:\tb\n",
+            "- a\n",
+            "just text\n",
+            "a: \"x\\n\"\n",
+            "a: |2\n  x\n",
+            "a: >\n  x\n   y\n",
+            "a: |\n  x",
+            "a: 'x' y\n",
+            "a: [b, [c]]\n",
+            "a: b\r\n",
+            "a:\n  - b: c\n",
+            "a: x\u{85}y\n",
+            "? a\n",
+            "a: b\n...\n",
+            "%YAML 1.2\n",
+        ] {
+            check(text, false);
+        }
+    }
+}
