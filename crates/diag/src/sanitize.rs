@@ -16,7 +16,10 @@ pub fn block(text: &str) -> Cow<'_, str> {
 /// Replaces what a terminal would act on by one visible character of the same length in UTF-8
 /// where possible, so that spans into the text stay right. Used for source lines in snippets.
 pub fn same_width(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| !matches!(c, '\n' | '\t' | '\r') && needs_escape(c)) {
+    if !text
+        .chars()
+        .any(|c| !matches!(c, '\n' | '\t' | '\r') && needs_escape(c))
+    {
         return Cow::Borrowed(text);
     }
     let mut result = String::with_capacity(text.len());
@@ -58,7 +61,10 @@ fn needs_escape(c: char) -> bool {
     // Joiners and variation selectors are part of ordinary emoji and scripts; they cannot move
     // text, so a terminal may have them.
     let harmless = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
-    c.is_control() || is_bidi(c) || (is_invisible(c) && !harmless) || matches!(c, '\u{2028}' | '\u{2029}')
+    c.is_control()
+        || is_bidi(c)
+        || (is_invisible(c) && !harmless)
+        || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 fn escape(text: &str, wanted: impl Fn(char) -> bool) -> Cow<'_, str> {

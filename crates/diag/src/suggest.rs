@@ -25,7 +25,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// Lower-case letters and digits only.
 fn fold(word: &str) -> Vec<char> {
-    word.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+    word.chars()
+        .filter(|c| !matches!(c, '-' | '_' | ' '))
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Optimal string alignment distance.
@@ -35,7 +38,9 @@ fn distance(a: &[char], b: &[char]) -> usize {
     for (i, &x) in a.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, &y) in b.iter().enumerate() {
-            let mut best = (last[j] + usize::from(x != y)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut best = (last[j] + usize::from(x != y))
+                .min(last[j + 1] + 1)
+                .min(row[j] + 1);
             let swapped = i > 0 && j > 0 && x == b[j - 1] && a[i - 1] == y;
             if swapped {
                 best = best.min(before_last[j - 1] + 1);
@@ -52,7 +57,13 @@ fn distance(a: &[char], b: &[char]) -> usize {
 mod tests {
     use super::*;
 
-    const KEYS: [&str; 5] = ["name", "description", "allowed-tools", "user-invocable", "when_to_use"];
+    const KEYS: [&str; 5] = [
+        "name",
+        "description",
+        "allowed-tools",
+        "user-invocable",
+        "when_to_use",
+    ];
 
     #[test]
     fn slips_find_their_word() {

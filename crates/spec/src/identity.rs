@@ -55,16 +55,26 @@ impl Source {
 pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
     let written = written.map(|text| name::normalise(&text.value).into_owned());
-    let valid = written.as_deref().and_then(|text| SkillName::new(text).ok());
-    let folder = folder.map(|folder| name::normalise(folder).into_owned()).filter(|folder| !folder.is_empty());
+    let valid = written
+        .as_deref()
+        .and_then(|text| SkillName::new(text).ok());
+    let folder = folder
+        .map(|folder| name::normalise(folder).into_owned())
+        .filter(|folder| !folder.is_empty());
     let (name, name_source) = match (valid, &folder, &written) {
         (Some(name), ..) => (name.to_string(), Source::Frontmatter),
         (None, Some(folder), _) => (folder.clone(), Source::Folder),
         (None, None, Some(written)) => (written.clone(), Source::Frontmatter),
         (None, None, None) => (String::new(), Source::Nothing),
     };
-    let alias = [written, folder].into_iter().flatten().find(|other| *other != name);
-    let described = manifest.description.as_ref().filter(|text| !text.is_blank());
+    let alias = [written, folder]
+        .into_iter()
+        .flatten()
+        .find(|other| *other != name);
+    let described = manifest
+        .description
+        .as_ref()
+        .filter(|text| !text.is_blank());
     let (description, description_source) = match described {
         Some(text) => (text.value.trim().to_owned(), Source::Frontmatter),
         None => match first_line(body) {
@@ -72,7 +82,13 @@ pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identi
             None => (String::new(), Source::Nothing),
         },
     };
-    Identity { name, name_source, alias, description, description_source }
+    Identity {
+        name,
+        name_source,
+        alias,
+        description,
+        description_source,
+    }
 }
 
 /// Returns the first line of a body that says something, without its Markdown marks.
@@ -84,10 +100,16 @@ pub fn first_line(body: &str) -> Option<Cow<'_, str>> {
             in_comment = !line.contains("-->");
             continue;
         }
-        if line.starts_with("---") || line.starts_with("```") || line.starts_with("~~~") || line.starts_with("===") {
+        if line.starts_with("---")
+            || line.starts_with("```")
+            || line.starts_with("~~~")
+            || line.starts_with("===")
+        {
             continue;
         }
-        let line = line.trim_start_matches(['#', '>', '*', '-', '+', ' ']).trim_end_matches(['#', '*', ' ']);
+        let line = line
+            .trim_start_matches(['#', '>', '*', '-', '+', ' '])
+            .trim_end_matches(['#', '*', ' ']);
         if line.chars().any(char::is_alphanumeric) {
             return Some(Cow::Borrowed(line));
         }
@@ -103,7 +125,12 @@ mod tests {
     fn check(text: &str, folder: Option<&str>, expected: &str) {
         let parsed = parse(text.as_bytes());
         let found = identify(&parsed.manifest, folder, parsed.body_text());
-        let line = format!("{}|{}|{}", found.name, found.alias.unwrap_or_default(), found.description);
+        let line = format!(
+            "{}|{}|{}",
+            found.name,
+            found.alias.unwrap_or_default(),
+            found.description
+        );
         assert_eq!(line, expected, "{text}");
     }
 
@@ -111,14 +138,30 @@ mod tests {
     fn the_frontmatter_counts_when_it_is_valid() {
         check("---\nname: a\ndescription: d\n---\n", Some("a"), "a||d");
         check("---\nname: a\ndescription: d\n---\n", Some("b"), "a|b|d");
-        check("---\nname: My Skill\ndescription: d\n---\n", Some("my-skill"), "my-skill|My Skill|d");
-        check("---\nname: My Skill\ndescription: d\n---\n", None, "My Skill||d");
+        check(
+            "---\nname: My Skill\ndescription: d\n---\n",
+            Some("my-skill"),
+            "my-skill|My Skill|d",
+        );
+        check(
+            "---\nname: My Skill\ndescription: d\n---\n",
+            None,
+            "My Skill||d",
+        );
     }
 
     #[test]
     fn folder_and_body_stand_in() {
-        check("# Deploy *now*\n\ntext", Some("deploy"), "deploy||Deploy *now");
-        check("---\nname:\n---\n<!-- note\nmore -->\n> Quote\n", Some("x"), "x||Quote");
+        check(
+            "# Deploy *now*\n\ntext",
+            Some("deploy"),
+            "deploy||Deploy *now",
+        );
+        check(
+            "---\nname:\n---\n<!-- note\nmore -->\n> Quote\n",
+            Some("x"),
+            "x||Quote",
+        );
         check("", Some("x"), "x||");
         check("", None, "||");
     }

@@ -3,7 +3,7 @@
 use prowess_diag::Span;
 
 use crate::fields::{self, Shape};
-use crate::tool_pattern::{self, ToolPattern, TokenFault};
+use crate::tool_pattern::{self, TokenFault, ToolPattern};
 use crate::yaml::{Entry, Node};
 
 /// What the frontmatter says.
@@ -109,14 +109,26 @@ pub struct ToolToken {
 impl Text {
     fn of(node: &Node) -> Option<Self> {
         let value = node.text()?;
-        let verbatim = node.verbatim_start().and_then(|start| u32::try_from(start).ok());
-        Some(Self { value: value.into(), span: node.span, verbatim })
+        let verbatim = node
+            .verbatim_start()
+            .and_then(|start| u32::try_from(start).ok());
+        Some(Self {
+            value: value.into(),
+            span: node.span,
+            verbatim,
+        })
     }
 
     fn part(&self, range: std::ops::Range<usize>) -> Self {
         let span = self.subspan(range.clone());
-        let verbatim = self.verbatim.map(|start| start + u32::try_from(range.start).unwrap_or(0));
-        Self { value: self.value.get(range).unwrap_or_default().into(), span, verbatim }
+        let verbatim = self
+            .verbatim
+            .map(|start| start + u32::try_from(range.start).unwrap_or(0));
+        Self {
+            value: self.value.get(range).unwrap_or_default().into(),
+            span,
+            verbatim,
+        }
     }
 
     /// Returns the place of a part of the text; the whole place when the text was folded or escaped.
@@ -136,7 +148,9 @@ impl Text {
 impl ToolList {
     /// Returns the patterns that parsed.
     pub fn patterns(&self) -> impl Iterator<Item = &ToolPattern> {
-        self.tokens.iter().filter_map(|token| token.pattern.as_ref().ok())
+        self.tokens
+            .iter()
+            .filter_map(|token| token.pattern.as_ref().ok())
     }
 }
 
@@ -149,7 +163,9 @@ impl Manifest {
         }
         if manifest.version.is_none() {
             let metadata = entries.iter().find(|entry| &*entry.key == "metadata");
-            manifest.version = metadata.and_then(|entry| entry.value.get("version")).and_then(Text::of);
+            manifest.version = metadata
+                .and_then(|entry| entry.value.get("version"))
+                .and_then(Text::of);
         }
         manifest.entries = entries;
         manifest
@@ -177,7 +193,12 @@ impl Manifest {
             "agent" => self.agent = Text::of(node),
             "shell" => self.shell = Text::of(node),
             "paths" => self.paths = globs(node),
-            "maxTicks" => self.max_ticks = node.text().and_then(|text| text.parse().ok()).filter(|&n| n > 0),
+            "maxTicks" => {
+                self.max_ticks = node
+                    .text()
+                    .and_then(|text| text.parse().ok())
+                    .filter(|&n| n > 0)
+            }
             "creator" => self.creator = Text::of(node),
             "planck_version" => self.planck_version = Text::of(node),
             "version" => self.version = Text::of(node),
@@ -202,20 +223,31 @@ impl Manifest {
 
     /// Tells whether the skill runs in a conversation of its own.
     pub fn is_forked(&self) -> bool {
-        self.context.as_ref().is_some_and(|context| &*context.value == "fork")
+        self.context
+            .as_ref()
+            .is_some_and(|context| &*context.value == "fork")
     }
 }
 
 /// `[topic]` is a list to YAML and a hint to people.
 fn hint(node: &Node) -> Option<Text> {
-    let Some(items) = node.items() else { return Text::of(node) };
+    let Some(items) = node.items() else {
+        return Text::of(node);
+    };
     let words: Vec<&str> = items.iter().filter_map(Node::text).collect();
     let value = format!("[{}]", words.join(", ")).into();
-    (!words.is_empty()).then_some(Text { value, span: node.span, verbatim: None })
+    (!words.is_empty()).then_some(Text {
+        value,
+        span: node.span,
+        verbatim: None,
+    })
 }
 
 fn words(node: &Node, separates: impl Fn(char) -> bool + Copy) -> Vec<Text> {
-    texts(node).iter().flat_map(|text| split(text, separates)).collect()
+    texts(node)
+        .iter()
+        .flat_map(|text| split(text, separates))
+        .collect()
 }
 
 /// A text, or the texts of a list.
@@ -279,7 +311,10 @@ fn tools(node: &Node) -> Option<ToolList> {
             });
         }
     }
-    Some(ToolList { tokens, span: node.span })
+    Some(ToolList {
+        tokens,
+        span: node.span,
+    })
 }
 
 /// Reads a yes or no. What is neither counts as the safer value.
@@ -293,7 +328,11 @@ fn flag(entry: &Entry) -> Option<Flag> {
         Some(Shape::Flag { safer, .. }) => safer,
         _ => false,
     };
-    Some(Flag { value: understood.unwrap_or(safer), understood: understood.is_some(), span: node.span })
+    Some(Flag {
+        value: understood.unwrap_or(safer),
+        understood: understood.is_some(),
+        span: node.span,
+    })
 }
 
 /// Planck's pin: only the literal boolean counts.
@@ -301,18 +340,29 @@ fn literal_flag(node: &Node) -> Option<Flag> {
     if node.is_null() {
         return None;
     }
-    let is_plain = matches!(&node.value, crate::yaml::Value::Scalar(_, crate::yaml::Style::Plain));
+    let is_plain = matches!(
+        &node.value,
+        crate::yaml::Value::Scalar(_, crate::yaml::Style::Plain)
+    );
     let literal = match node.text() {
         Some("true" | "True" | "TRUE") if is_plain => Some(true),
         Some("false" | "False" | "FALSE") if is_plain => Some(false),
         _ => None,
     };
-    Some(Flag { value: literal.unwrap_or(false), understood: literal.is_some(), span: node.span })
+    Some(Flag {
+        value: literal.unwrap_or(false),
+        understood: literal.is_some(),
+        span: node.span,
+    })
 }
 
 /// Reads the words for yes and no, in any letter case.
 pub fn parse_flag(text: &str) -> Option<bool> {
-    let is = |words: &[&str]| words.iter().any(|word| text.trim().eq_ignore_ascii_case(word));
+    let is = |words: &[&str]| {
+        words
+            .iter()
+            .any(|word| text.trim().eq_ignore_ascii_case(word))
+    };
     if is(&["true", "yes", "on", "1"]) {
         Some(true)
     } else if is(&["false", "no", "off", "0"]) {

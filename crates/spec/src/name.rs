@@ -17,7 +17,11 @@ impl SkillName {
     pub fn new(raw: &str) -> Result<Self, Vec<NameFault>> {
         let name = normalise(raw);
         let faults = faults(&name);
-        if faults.is_empty() { Ok(Self(name.into())) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(Self(name.into()))
+        } else {
+            Err(faults)
+        }
     }
 
     /// Returns the name.
@@ -60,7 +64,9 @@ pub enum NameFault {
 /// Returns the name as it is compared: trimmed and in compatibility form (NFKC).
 pub fn normalise(raw: &str) -> Cow<'_, str> {
     let trimmed = raw.trim();
-    if trimmed.is_ascii() || is_nfkc_quick(trimmed.chars()) == unicode_normalization::IsNormalized::Yes {
+    if trimmed.is_ascii()
+        || is_nfkc_quick(trimmed.chars()) == unicode_normalization::IsNormalized::Yes
+    {
         Cow::Borrowed(trimmed)
     } else {
         Cow::Owned(trimmed.nfkc().collect())
@@ -76,7 +82,9 @@ pub fn faults(name: &str) -> Vec<NameFault> {
     if bytes.len() <= MAX_NAME
         && bytes.first().is_some_and(|&b| plain(b))
         && bytes.last().is_some_and(|&b| plain(b))
-        && bytes.windows(2).all(|pair| plain(pair[1]) || (pair[1] == b'-' && pair[0] != b'-'))
+        && bytes
+            .windows(2)
+            .all(|pair| plain(pair[1]) || (pair[1] == b'-' && pair[0] != b'-'))
     {
         return Vec::new();
     }
@@ -99,7 +107,10 @@ pub fn faults(name: &str) -> Vec<NameFault> {
     }
     let mut foreign = name.chars().filter(|&c| !is_name_character(c)).peekable();
     if let Some(&first) = foreign.peek() {
-        faults.push(NameFault::Characters { first, only_underscores: foreign.all(|c| c == '_') });
+        faults.push(NameFault::Characters {
+            first,
+            only_underscores: foreign.all(|c| c == '_'),
+        });
     }
     faults
 }
@@ -109,7 +120,11 @@ pub fn faults(name: &str) -> Vec<NameFault> {
 fn is_name_character(c: char) -> bool {
     c == '-'
         || c.is_ascii_alphanumeric()
-        || (!c.is_ascii() && matches!(c.general_category_group(), GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number))
+        || (!c.is_ascii()
+            && matches!(
+                c.general_category_group(),
+                GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
+            ))
 }
 
 /// Returns the valid name nearest to a broken one, if anything is left of it: lower case, every
@@ -138,10 +153,31 @@ mod tests {
     #[test]
     fn names_of_every_script_are_accepted() {
         for name in [
-            "a", "skill-1", "1skill", "pdf-processing", "3000", "技能", "мой-навык", "café", "cafe\u{301}", "한글", "ñ",
-            "ß", "ς", "ⅷ", "²", "①", "ａｂｃ", "ﬁle", "٣",
+            "a",
+            "skill-1",
+            "1skill",
+            "pdf-processing",
+            "3000",
+            "技能",
+            "мой-навык",
+            "café",
+            "cafe\u{301}",
+            "한글",
+            "ñ",
+            "ß",
+            "ς",
+            "ⅷ",
+            "²",
+            "①",
+            "ａｂｃ",
+            "ﬁle",
+            "٣",
         ] {
-            assert!(SkillName::new(name).is_ok(), "{name} {:?}", SkillName::new(name));
+            assert!(
+                SkillName::new(name).is_ok(),
+                "{name} {:?}",
+                SkillName::new(name)
+            );
         }
         assert_eq!(SkillName::new(" ⅷ ").unwrap().as_str(), "viii");
     }
@@ -149,8 +185,31 @@ mod tests {
     #[test]
     fn names_with_anything_else_are_refused() {
         for name in [
-            "", "  ", "PDF", "ＰＤＦ", "НАВЫК", "\u{212a}", "İ", "ẞ", "हिन्दी", "\u{301}", "½", "🙂", "a\u{200b}b",
-            "a\u{ad}b", "a‐b", "a–b", "a_b", "a b", "a.b", "a/b", "a:b", "-a", "a-", "a--b", &"a".repeat(65),
+            "",
+            "  ",
+            "PDF",
+            "ＰＤＦ",
+            "НАВЫК",
+            "\u{212a}",
+            "İ",
+            "ẞ",
+            "हिन्दी",
+            "\u{301}",
+            "½",
+            "🙂",
+            "a\u{200b}b",
+            "a\u{ad}b",
+            "a‐b",
+            "a–b",
+            "a_b",
+            "a b",
+            "a.b",
+            "a/b",
+            "a:b",
+            "-a",
+            "a-",
+            "a--b",
+            &"a".repeat(65),
         ] {
             assert!(SkillName::new(name).is_err(), "{name:?}");
         }

@@ -42,13 +42,20 @@ pub enum FileKind {
 impl Package {
     /// Returns a package of which only the folder's name is known.
     pub fn named(folder: impl Into<String>) -> Self {
-        Self { folder: Some(folder.into()), file_name: Some("SKILL.md".into()), ..Self::default() }
+        Self {
+            folder: Some(folder.into()),
+            file_name: Some("SKILL.md".into()),
+            ..Self::default()
+        }
     }
 
     /// Returns the entry at a path.
     pub fn entry(&self, path: &str) -> Option<&PackageFile> {
         let files = self.files.as_deref()?;
-        files.binary_search_by(|file| (*file.path).cmp(path)).ok().map(|index| &files[index])
+        files
+            .binary_search_by(|file| (*file.path).cmp(path))
+            .ok()
+            .map(|index| &files[index])
     }
 
     /// Tells whether a path is known to be missing: the folder was listed whole and it is not there.
@@ -58,6 +65,10 @@ impl Package {
 
     /// Returns the paths of all files, for suggestions.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().flatten().filter(|file| file.kind == FileKind::File).map(|file| &*file.path)
+        self.files
+            .iter()
+            .flatten()
+            .filter(|file| file.kind == FileKind::File)
+            .map(|file| &*file.path)
     }
 }

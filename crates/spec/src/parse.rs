@@ -45,12 +45,24 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     if memchr(b'\r', text.as_bytes()).is_some() {
         let places = frontmatter::lone_carriage_returns(text);
         if let Some(&span) = places.first() {
-            problems.push(Problem { span, kind: ProblemKind::LoneCarriageReturn { places } });
+            problems.push(Problem {
+                span,
+                kind: ProblemKind::LoneCarriageReturn { places },
+            });
         }
     }
-    let manifest = split.yaml.map_or_else(Manifest::default, |yaml| read_manifest(text, yaml, &mut problems));
+    let manifest = split.yaml.map_or_else(Manifest::default, |yaml| {
+        read_manifest(text, yaml, &mut problems)
+    });
     let Split { yaml, body, fences } = split;
-    Parsed { text, manifest, yaml, body, fences, problems }
+    Parsed {
+        text,
+        manifest,
+        yaml,
+        body,
+        fences,
+        problems,
+    }
 }
 
 fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
@@ -60,13 +72,19 @@ fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
             Ok(text) => text,
             Err(error) => {
                 let at = error.valid_up_to();
-                problems.push(Problem { span: Span::at(at), kind: ProblemKind::NotUtf8 });
+                problems.push(Problem {
+                    span: Span::at(at),
+                    kind: ProblemKind::NotUtf8,
+                });
                 std::str::from_utf8(&bytes[..at]).unwrap_or_default()
             }
         },
     };
     if let Some(at) = memchr(0, text.as_bytes()) {
-        problems.push(Problem { span: Span::new(at, at + 1), kind: ProblemKind::Nul });
+        problems.push(Problem {
+            span: Span::new(at, at + 1),
+            kind: ProblemKind::Nul,
+        });
     }
     text
 }
@@ -74,8 +92,16 @@ fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
 fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifest {
     let (source, base) = (span.of(text), span.start as usize);
     if source.len() > MAX_FRONTMATTER {
-        problems.push(Problem { span: Span::at(base), kind: ProblemKind::FrontmatterTooLarge { bytes: source.len() } });
-        return Manifest { incomplete: true, ..Manifest::default() };
+        problems.push(Problem {
+            span: Span::at(base),
+            kind: ProblemKind::FrontmatterTooLarge {
+                bytes: source.len(),
+            },
+        });
+        return Manifest {
+            incomplete: true,
+            ..Manifest::default()
+        };
     }
     match yaml::read(source, base) {
         Ok(document) => {
@@ -89,26 +115,44 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
             };
             for duplicate in document.duplicates {
                 withdraw(&mut manifest, &duplicate);
-                problems.push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
+                problems.push(Problem {
+                    span: duplicate.again,
+                    kind: ProblemKind::DuplicateKey(duplicate),
+                });
             }
             manifest
         }
         Err(yaml::Error::Refused(refusals)) => {
             for refusal in refusals {
-                problems.push(Problem { span: refusal.span, kind: ProblemKind::YamlRefused(refusal) });
+                problems.push(Problem {
+                    span: refusal.span,
+                    kind: ProblemKind::YamlRefused(refusal),
+                });
             }
             // Nothing that grants or runs anything is taken from such a file.
             let salvage = repair::salvage(source, base, Some(&["name", "description"]));
-            Manifest { incomplete: true, ..Manifest::from_entries(salvage.entries) }
+            Manifest {
+                incomplete: true,
+                ..Manifest::from_entries(salvage.entries)
+            }
         }
         Err(yaml::Error::Syntax { at, message }) => {
             let salvage = repair::salvage(source, base, None);
             if salvage.problems.is_empty() {
                 // Each entry is fine alone, the whole is not: blame the place the parser named.
-                problems.push(Problem { span: at, kind: ProblemKind::YamlInvalid { message, key: None } });
+                problems.push(Problem {
+                    span: at,
+                    kind: ProblemKind::YamlInvalid { message, key: None },
+                });
             }
-            let incomplete = salvage.problems.iter().any(|problem| !matches!(problem.kind, ProblemKind::YamlRepaired { .. }));
-            let mut manifest = Manifest { incomplete, ..Manifest::from_entries(salvage.entries) };
+            let incomplete = salvage
+                .problems
+                .iter()
+                .any(|problem| !matches!(problem.kind, ProblemKind::YamlRepaired { .. }));
+            let mut manifest = Manifest {
+                incomplete,
+                ..Manifest::from_entries(salvage.entries)
+            };
             for problem in &salvage.problems {
                 if let ProblemKind::DuplicateKey(duplicate) = &problem.kind {
                     withdraw(&mut manifest, duplicate);
@@ -121,7 +165,10 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
 }
 
 fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> Manifest {
-    problems.push(Problem { span, kind: ProblemKind::NotMapping { found } });
+    problems.push(Problem {
+        span,
+        kind: ProblemKind::NotMapping { found },
+    });
     Manifest::default()
 }
 

@@ -31,22 +31,42 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
         match full::read(entry_text, base + range.start) {
             Ok(document) => keep(&mut result, document, None),
             Err(yaml::Error::Refused(refusals)) => {
-                let refused = |refusal: yaml::Refusal| Problem { span: refusal.span, kind: ProblemKind::YamlRefused(refusal) };
+                let refused = |refusal: yaml::Refusal| Problem {
+                    span: refusal.span,
+                    kind: ProblemKind::YamlRefused(refusal),
+                };
                 result.problems.extend(refusals.into_iter().map(refused));
             }
             Err(yaml::Error::Syntax { at, message }) => {
-                let mended = mend(entry_text).and_then(|mended| Some((mended.read(base + range.start)?, mended)));
+                let mended = mend(entry_text)
+                    .and_then(|mended| Some((mended.read(base + range.start)?, mended)));
                 match mended {
                     Some((document, mended)) => {
-                        let edits = mended.edits.iter().map(|edit| shift(edit, base + range.start)).collect();
+                        let edits = mended
+                            .edits
+                            .iter()
+                            .map(|edit| shift(edit, base + range.start))
+                            .collect();
                         let message = mended.reason.unwrap_or(message);
-                        let span = mended.place.map_or(at, |place| Span::new(base + range.start + place.start, base + range.start + place.end));
-                        let kind = ProblemKind::YamlRepaired { message, title: mended.title, edits };
+                        let span = mended.place.map_or(at, |place| {
+                            Span::new(
+                                base + range.start + place.start,
+                                base + range.start + place.end,
+                            )
+                        });
+                        let kind = ProblemKind::YamlRepaired {
+                            message,
+                            title: mended.title,
+                            edits,
+                        };
                         keep(&mut result, document, Some(Problem { span, kind }));
                     }
                     None => {
                         let key = key.map(str::to_owned);
-                        result.problems.push(Problem { span: at, kind: ProblemKind::YamlInvalid { message, key } });
+                        result.problems.push(Problem {
+                            span: at,
+                            kind: ProblemKind::YamlInvalid { message, key },
+                        });
                     }
                 }
             }
@@ -61,14 +81,24 @@ fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem
     result.problems.extend(repaired);
     let Value::Mapping(entries, _) = root.value else {
         let message = "this line is not a `key: value` pair".to_owned();
-        result.problems.push(Problem { span, kind: ProblemKind::YamlInvalid { message, key: None } });
+        result.problems.push(Problem {
+            span,
+            kind: ProblemKind::YamlInvalid { message, key: None },
+        });
         return;
     };
     for duplicate in document.duplicates {
-        result.problems.push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
+        result.problems.push(Problem {
+            span: duplicate.again,
+            kind: ProblemKind::DuplicateKey(duplicate),
+        });
     }
     for entry in entries {
-        match result.entries.iter().find(|earlier| earlier.key == entry.key) {
+        match result
+            .entries
+            .iter()
+            .find(|earlier| earlier.key == entry.key)
+        {
             None => result.entries.push(entry),
             Some(earlier) => {
                 let duplicate = yaml::Duplicate {
@@ -76,10 +106,14 @@ fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem
                     first: earlier.key_span,
                     again: entry.key_span,
                     entry: entry.key_span.cover(entry.value.span),
-                    same_value: earlier.value.text().is_some() && earlier.value.text() == entry.value.text(),
+                    same_value: earlier.value.text().is_some()
+                        && earlier.value.text() == entry.value.text(),
                     top_level: true,
                 };
-                result.problems.push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
+                result.problems.push(Problem {
+                    span: duplicate.again,
+                    kind: ProblemKind::DuplicateKey(duplicate),
+                });
             }
         }
     }
@@ -117,8 +151,16 @@ fn lines(text: &str) -> Vec<Range<usize>> {
 fn leading_key(line: &str) -> Option<&str> {
     let end = line.find(':')?;
     let key = &line[..end];
-    let plain = key.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c)) && key.trim() == key && !key.is_empty() && !key.starts_with('-');
-    let ends = line[end + 1..].chars().next().is_none_or(char::is_whitespace);
+    let plain = key
+        .chars()
+        .all(|c| c.is_alphanumeric() || "_-. ".contains(c))
+        && key.trim() == key
+        && !key.is_empty()
+        && !key.starts_with('-');
+    let ends = line[end + 1..]
+        .chars()
+        .next()
+        .is_none_or(char::is_whitespace);
     // More than three words before a colon are a sentence, not a key.
     (plain && ends && key.split(' ').count() <= 3).then_some(key)
 }
@@ -138,7 +180,10 @@ impl Mended {
         let mut document = full::read(&self.text, 0).ok()?;
         if let Some(root) = &mut document.root {
             root.map_spans(&|span| {
-                Span::new(base + self.original(span.start as usize), base + self.original(span.end as usize))
+                Span::new(
+                    base + self.original(span.start as usize),
+                    base + self.original(span.end as usize),
+                )
             });
         }
         Some(document)
@@ -183,17 +228,28 @@ fn mend(text: &str) -> Option<Mended> {
         let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
         if line[..blanks].contains('\t') {
             let spaces = line[..blanks].replace('\t', "  ");
-            edits.push(Edit::replace(Span::new(range.start, range.start + blanks), spaces));
-            note("a tab is used for indentation", range.start..range.start + blanks);
+            edits.push(Edit::replace(
+                Span::new(range.start, range.start + blanks),
+                spaces,
+            ));
+            note(
+                "a tab is used for indentation",
+                range.start..range.start + blanks,
+            );
         }
-        let Some(value_at) = value_start(line) else { continue };
+        let Some(value_at) = value_start(line) else {
+            continue;
+        };
         let value = line[value_at..].trim_end();
         if value.is_empty() {
             continue;
         }
         if value.starts_with(['|', '>']) && value.len() <= 3 {
             // The content of a block is text whatever it looks like.
-            index += all[index..].iter().take_while(|next| is_deeper(&text[(*next).clone()], blanks)).count();
+            index += all[index..]
+                .iter()
+                .take_while(|next| is_deeper(&text[(*next).clone()], blanks))
+                .count();
             continue;
         }
         // Lines behind the value that belong to it: deeper ones, or stray ones at column 0.
@@ -201,29 +257,47 @@ fn mend(text: &str) -> Option<Mended> {
             .iter()
             .take_while(|next| {
                 let next = &text[(*next).clone()];
-                !next.trim().is_empty() && value_start(next.trim_end()).is_none() && !next.trim_start().starts_with('#') && !next.trim_start().starts_with("- ")
+                !next.trim().is_empty()
+                    && value_start(next.trim_end()).is_none()
+                    && !next.trim_start().starts_with('#')
+                    && !next.trim_start().starts_with("- ")
             })
             .cloned()
             .collect();
         index += follow.len();
         let start = range.start + value_at;
-        let end = follow.last().map_or(start + value.len(), |last| last.start + text[last.clone()].trim_end().len());
+        let end = follow.last().map_or(start + value.len(), |last| {
+            last.start + text[last.clone()].trim_end().len()
+        });
         let whole = &text[start..end];
-        let joined = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n  ");
-        let stray = follow.iter().any(|next| !is_deeper(&text[next.clone()], blanks));
-        let parses = full::read(&format!("k: {joined}\n"), 0).is_ok_and(|document| one_entry(&document));
+        let joined = whole
+            .lines()
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join("\n  ");
+        let stray = follow
+            .iter()
+            .any(|next| !is_deeper(&text[next.clone()], blanks));
+        let parses =
+            full::read(&format!("k: {joined}\n"), 0).is_ok_and(|document| one_entry(&document));
         if parses {
             if stray {
                 for next in &follow {
                     edits.push(Edit::insert(next.start, "  "));
                 }
-                note("a line continues the value but is not indented", follow[0].start..follow[0].start + text[follow[0].clone()].trim_end().len());
+                note(
+                    "a line continues the value but is not indented",
+                    follow[0].start..follow[0].start + text[follow[0].clone()].trim_end().len(),
+                );
             }
             continue;
         }
         let (value, comment) = split_comment(&joined);
         let quoted = quote(value)?;
-        note(&why(value), start..start + whole.lines().next().unwrap_or_default().trim_end().len());
+        note(
+            &why(value),
+            start..start + whole.lines().next().unwrap_or_default().trim_end().len(),
+        );
         let indent = " ".repeat(blanks);
         let replacement = format!("{quoted}{comment}").replace("\n  ", &format!("\n{indent}  "));
         edits.push(Edit::replace(Span::new(start, end), replacement));
@@ -235,17 +309,39 @@ fn mend(text: &str) -> Option<Mended> {
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     let document = full::read(&mended, 0).ok()?;
     let kept_key = leading_key(text).map(str::to_owned);
-    let found = document.root.as_ref()?.entries()?.first().map(|entry| entry.key.to_string());
+    let found = document
+        .root
+        .as_ref()?
+        .entries()?
+        .first()
+        .map(|entry| entry.key.to_string());
     if found != kept_key {
         return None;
     }
-    let quotes_only = edits.iter().all(|edit| !edit.span.is_empty() && !edit.replacement.trim().is_empty());
-    let title = if quotes_only { "quote the value" } else { "indent with spaces" };
-    Some(Mended { edits, title: title.to_owned(), reason, place, text: mended })
+    let quotes_only = edits
+        .iter()
+        .all(|edit| !edit.span.is_empty() && !edit.replacement.trim().is_empty());
+    let title = if quotes_only {
+        "quote the value"
+    } else {
+        "indent with spaces"
+    };
+    Some(Mended {
+        edits,
+        title: title.to_owned(),
+        reason,
+        place,
+        text: mended,
+    })
 }
 
 fn one_entry(document: &yaml::Document) -> bool {
-    document.duplicates.is_empty() && document.root.as_ref().and_then(yaml::Node::entries).is_some_and(|entries| entries.len() == 1)
+    document.duplicates.is_empty()
+        && document
+            .root
+            .as_ref()
+            .and_then(yaml::Node::entries)
+            .is_some_and(|entries| entries.len() == 1)
 }
 
 fn is_deeper(line: &str, blanks: usize) -> bool {
@@ -282,15 +378,22 @@ fn split_comment(value: &str) -> (&str, &str) {
 
 /// Writes a value so that YAML reads exactly the author's text.
 fn quote(value: &str) -> Option<String> {
-    let parses = |candidate: &str| full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document));
+    let parses = |candidate: &str| {
+        full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document))
+    };
     let mut candidates = Vec::new();
     if let Some(inner) = enclosed(value, '"') {
         candidates.push(format!("\"{}\"", double_bad_escapes(inner)));
         candidates.push(single(inner));
     } else if let Some(inner) = enclosed(value, '\'') {
         candidates.push(single(inner));
-    } else if value.starts_with('[') && value.ends_with(']') {
-        candidates.push(quote_items(value));
+    } else if let Some(inner) = value
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
+        if !inner.contains(['[', ']']) {
+            candidates.push(quote_items(inner));
+        }
     }
     candidates.push(single(value));
     candidates.into_iter().find(|candidate| parses(candidate))
@@ -312,7 +415,10 @@ fn double_bad_escapes(inner: &str) -> String {
         result.push(c);
         if c == '\\' {
             match characters.peek() {
-                Some('0' | 'a' | 'b' | 't' | 'n' | 'v' | 'f' | 'r' | 'e' | ' ' | '"' | '/' | '\\' | 'N' | '_' | 'L' | 'P') => {
+                Some(
+                    '0' | 'a' | 'b' | 't' | 'n' | 'v' | 'f' | 'r' | 'e' | ' ' | '"' | '/' | '\\'
+                    | 'N' | '_' | 'L' | 'P',
+                ) => {
                     result.extend(characters.next());
                 }
                 _ => result.push('\\'),
@@ -323,13 +429,13 @@ fn double_bad_escapes(inner: &str) -> String {
 }
 
 /// Quotes the items of a flow list that need it.
-fn quote_items(value: &str) -> String {
-    let inner = &value[1..value.len() - 1];
+fn quote_items(inner: &str) -> String {
     let items: Vec<String> = inner
         .split(',')
         .map(|item| {
             let item = item.trim();
-            let fine = full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document));
+            let fine =
+                full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document));
             if fine { item.to_owned() } else { single(item) }
         })
         .collect();
@@ -342,14 +448,26 @@ fn why(value: &str) -> String {
     if first == '"' || first == '\'' {
         let closed = value.len() > 1 && value.ends_with(first);
         return match (closed, first) {
-            (true, '"') if value.contains('\\') => "a quoted value contains an escape that YAML does not know".to_owned(),
+            (true, '"') if value.contains('\\') => {
+                "a quoted value contains an escape that YAML does not know".to_owned()
+            }
             (true, _) => "a quoted value contains its own quotation mark".to_owned(),
-            (false, _) if value[1..].contains(first) => "text stands behind the closing quotation mark".to_owned(),
+            (false, _) if value[1..].contains(first) => {
+                "text stands behind the closing quotation mark".to_owned()
+            }
             (false, _) => "a quotation mark is never closed".to_owned(),
         };
     }
     if "[]{}@`%&*!|>,#?".contains(first) {
-        return format!("an unquoted value begins with `{}`", if first == '`' { "a backtick".into() } else { first.to_string() }).replace("`a backtick`", "a backtick");
+        return format!(
+            "an unquoted value begins with `{}`",
+            if first == '`' {
+                "a backtick".into()
+            } else {
+                first.to_string()
+            }
+        )
+        .replace("`a backtick`", "a backtick");
     }
     if value.contains(": ") || value.ends_with(':') {
         return "an unquoted value contains a colon".to_owned();
@@ -359,7 +477,10 @@ fn why(value: &str) -> String {
 
 fn shift(edit: &Edit, by: usize) -> Edit {
     let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
-    Edit { span, replacement: edit.replacement.clone() }
+    Edit {
+        span,
+        replacement: edit.replacement.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -369,52 +490,131 @@ mod tests {
     /// Reads broken frontmatter; gives `key=value` pairs and, for each problem, its reason.
     fn check(text: &str, values: &[&str], reasons: &[&str]) {
         let result = salvage(text, 100, None);
-        let found: Vec<String> = result.entries.iter().map(|e| format!("{}={}", e.key, e.value.text().unwrap_or("…"))).collect();
+        let found: Vec<String> = result
+            .entries
+            .iter()
+            .map(|e| format!("{}={}", e.key, e.value.text().unwrap_or("…")))
+            .collect();
         let why: Vec<&str> = result
             .problems
             .iter()
             .map(|problem| match &problem.kind {
-                ProblemKind::YamlRepaired { message, .. } | ProblemKind::YamlInvalid { message, .. } => message.as_str(),
+                ProblemKind::YamlRepaired { message, .. }
+                | ProblemKind::YamlInvalid { message, .. } => message.as_str(),
                 _ => "other",
             })
             .collect();
-        assert_eq!((found, why), (values.iter().map(|&v| v.to_owned()).collect(), reasons.to_vec()), "{text}");
+        assert_eq!(
+            (found, why),
+            (
+                values.iter().map(|&v| v.to_owned()).collect(),
+                reasons.to_vec()
+            ),
+            "{text}"
+        );
     }
 
     #[test]
     fn values_without_quotation_marks_are_mended() {
-        check("name: x\ndescription: Use when: y\n", &["name=x", "description=Use when: y"], &["an unquoted value contains a colon"]);
-        check("argument-hint: [file] [fmt]\n", &["argument-hint=[file] [fmt]"], &["an unquoted value begins with `[`"]);
+        check(
+            "name: x\ndescription: Use when: y\n",
+            &["name=x", "description=Use when: y"],
+            &["an unquoted value contains a colon"],
+        );
+        check(
+            "argument-hint: [file] [fmt]\n",
+            &["argument-hint=[file] [fmt]"],
+            &["an unquoted value begins with `[`"],
+        );
         check("a: @b\n", &["a=@b"], &["an unquoted value begins with `@`"]);
-        check("a: `b` c\n", &["a=`b` c"], &["an unquoted value begins with a backtick"]);
-        check("paths: *.md\n", &["paths=*.md"], &["an unquoted value begins with `*`"]);
-        check("a: it's: so\n", &["a=it's: so"], &["an unquoted value contains a colon"]);
-        check("a: x: y # why\n", &["a=x: y"], &["an unquoted value contains a colon"]);
-        check("a: fix: #12\n", &["a=fix: #12"], &["an unquoted value contains a colon"]);
-        check("a: one: two\n  three\nb: c\n", &["a=one: two three", "b=c"], &["an unquoted value contains a colon"]);
+        check(
+            "a: `b` c\n",
+            &["a=`b` c"],
+            &["an unquoted value begins with a backtick"],
+        );
+        check(
+            "paths: *.md\n",
+            &["paths=*.md"],
+            &["an unquoted value begins with `*`"],
+        );
+        check(
+            "a: it's: so\n",
+            &["a=it's: so"],
+            &["an unquoted value contains a colon"],
+        );
+        check(
+            "a: x: y # why\n",
+            &["a=x: y"],
+            &["an unquoted value contains a colon"],
+        );
+        check(
+            "a: fix: #12\n",
+            &["a=fix: #12"],
+            &["an unquoted value contains a colon"],
+        );
+        check(
+            "a: one: two\n  three\nb: c\n",
+            &["a=one: two three", "b=c"],
+            &["an unquoted value contains a colon"],
+        );
     }
 
     #[test]
     fn broken_quotation_marks_are_mended() {
-        check("a: \"x\" y\n", &["a=\"x\" y"], &["text stands behind the closing quotation mark"]);
-        check("a: \"\\d+\"\n", &["a=\\d+"], &["a quoted value contains an escape that YAML does not know"]);
-        check("a: \"say \"hi\" now\"\n", &["a=say \"hi\" now"], &["a quoted value contains its own quotation mark"]);
-        check("a: 'it's'\n", &["a=it's"], &["a quoted value contains its own quotation mark"]);
-        check("a: \"open\nb: c\n", &["a=\"open", "b=c"], &["a quotation mark is never closed"]);
+        check(
+            "a: \"x\" y\n",
+            &["a=\"x\" y"],
+            &["text stands behind the closing quotation mark"],
+        );
+        check(
+            "a: \"\\d+\"\n",
+            &["a=\\d+"],
+            &["a quoted value contains an escape that YAML does not know"],
+        );
+        check(
+            "a: \"say \"hi\" now\"\n",
+            &["a=say \"hi\" now"],
+            &["a quoted value contains its own quotation mark"],
+        );
+        check(
+            "a: 'it's'\n",
+            &["a=it's"],
+            &["a quoted value contains its own quotation mark"],
+        );
+        check(
+            "a: \"open\nb: c\n",
+            &["a=\"open", "b=c"],
+            &["a quotation mark is never closed"],
+        );
     }
 
     #[test]
     fn indentation_is_mended() {
-        check("m:\n\tx: 1\nb: c\n", &["m=…", "b=c"], &["a tab is used for indentation"]);
-        check("a: one\ntwo words\nb: c\n", &["a=one two words", "b=c"], &["a line continues the value but is not indented"]);
-        check("k: [a, @b, c]\n", &["k=…"], &["an unquoted value begins with `[`"]);
+        check(
+            "m:\n\tx: 1\nb: c\n",
+            &["m=…", "b=c"],
+            &["a tab is used for indentation"],
+        );
+        check(
+            "a: one\ntwo words\nb: c\n",
+            &["a=one two words", "b=c"],
+            &["a line continues the value but is not indented"],
+        );
+        check(
+            "k: [a, @b, c]\n",
+            &["k=…"],
+            &["an unquoted value begins with `[`"],
+        );
     }
 
     #[test]
     fn a_hopeless_entry_does_not_take_the_others_along() {
         let result = salvage("name: x\nbad: {a: [}\n  - ]\ndescription: y\n", 0, None);
         let keys: Vec<&str> = result.entries.iter().map(|entry| &*entry.key).collect();
-        assert!(keys.contains(&"name") && keys.contains(&"description"), "{keys:?}");
+        assert!(
+            keys.contains(&"name") && keys.contains(&"description"),
+            "{keys:?}"
+        );
     }
 
     #[test]

@@ -38,7 +38,11 @@ impl ResourcePath {
                 name => parts.push(name),
             }
         }
-        if parts.is_empty() { Err(PathFault::Empty) } else { Ok(Self(parts.join("/").into())) }
+        if parts.is_empty() {
+            Err(PathFault::Empty)
+        } else {
+            Ok(Self(parts.join("/").into()))
+        }
     }
 
     /// Returns the path.
@@ -59,8 +63,17 @@ mod tests {
 
     #[test]
     fn paths_inside_are_cleaned() {
-        for (raw, clean) in [("a", "a"), ("./a//b/", "a/b"), ("a/../b/./c", "b/c"), ("références/é.md", "références/é.md")] {
-            assert_eq!(ResourcePath::new(raw).map(|p| p.to_string()), Ok(clean.to_owned()), "{raw}");
+        for (raw, clean) in [
+            ("a", "a"),
+            ("./a//b/", "a/b"),
+            ("a/../b/./c", "b/c"),
+            ("références/é.md", "références/é.md"),
+        ] {
+            assert_eq!(
+                ResourcePath::new(raw).map(|p| p.to_string()),
+                Ok(clean.to_owned()),
+                "{raw}"
+            );
         }
     }
 

@@ -132,7 +132,10 @@ pub fn parse_list(text: &str) -> Vec<Token> {
                 last.range.end = range.end;
                 last.pattern = Err(TokenFault::SpaceBeforeParenthesis);
             } else {
-                tokens.push(Token { range, pattern: Err(TokenFault::BadName) });
+                tokens.push(Token {
+                    range,
+                    pattern: Err(TokenFault::BadName),
+                });
             }
         } else {
             let pattern = parse_token(word);
@@ -168,6 +171,11 @@ fn split(text: &str) -> Vec<Range<usize>> {
     words
 }
 
+/// Tells whether a list is separated by commas, not only by blanks.
+pub fn has_separating_comma(text: &str) -> bool {
+    split(text).into_iter().any(|range| &text[range] == ",")
+}
+
 /// Reads one token.
 pub fn parse_token(word: &str) -> Result<ToolPattern, TokenFault> {
     let Some(open) = word.find('(') else {
@@ -181,7 +189,11 @@ pub fn parse_token(word: &str) -> Result<ToolPattern, TokenFault> {
     check_name(name)?;
     let close = matching(rest).ok_or(TokenFault::Unbalanced)?;
     if close + 1 != rest.len() {
-        return Err(if rest[close + 1..].contains(')') { TokenFault::Unbalanced } else { TokenFault::TrailingText });
+        return Err(if rest[close + 1..].contains(')') {
+            TokenFault::Unbalanced
+        } else {
+            TokenFault::TrailingText
+        });
     }
     let specifier = rest[1..close].trim();
     if specifier.is_empty() {
@@ -210,17 +222,29 @@ fn matching(text: &str) -> Option<usize> {
 
 fn check_name(name: &str) -> Result<(), TokenFault> {
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*');
-    let goes_on_well = name.chars().all(|c| c.is_alphanumeric() || "_-.:/*".contains(c));
-    if starts_well && goes_on_well { Ok(()) } else { Err(TokenFault::BadName) }
+    let goes_on_well = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || "_-.:/*".contains(c));
+    if starts_well && goes_on_well {
+        Ok(())
+    } else {
+        Err(TokenFault::BadName)
+    }
 }
 
 fn bare(name: &str) -> ToolPattern {
-    let Some(rest) = name.strip_prefix("mcp__") else { return ToolPattern::Bare(name.into()) };
+    let Some(rest) = name.strip_prefix("mcp__") else {
+        return ToolPattern::Bare(name.into());
+    };
     match rest.split_once("__") {
-        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
-            ToolPattern::Mcp { server: server.into(), tool: (tool != "*").then(|| tool.into()) }
-        }
-        None if !rest.is_empty() => ToolPattern::Mcp { server: rest.into(), tool: None },
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => ToolPattern::Mcp {
+            server: server.into(),
+            tool: (tool != "*").then(|| tool.into()),
+        },
+        None if !rest.is_empty() => ToolPattern::Mcp {
+            server: rest.into(),
+            tool: None,
+        },
         _ => ToolPattern::Bare(name.into()),
     }
 }
@@ -229,38 +253,63 @@ fn with_specifier(name: &str, specifier: &str) -> ToolPattern {
     match name {
         "Bash" | "PowerShell" => ToolPattern::Command(command(name, specifier)),
         "Skill" => {
-            let (name, any_arguments) = match specifier.strip_suffix(" *").or_else(|| specifier.strip_suffix(":*")) {
+            let (name, any_arguments) = match specifier
+                .strip_suffix(" *")
+                .or_else(|| specifier.strip_suffix(":*"))
+            {
                 Some(name) => (name.trim_end(), true),
                 None => (specifier, false),
             };
-            ToolPattern::Skill { name: name.into(), any_arguments }
+            ToolPattern::Skill {
+                name: name.into(),
+                any_arguments,
+            }
         }
         "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" | "Glob" | "Grep" | "LS" => {
-            ToolPattern::Path { tool: name.into(), glob: specifier.into() }
+            ToolPattern::Path {
+                tool: name.into(),
+                glob: specifier.into(),
+            }
         }
         _ => match specifier.strip_prefix("domain:") {
-            Some(host) => ToolPattern::Domain { tool: name.into(), host: host.trim().into() },
-            None => ToolPattern::Other { tool: name.into(), specifier: specifier.into() },
+            Some(host) => ToolPattern::Domain {
+                tool: name.into(),
+                host: host.trim().into(),
+            },
+            None => ToolPattern::Other {
+                tool: name.into(),
+                specifier: specifier.into(),
+            },
         },
     }
 }
 
 fn command(tool: &str, text: &str) -> CommandPattern {
-    let words = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")).map(str::trim_end);
+    let words = text
+        .strip_suffix(":*")
+        .or_else(|| text.strip_suffix(" *"))
+        .map(str::trim_end);
     let shape = match words {
         _ if text.chars().all(|c| matches!(c, '*' | ':' | ' ')) => CommandShape::Anything,
         Some(words) if !words.contains('*') => CommandShape::Words(words.into()),
         _ if text.contains('*') => CommandShape::Glob,
         _ => CommandShape::Exact,
     };
-    CommandPattern { tool: tool.into(), text: text.into(), shape }
+    CommandPattern {
+        tool: tool.into(),
+        text: text.into(),
+        shape,
+    }
 }
 
 impl ToolPattern {
     /// Returns the tool's name as it stands before the parenthesis.
     pub fn tool(&self) -> &str {
         match self {
-            Self::Bare(tool) | Self::Path { tool, .. } | Self::Domain { tool, .. } | Self::Other { tool, .. } => tool,
+            Self::Bare(tool)
+            | Self::Path { tool, .. }
+            | Self::Domain { tool, .. }
+            | Self::Other { tool, .. } => tool,
             Self::Command(pattern) => &pattern.tool,
             Self::Mcp { .. } => "mcp",
             Self::Skill { .. } => "Skill",
@@ -276,9 +325,9 @@ impl CommandPattern {
         match &self.shape {
             CommandShape::Anything => true,
             CommandShape::Exact => command == &*self.text,
-            CommandShape::Words(words) => {
-                command.strip_prefix(&**words).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
-            }
+            CommandShape::Words(words) => command
+                .strip_prefix(&**words)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace)),
             CommandShape::Glob => glob(&self.text, command),
         }
     }
@@ -288,9 +337,13 @@ impl CommandPattern {
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
     let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    let Some((last, middle)) = parts.split_last() else {
+        return rest.is_empty();
+    };
     for part in middle {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
@@ -317,8 +370,16 @@ mod tests {
 
     #[test]
     fn tokens_are_split_outside_parentheses() {
-        let tools = |text: &str| parse_list(text).into_iter().map(|t| text[t.range].to_owned()).collect::<Vec<_>>();
-        assert_eq!(tools("Bash(git add *) Bash(git commit *), Read"), ["Bash(git add *)", "Bash(git commit *)", "Read"]);
+        let tools = |text: &str| {
+            parse_list(text)
+                .into_iter()
+                .map(|t| text[t.range].to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            tools("Bash(git add *) Bash(git commit *), Read"),
+            ["Bash(git add *)", "Bash(git commit *)", "Read"]
+        );
         assert_eq!(tools("Read,Write , Edit"), ["Read", "Write", "Edit"]);
         assert_eq!(tools("Bash(echo (a, b)) X"), ["Bash(echo (a, b))", "X"]);
         assert!(tools(" , ").is_empty());
@@ -327,23 +388,55 @@ mod tests {
     #[test]
     fn each_form_has_its_type() {
         check("Read", &["Bare(\"Read\")"]);
-        check("Bash(*)", &["Command(CommandPattern { tool: \"Bash\", text: \"*\", shape: Anything })"]);
-        check("Bash(git add:*)", &["Command(CommandPattern { tool: \"Bash\", text: \"git add:*\", shape: Words(\"git add\") })"]);
-        check("Bash(git *)", &["Command(CommandPattern { tool: \"Bash\", text: \"git *\", shape: Words(\"git\") })"]);
-        check("Bash(ls*)", &["Command(CommandPattern { tool: \"Bash\", text: \"ls*\", shape: Glob })"]);
-        check("Bash(npm test)", &["Command(CommandPattern { tool: \"Bash\", text: \"npm test\", shape: Exact })"]);
-        check("Read(src/**)", &["Path { tool: \"Read\", glob: \"src/**\" }"]);
+        check(
+            "Bash(*)",
+            &["Command(CommandPattern { tool: \"Bash\", text: \"*\", shape: Anything })"],
+        );
+        check(
+            "Bash(git add:*)",
+            &[
+                "Command(CommandPattern { tool: \"Bash\", text: \"git add:*\", shape: Words(\"git add\") })",
+            ],
+        );
+        check(
+            "Bash(git *)",
+            &["Command(CommandPattern { tool: \"Bash\", text: \"git *\", shape: Words(\"git\") })"],
+        );
+        check(
+            "Bash(ls*)",
+            &["Command(CommandPattern { tool: \"Bash\", text: \"ls*\", shape: Glob })"],
+        );
+        check(
+            "Bash(npm test)",
+            &["Command(CommandPattern { tool: \"Bash\", text: \"npm test\", shape: Exact })"],
+        );
+        check(
+            "Read(src/**)",
+            &["Path { tool: \"Read\", glob: \"src/**\" }"],
+        );
         check("mcp__a__b", &["Mcp { server: \"a\", tool: Some(\"b\") }"]);
         check("mcp__a", &["Mcp { server: \"a\", tool: None }"]);
         check("mcp__a__*", &["Mcp { server: \"a\", tool: None }"]);
-        check("Skill(deploy *)", &["Skill { name: \"deploy\", any_arguments: true }"]);
-        check("WebFetch(domain:x.org)", &["Domain { tool: \"WebFetch\", host: \"x.org\" }"]);
-        check("Agent(Explore)", &["Other { tool: \"Agent\", specifier: \"Explore\" }"]);
+        check(
+            "Skill(deploy *)",
+            &["Skill { name: \"deploy\", any_arguments: true }"],
+        );
+        check(
+            "WebFetch(domain:x.org)",
+            &["Domain { tool: \"WebFetch\", host: \"x.org\" }"],
+        );
+        check(
+            "Agent(Explore)",
+            &["Other { tool: \"Agent\", specifier: \"Explore\" }"],
+        );
     }
 
     #[test]
     fn malformed_tokens_grant_nothing() {
-        check("Bash (git:*) Read", &["SpaceBeforeParenthesis Bash (git:*)", "Bare(\"Read\")"]);
+        check(
+            "Bash (git:*) Read",
+            &["SpaceBeforeParenthesis Bash (git:*)", "Bare(\"Read\")"],
+        );
         check("Bash, (git:*)", &["Bare(\"Bash\")", "BadName (git:*)"]);
         check("Bash()", &["EmptySpecifier Bash()"]);
         check("Bash(git", &["Unbalanced Bash(git"]);
@@ -361,11 +454,22 @@ mod tests {
             other => panic!("{other:?}"),
         };
         for pattern in ["Bash(ls *)", "Bash(ls:*)"] {
-            assert!(covers(pattern, "ls") && covers(pattern, "ls -la") && !covers(pattern, "lsof"), "{pattern}");
+            assert!(
+                covers(pattern, "ls") && covers(pattern, "ls -la") && !covers(pattern, "lsof"),
+                "{pattern}"
+            );
         }
         assert!(covers("Bash(ls*)", "lsof"));
-        assert!(covers("Bash(npm run test:*)", "npm run test") && !covers("Bash(npm run test:*)", "npm run testx"));
-        assert!(!covers("Bash(git:*)", "./git status") && !covers("Bash(git:*)", "/usr/bin/git status"));
-        assert!(covers("Bash(git * --dry-run)", "git push --dry-run") && !covers("Bash(git * --dry-run)", "git push"));
+        assert!(
+            covers("Bash(npm run test:*)", "npm run test")
+                && !covers("Bash(npm run test:*)", "npm run testx")
+        );
+        assert!(
+            !covers("Bash(git:*)", "./git status") && !covers("Bash(git:*)", "/usr/bin/git status")
+        );
+        assert!(
+            covers("Bash(git * --dry-run)", "git push --dry-run")
+                && !covers("Bash(git * --dry-run)", "git push")
+        );
     }
 }

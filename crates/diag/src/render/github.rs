@@ -14,7 +14,11 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
         let mut at = format!(",line={},endLine={}", start.line, end.line);
         // The service refuses columns on a range of several lines.
         if start.line == end.line {
-            at.push_str(&format!(",col={},endColumn={}", start.column, end.column.max(start.column)));
+            at.push_str(&format!(
+                ",col={},endColumn={}",
+                start.column,
+                end.column.max(start.column)
+            ));
         }
         at
     });
@@ -33,7 +37,9 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
 
 /// Escapes the message part of a workflow command.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// Escapes a property of a workflow command.

@@ -3,7 +3,9 @@
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, StructureStyle};
 use prowess_diag::Span;
 
-use super::{Document, Duplicate, Entry, Error, Feature, Layout, MAX_DEPTH, Node, Refusal, Style, Value};
+use super::{
+    Document, Duplicate, Entry, Error, Feature, Layout, MAX_DEPTH, Node, Refusal, Style, Value,
+};
 
 /// The parser's own nesting limit, above ours so that ours is the one reported. Without a limit
 /// a row of brackets would cost memory before we saw the first of them.
@@ -17,7 +19,16 @@ pub fn read(text: &str, base: usize) -> Result<Document, Error> {
     options.flow_nesting_limit = PARSER_DEPTH;
     options.block_nesting_limit = PARSER_DEPTH;
     options.set_emit_comments(false);
-    let mut builder = Builder { text, base, open: Vec::new(), root: None, refusals: Vec::new(), duplicates: Vec::new(), documents: 0, star: None };
+    let mut builder = Builder {
+        text,
+        base,
+        open: Vec::new(),
+        root: None,
+        refusals: Vec::new(),
+        duplicates: Vec::new(),
+        documents: 0,
+        star: None,
+    };
     for event in Parser::new_from_str_with_options(text, options) {
         match event {
             Ok((event, span)) => {
@@ -29,7 +40,11 @@ pub fn read(text: &str, base: usize) -> Result<Document, Error> {
                 builder.event(event, range.start, range.end);
             }
             Err(error) => {
-                let offset = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+                let offset = error
+                    .marker()
+                    .byte_offset()
+                    .unwrap_or(text.len())
+                    .min(text.len());
                 let too_deep = matches!(error.kind(), ErrorKind::RecursionLimitExceeded);
                 return Err(builder.failed(offset, too_deep, error.info()));
             }
@@ -52,8 +67,18 @@ struct Builder<'t> {
 
 /// A collection whose end has not been seen.
 enum Open {
-    Sequence { start: usize, layout: Layout, items: Vec<Node> },
-    Mapping { start: usize, layout: Layout, entries: Vec<Entry>, key: Option<(Box<str>, Span)>, duplicates: Vec<Duplicate> },
+    Sequence {
+        start: usize,
+        layout: Layout,
+        items: Vec<Node>,
+    },
+    Mapping {
+        start: usize,
+        layout: Layout,
+        entries: Vec<Entry>,
+        key: Option<(Box<str>, Span)>,
+        duplicates: Vec<Duplicate>,
+    },
 }
 
 impl Builder<'_> {
@@ -75,7 +100,8 @@ impl Builder<'_> {
                 self.documents += 1;
                 if self.documents > 1 {
                     self.refuse(Feature::SecondDocument, start, end);
-                } else if version.is_some() || (explicit && self.text.trim_start().starts_with('%')) {
+                } else if version.is_some() || (explicit && self.text.trim_start().starts_with('%'))
+                {
                     self.refuse(Feature::Directive, 0, self.text.find('\n').unwrap_or(0));
                 }
             }
@@ -104,7 +130,11 @@ impl Builder<'_> {
             }
             Event::SequenceStart(layout, ..) => {
                 self.check_depth(start);
-                self.open.push(Open::Sequence { start, layout: layout_of(layout), items: Vec::new() });
+                self.open.push(Open::Sequence {
+                    start,
+                    layout: layout_of(layout),
+                    items: Vec::new(),
+                });
             }
             Event::MappingStart(layout, ..) => {
                 self.check_depth(start);
@@ -133,7 +163,11 @@ impl Builder<'_> {
             Style::Plain if start == end => {
                 // The parser writes `~` for a value that is not there. It stands after its colon.
                 text = "";
-                if let Some(Open::Mapping { key: Some((_, key_span)), .. }) = self.open.last() {
+                if let Some(Open::Mapping {
+                    key: Some((_, key_span)),
+                    ..
+                }) = self.open.last()
+                {
                     let after_key = (key_span.end as usize).saturating_sub(self.base);
                     let colon = self.text.get(after_key..).and_then(|rest| rest.find(':'));
                     let at = colon.map_or(after_key, |colon| after_key + colon + 1);
@@ -146,24 +180,54 @@ impl Builder<'_> {
             }
             _ => {}
         }
-        let node = Node { span: self.span(start, end), value: Value::Scalar(text.into(), style) };
+        let node = Node {
+            span: self.span(start, end),
+            value: Value::Scalar(text.into(), style),
+        };
         self.push(node);
     }
 
     fn close(&mut self, end: usize) {
         let node = match self.open.pop() {
-            Some(Open::Sequence { start, layout, items }) => {
-                let ends = items.first().zip(items.last()).map(|(first, last)| first.span.cover(last.span));
+            Some(Open::Sequence {
+                start,
+                layout,
+                items,
+            }) => {
+                let ends = items
+                    .first()
+                    .zip(items.last())
+                    .map(|(first, last)| first.span.cover(last.span));
                 let span = self.collection_span(start, end, layout, ends);
-                Node { span, value: Value::Sequence(items, layout) }
+                Node {
+                    span,
+                    value: Value::Sequence(items, layout),
+                }
             }
-            Some(Open::Mapping { start, layout, entries, duplicates, .. }) => {
+            Some(Open::Mapping {
+                start,
+                layout,
+                entries,
+                duplicates,
+                ..
+            }) => {
                 let whole = |entry: &Entry| entry.key_span.cover(entry.value.span);
-                let ends = entries.iter().map(whole).chain(duplicates.iter().map(|d| d.entry)).reduce(Span::cover);
+                let ends = entries
+                    .iter()
+                    .map(whole)
+                    .chain(duplicates.iter().map(|d| d.entry))
+                    .reduce(Span::cover);
                 let span = self.collection_span(start, end, layout, ends);
                 let top_level = self.open.is_empty();
-                self.duplicates.extend(duplicates.into_iter().map(|duplicate| Duplicate { top_level, ..duplicate }));
-                Node { span, value: Value::Mapping(entries, layout) }
+                self.duplicates
+                    .extend(duplicates.into_iter().map(|duplicate| Duplicate {
+                        top_level,
+                        ..duplicate
+                    }));
+                Node {
+                    span,
+                    value: Value::Mapping(entries, layout),
+                }
             }
             None => return,
         };
@@ -172,7 +236,13 @@ impl Builder<'_> {
 
     /// A block collection reaches from its first item to its last; the parser reports the tokens
     /// around it instead.
-    fn collection_span(&self, start: usize, end: usize, layout: Layout, items: Option<Span>) -> Span {
+    fn collection_span(
+        &self,
+        start: usize,
+        end: usize,
+        layout: Layout,
+        items: Option<Span>,
+    ) -> Span {
         match (layout, items) {
             (Layout::Block, Some(items)) => items,
             _ => self.span(start, end),
@@ -183,7 +253,12 @@ impl Builder<'_> {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open::Sequence { items, .. }) => items.push(node),
-            Some(Open::Mapping { entries, key, duplicates, .. }) => match key.take() {
+            Some(Open::Mapping {
+                entries,
+                key,
+                duplicates,
+                ..
+            }) => match key.take() {
                 Some((name, key_span)) => {
                     let earlier = entries.iter().find(|entry| entry.key == name);
                     if let Some(earlier) = earlier {
@@ -196,7 +271,11 @@ impl Builder<'_> {
                             top_level: false,
                         });
                     } else {
-                        entries.push(Entry { key: name, key_span, value: node });
+                        entries.push(Entry {
+                            key: name,
+                            key_span,
+                            value: node,
+                        });
                     }
                 }
                 None => match node.value {
@@ -204,13 +283,19 @@ impl Builder<'_> {
                         let is_merge = &*text == "<<" && style == Style::Plain;
                         *key = Some((text, node.span));
                         if is_merge {
-                            let (start, end) = (node.span.start as usize - self.base, node.span.end as usize - self.base);
+                            let (start, end) = (
+                                node.span.start as usize - self.base,
+                                node.span.end as usize - self.base,
+                            );
                             self.refuse(Feature::MergeKey, start, end);
                         }
                     }
                     Value::Sequence(..) | Value::Mapping(..) => {
                         *key = Some((Box::default(), node.span));
-                        let (start, end) = (node.span.start as usize - self.base, node.span.end as usize - self.base);
+                        let (start, end) = (
+                            node.span.start as usize - self.base,
+                            node.span.end as usize - self.base,
+                        );
                         self.refuse(Feature::ComplexKey, start, end);
                     }
                 },
@@ -224,19 +309,36 @@ impl Builder<'_> {
         }
         if too_deep {
             let span = self.span(offset, offset);
-            return Error::Refused(vec![Refusal { feature: Feature::Depth, span }]);
+            return Error::Refused(vec![Refusal {
+                feature: Feature::Depth,
+                span,
+            }]);
         }
-        let width = self.text.get(offset..).and_then(|rest| rest.chars().next()).filter(|c| !c.is_whitespace()).map_or(0, char::len_utf8);
-        Error::Syntax { at: self.span(offset, offset + width), message }
+        let width = self
+            .text
+            .get(offset..)
+            .and_then(|rest| rest.chars().next())
+            .filter(|c| !c.is_whitespace())
+            .map_or(0, char::len_utf8);
+        Error::Syntax {
+            at: self.span(offset, offset + width),
+            message,
+        }
     }
 
     fn finish(self) -> Result<Document, Error> {
         if let Some(at) = self.star.filter(|_| self.refusals.is_empty()) {
             let message = "an unquoted value begins with `*`".to_owned();
-            return Err(Error::Syntax { at: self.span(at, at + 1), message });
+            return Err(Error::Syntax {
+                at: self.span(at, at + 1),
+                message,
+            });
         }
         if self.refusals.is_empty() {
-            Ok(Document { root: self.root, duplicates: self.duplicates })
+            Ok(Document {
+                root: self.root,
+                duplicates: self.duplicates,
+            })
         } else {
             Err(Error::Refused(self.refusals))
         }
@@ -247,9 +349,14 @@ impl Builder<'_> {
 fn same(a: &Node, b: &Node) -> bool {
     match (&a.value, &b.value) {
         (Value::Scalar(x, _), Value::Scalar(y, _)) => x == y && a.is_null() == b.is_null(),
-        (Value::Sequence(x, _), Value::Sequence(y, _)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
+        (Value::Sequence(x, _), Value::Sequence(y, _)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y))
+        }
         (Value::Mapping(x, _), Value::Mapping(y, _)) => {
-            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.key == y.key && same(&x.value, &y.value))
+            x.len() == y.len()
+                && x.iter()
+                    .zip(y)
+                    .all(|(x, y)| x.key == y.key && same(&x.value, &y.value))
         }
         _ => false,
     }
@@ -268,7 +375,10 @@ mod tests {
 
     fn refused(text: &str) -> Vec<Feature> {
         match read(text, 0) {
-            Err(Error::Refused(refusals)) => refusals.into_iter().map(|refusal| refusal.feature).collect(),
+            Err(Error::Refused(refusals)) => refusals
+                .into_iter()
+                .map(|refusal| refusal.feature)
+                .collect(),
             other => panic!("{:.40} gave {other:?}", text),
         }
     }
@@ -286,7 +396,11 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_brackets_end_at_the_depth_limit() {
-        for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
+        for text in [
+            "[".repeat(100_000),
+            "{a: ".repeat(100_000),
+            "- ".repeat(100_000),
+        ] {
             assert_eq!(refused(&text), [Feature::Depth]);
         }
     }
@@ -294,17 +408,35 @@ mod tests {
     #[test]
     fn duplicates_are_found_at_every_level_and_the_first_counts() {
         let document = read("a: 1\nb: {c: x, c: y}\na: 1\n", 0).unwrap();
-        let found: Vec<_> = document.duplicates.iter().map(|d| (&*d.key, d.same_value, d.top_level)).collect();
+        let found: Vec<_> = document
+            .duplicates
+            .iter()
+            .map(|d| (&*d.key, d.same_value, d.top_level))
+            .collect();
         assert_eq!(found, [("c", false, false), ("a", true, true)]);
-        assert_eq!(document.root.unwrap().get("a").and_then(Node::text), Some("1"));
+        assert_eq!(
+            document.root.unwrap().get("a").and_then(Node::text),
+            Some("1")
+        );
     }
 
     #[test]
     fn spans_point_at_keys_and_values() {
         let text = "é: 'x y'\nlist:\n  - p\nempty:\nfold: >\n  one\n  two\n\nlast: z\n";
         let root = read(text, 0).unwrap().root.unwrap();
-        let found: Vec<_> = root.entries().unwrap().iter().map(|e| (e.key_span.of(text), e.value.span.of(text))).collect();
-        let expected = [("é", "'x y'"), ("list", "p"), ("empty", ""), ("fold", "one\n  two"), ("last", "z")];
+        let found: Vec<_> = root
+            .entries()
+            .unwrap()
+            .iter()
+            .map(|e| (e.key_span.of(text), e.value.span.of(text)))
+            .collect();
+        let expected = [
+            ("é", "'x y'"),
+            ("list", "p"),
+            ("empty", ""),
+            ("fold", "one\n  two"),
+            ("last", "z"),
+        ];
         assert_eq!(found, expected);
     }
 }

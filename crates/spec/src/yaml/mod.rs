@@ -7,6 +7,7 @@
 
 pub mod full;
 pub mod plain;
+pub mod write;
 
 use prowess_diag::Span;
 
@@ -80,7 +81,9 @@ impl Node {
     /// Tells whether this is null: nothing at all, `~`, or the bare word `null`.
     pub fn is_null(&self) -> bool {
         match &self.value {
-            Value::Scalar(text, Style::Plain) => matches!(&**text, "" | "~" | "null" | "Null" | "NULL"),
+            Value::Scalar(text, Style::Plain) => {
+                matches!(&**text, "" | "~" | "null" | "Null" | "NULL")
+            }
             _ => false,
         }
     }
@@ -103,7 +106,10 @@ impl Node {
 
     /// Returns the value under a key of a map.
     pub fn get(&self, key: &str) -> Option<&Self> {
-        self.entries()?.iter().find(|entry| &*entry.key == key).map(|entry| &entry.value)
+        self.entries()?
+            .iter()
+            .find(|entry| &*entry.key == key)
+            .map(|entry| &entry.value)
     }
 
     /// Returns what kind of value this is, in words for messages.
@@ -119,7 +125,9 @@ impl Node {
     /// Returns the offset at which the scalar's text stands unchanged in the source, if it does:
     /// then a position in the text is a position in the file.
     pub fn verbatim_start(&self) -> Option<usize> {
-        let Value::Scalar(text, style) = &self.value else { return None };
+        let Value::Scalar(text, style) = &self.value else {
+            return None;
+        };
         let quotes = match style {
             Style::Plain => 0,
             Style::SingleQuoted | Style::DoubleQuoted => 1,
@@ -244,7 +252,10 @@ impl Feature {
 /// Reads a block of YAML. Spans are offsets in `text` plus `base`.
 pub fn read(text: &str, base: usize) -> Result<Document, Error> {
     if let Some(root) = plain::read(text, base) {
-        return Ok(Document { root, duplicates: Vec::new() });
+        return Ok(Document {
+            root,
+            duplicates: Vec::new(),
+        });
     }
     full::read(text, base)
 }

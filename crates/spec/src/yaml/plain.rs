@@ -12,7 +12,12 @@ use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
 
 /// Reads a block of YAML if it is plain: `Some(None)` is an empty block, `None` means "not sure".
 pub fn read(text: &str, base: usize) -> Option<Option<Node>> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), base, at: 0 };
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        base,
+        at: 0,
+    };
     reader.skip_blank()?;
     if reader.at == reader.bytes.len() {
         return Some(None);
@@ -50,7 +55,10 @@ impl Reader<'_> {
 
     /// Counts the spaces at the start of this line. A tab is for the full reader.
     fn indent(&self) -> Option<usize> {
-        let spaces = self.bytes[self.at..].iter().take_while(|&&byte| byte == b' ').count();
+        let spaces = self.bytes[self.at..]
+            .iter()
+            .take_while(|&&byte| byte == b' ')
+            .count();
         (self.bytes.get(self.at + spaces) != Some(&b'\t')).then_some(spaces)
     }
 
@@ -86,11 +94,18 @@ impl Reader<'_> {
                 return None;
             }
             let value = self.entry_value(key_end + 1, indent, depth)?;
-            entries.push(Entry { key: key.into(), key_span: self.span(key_start, key_end), value });
+            entries.push(Entry {
+                key: key.into(),
+                key_span: self.span(key_start, key_end),
+                value,
+            });
             self.skip_blank()?;
         }
         let span = entries.first()?.key_span.cover(entries.last()?.value.span);
-        Some(Node { span, value: Value::Mapping(entries, Layout::Block) })
+        Some(Node {
+            span,
+            value: Value::Mapping(entries, Layout::Block),
+        })
     }
 
     /// Reads what follows `key:`; `after` is the offset behind the colon. Leaves the cursor at
@@ -119,7 +134,10 @@ impl Reader<'_> {
                     return self.mapping(inner, depth + 1);
                 }
             }
-            return Some(Node { span: self.span(after, after), value: Value::Scalar("".into(), Style::Plain) });
+            return Some(Node {
+                span: self.span(after, after),
+                value: Value::Scalar("".into(), Style::Plain),
+            });
         }
         match self.bytes[start] {
             b'|' | b'>' => self.block_scalar(start, line_end, indent),
@@ -135,7 +153,11 @@ impl Reader<'_> {
 
     /// Whether a list item begins here.
     fn is_item(&self, at: usize) -> bool {
-        self.bytes[at] == b'-' && self.bytes.get(at + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n')
+        self.bytes[at] == b'-'
+            && self
+                .bytes
+                .get(at + 1)
+                .is_none_or(|&byte| byte == b' ' || byte == b'\n')
     }
 
     /// A deeper line behind a one-line scalar would continue it: that is for the full reader.
@@ -167,7 +189,10 @@ impl Reader<'_> {
                 break;
             }
             let line_end = self.line_end(item);
-            let spaces = self.bytes[item + 1..line_end].iter().take_while(|&&byte| byte == b' ').count();
+            let spaces = self.bytes[item + 1..line_end]
+                .iter()
+                .take_while(|&&byte| byte == b' ')
+                .count();
             let value = item + 1 + spaces;
             if value == line_end || matches!(self.bytes[value], b'#' | b'|' | b'>' | b'-' | b'?') {
                 return None;
@@ -184,7 +209,10 @@ impl Reader<'_> {
             self.skip_blank()?;
         }
         let span = items.first()?.span.cover(items.last()?.span);
-        Some(Node { span, value: Value::Sequence(items, Layout::Block) })
+        Some(Node {
+            span,
+            value: Value::Sequence(items, Layout::Block),
+        })
     }
 
     /// Only blanks or a comment may follow a value on its line.
@@ -212,7 +240,10 @@ impl Reader<'_> {
     }
 
     fn plain(&self, start: usize, end: usize) -> Node {
-        Node { span: self.span(start, end), value: Value::Scalar(self.text[start..end].into(), Style::Plain) }
+        Node {
+            span: self.span(start, end),
+            value: Value::Scalar(self.text[start..end].into(), Style::Plain),
+        }
     }
 
     fn double_quoted(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
@@ -225,7 +256,13 @@ impl Reader<'_> {
         }
         let end = start + 1 + close;
         let text = self.text[start + 1..end].into();
-        Some((Node { span: self.span(start, end + 1), value: Value::Scalar(text, Style::DoubleQuoted) }, end + 1))
+        Some((
+            Node {
+                span: self.span(start, end + 1),
+                value: Value::Scalar(text, Style::DoubleQuoted),
+            },
+            end + 1,
+        ))
     }
 
     fn single_quoted(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
@@ -239,8 +276,18 @@ impl Reader<'_> {
         check_characters(&inner[..close])?;
         let end = start + 1 + close;
         let raw = &self.text[start + 1..end];
-        let text = if doubled { raw.replace("''", "'").into() } else { raw.into() };
-        Some((Node { span: self.span(start, end + 1), value: Value::Scalar(text, Style::SingleQuoted) }, end + 1))
+        let text = if doubled {
+            raw.replace("''", "'").into()
+        } else {
+            raw.into()
+        };
+        Some((
+            Node {
+                span: self.span(start, end + 1),
+                value: Value::Scalar(text, Style::SingleQuoted),
+            },
+            end + 1,
+        ))
     }
 
     /// Reads `[a, "b", 'c']`: words only, nothing nested.
@@ -248,7 +295,10 @@ impl Reader<'_> {
         let mut items = Vec::new();
         let mut at = start + 1;
         loop {
-            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
+            at += self.bytes[at..line_end]
+                .iter()
+                .take_while(|&&byte| byte == b' ')
+                .count();
             match self.bytes.get(at).filter(|_| at < line_end)? {
                 b']' => break,
                 b'"' | b'\'' => {
@@ -262,14 +312,20 @@ impl Reader<'_> {
                     at += length;
                 }
             }
-            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
+            at += self.bytes[at..line_end]
+                .iter()
+                .take_while(|&&byte| byte == b' ')
+                .count();
             match self.bytes.get(at).filter(|_| at < line_end)? {
                 b',' => at += 1,
                 b']' => break,
                 _ => return None,
             }
         }
-        let node = Node { span: self.span(start, at + 1), value: Value::Sequence(items, Layout::Flow) };
+        let node = Node {
+            span: self.span(start, at + 1),
+            value: Value::Sequence(items, Layout::Flow),
+        };
         Some((node, at + 1))
     }
 
@@ -337,20 +393,32 @@ impl Reader<'_> {
             text.push('\n');
         }
         let trimmed = self.text[first..content_end].trim_end().len();
-        let style = if folded { Style::Folded } else { Style::Literal };
-        Some(Node { span: self.span(first, first + trimmed), value: Value::Scalar(text.into(), style) })
+        let style = if folded {
+            Style::Folded
+        } else {
+            Style::Literal
+        };
+        Some(Node {
+            span: self.span(first, first + trimmed),
+            value: Value::Scalar(text.into(), style),
+        })
     }
 }
 
 /// Length of a simple key that is followed by a colon and then a blank or the end of the line.
 fn key_length(line: &[u8]) -> Option<usize> {
-    let length = line.iter().take_while(|&&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.').count();
+    let length = line
+        .iter()
+        .take_while(|&&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.')
+        .count();
     let first = *line.first()?;
     let is_key = length > 0
         && first != b'-'
         && first != b'.'
         && line.get(length) == Some(&b':')
-        && line.get(length + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n');
+        && line
+            .get(length + 1)
+            .is_none_or(|&byte| byte == b' ' || byte == b'\n');
     is_key.then_some(length)
 }
 
@@ -359,8 +427,26 @@ fn key_length(line: &[u8]) -> Option<usize> {
 fn plain_length(line: &[u8], in_flow: bool) -> Option<usize> {
     if matches!(
         line[0],
-        b'-' | b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"'
-            | b'%' | b'@' | b'`' | b' ' | b'='
+        b'-' | b'?'
+            | b':'
+            | b','
+            | b'['
+            | b']'
+            | b'{'
+            | b'}'
+            | b'#'
+            | b'&'
+            | b'*'
+            | b'!'
+            | b'|'
+            | b'>'
+            | b'\''
+            | b'"'
+            | b'%'
+            | b'@'
+            | b'`'
+            | b' '
+            | b'='
     ) {
         return None;
     }
@@ -399,9 +485,13 @@ fn check_characters(bytes: &[u8]) -> Option<()> {
             // U+0080 to U+009F, among them NEL
             0xc2 => rest.get(found + 1).is_some_and(|&next| next < 0xa0),
             // U+2028 and U+2029
-            0xe2 => rest.get(found + 1..found + 3).is_some_and(|next| next[0] == 0x80 && matches!(next[1], 0xa8 | 0xa9)),
+            0xe2 => rest
+                .get(found + 1..found + 3)
+                .is_some_and(|next| next[0] == 0x80 && matches!(next[1], 0xa8 | 0xa9)),
             // U+FEFF, U+FFFE, U+FFFF
-            0xef => rest.get(found + 1).is_some_and(|&next| next == 0xbb || next == 0xbf),
+            0xef => rest
+                .get(found + 1)
+                .is_some_and(|&next| next == 0xbb || next == 0xbf),
             _ => false,
         };
         if special {
@@ -423,7 +513,14 @@ mod tests {
         let fast = read(text, 7);
         assert_eq!(fast.is_some(), taken, "{text:?}");
         if let Some(root) = fast {
-            assert_eq!(full::read(text, 7), Ok(Document { root, duplicates: Vec::new() }), "{text:?}");
+            assert_eq!(
+                full::read(text, 7),
+                Ok(Document {
+                    root,
+                    duplicates: Vec::new()
+                }),
+                "{text:?}"
+            );
         }
     }
 

@@ -1,0 +1,648 @@
+//! What an author's body contains: placeholders, variables, commands, code and links.
+//!
+//! The body is read once, from the author's text, before anything is filled in; so neither an
+//! argument nor the output of a command can ever open a placeholder or a command. Rendering
+//! later fills the places found here.
+
+mod links;
+pub mod scripts;
+pub mod shell;
+
+use memchr::{memchr, memchr3};
+use prowess_diag::Span;
+
+use crate::frontmatter::Line;
+
+/// A body, taken apart. Items stand in the order in which they begin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// What was found. Text between the items is literal.
+    pub items: Vec<Item>,
+    /// How many lines there are.
+    pub lines: usize,
+}
+
+/// One thing in a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Where it stands in the file.
+    pub span: Span,
+    /// What surrounds it.
+    pub place: Place,
+    /// What it is.
+    pub kind: ItemKind,
+}
+
+/// What surrounds an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Ordinary text.
+    Text,
+    /// `` `code` `` in a line.
+    InlineCode,
+    /// A fenced code block.
+    Fence,
+    /// A command that is run while rendering.
+    Shell,
+}
+
+impl Place {
+    /// Tells whether this is code that is shown, not run.
+    pub fn is_code(self) -> bool {
+        matches!(self, Self::InlineCode | Self::Fence)
+    }
+}
+
+/// What an item is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// A place for an argument.
+    Placeholder(Placeholder),
+    /// The backslash that makes the placeholder behind it literal; the span covers both.
+    Escape,
+    /// `${CLAUDE_SKILL_DIR}` and the like.
+    Variable,
+    /// A command whose output takes its place; in a code block it is only text.
+    Command {
+        /// The command itself.
+        command: Span,
+        /// Whether it is a block of lines.
+        block: bool,
+    },
+    /// A fenced code block.
+    Fence {
+        /// What stands behind the opening marks.
+        info: Span,
+        /// What stands between the marks.
+        content: Span,
+    },
+    /// `` `code` `` in a line.
+    InlineCode {
+        /// What stands between the marks.
+        content: Span,
+    },
+    /// A link.
+    Link {
+        /// The target as written, without title.
+        target: Span,
+    },
+}
+
+/// Which argument a placeholder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placeholder {
+    /// `$ARGUMENTS`
+    All,
+    /// `$0`, `$1` …
+    Index(usize),
+    /// `$ARGUMENTS[0]`
+    Element(usize),
+    /// `$name`, as declared in `arguments`, counted from 0.
+    Named(usize),
+}
+
+/// Prefixes and names of the variables a body may use. `${HOME}` and the like are shell text.
+const VARIABLE_PREFIXES: [&str; 3] = ["CLAUDE_", "PROWESS_", "AGENTICK_"];
+
+/// Takes a body apart. `names` are the declared arguments, in order.
+pub fn analyse(text: &str, body: Span, names: &[&str]) -> Body {
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        names,
+        items: Vec::new(),
+    };
+    let mut lines = 0;
+    let mut at = body.start as usize;
+    let end = (body.end as usize).min(text.len());
+    while at < end {
+        let line = Line::at(&reader.bytes[..end], at);
+        lines += 1;
+        at = match reader.fence(line, end) {
+            Some((next, more)) => {
+                lines += more;
+                next
+            }
+            None => {
+                reader.line(line);
+                line.next
+            }
+        };
+    }
+    Body {
+        items: reader.items,
+        lines,
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    names: &'t [&'t str],
+    items: Vec<Item>,
+}
+
+impl Reader<'_> {
+    fn push(&mut self, start: usize, end: usize, place: Place, kind: ItemKind) {
+        self.items.push(Item {
+            span: Span::new(start, end),
+            place,
+            kind,
+        });
+    }
+
+    /// Reads a fenced block that opens on this line. Returns where the text goes on and how many
+    /// further lines were read. A block that is never closed reaches to the end.
+    fn fence(&mut self, line: Line, end: usize) -> Option<(usize, usize)> {
+        let open = fence_start(&self.bytes[line.start..line.end])?;
+        let mark = self.bytes[line.start + open];
+        let info_start = line.start + open + run(&self.bytes[line.start + open..line.end], mark);
+        let length = info_start - line.start - open;
+        let info = Span::new(info_start, line.end);
+        if mark == b'`' && memchr(b'`', &self.bytes[info.range()]).is_some() {
+            return None;
+        }
+        let is_command = mark == b'`' && self.bytes.get(info_start) == Some(&b'!');
+        let place = if is_command {
+            Place::Shell
+        } else {
+            Place::Fence
+        };
+        let item = self.items.len();
+        let content_start = line.next;
+        let (mut at, mut lines) = (content_start, 0);
+        let (mut content_end, mut block_end) = (end, end);
+        while at < end {
+            let inner = Line::at(&self.bytes[..end], at);
+            lines += 1;
+            if closes(&self.bytes[inner.start..inner.end], mark, length) {
+                (content_end, block_end, at) = (inner.start, inner.end, inner.next);
+                break;
+            }
+            at = inner.next;
+        }
+        let content = Span::new(content_start.min(content_end), content_end);
+        self.placeholders(content.start as usize, content_end, place);
+        if !is_command {
+            self.inert_commands(content);
+            self.items[item..].sort_by_key(|item| item.span);
+        }
+        let kind = if is_command {
+            ItemKind::Command {
+                command: content,
+                block: true,
+            }
+        } else {
+            ItemKind::Fence { info, content }
+        };
+        let outer = Item {
+            span: Span::new(line.start + open, block_end),
+            place: if is_command {
+                Place::Text
+            } else {
+                Place::Fence
+            },
+            kind,
+        };
+        self.items.insert(item, outer);
+        Some((at.max(content_start), lines))
+    }
+
+    /// Commands that stand in a code block: text to us, commands to some other clients.
+    fn inert_commands(&mut self, content: Span) {
+        let (mut at, end) = (content.start as usize, content.end as usize);
+        while let Some(found) = memchr(b'!', &self.bytes[at..end]) {
+            let mark = at + found;
+            at = mark + 1;
+            if self.bytes.get(at) != Some(&b'`') || !self.opens_command(mark) {
+                continue;
+            }
+            let rest = &self.bytes[at + 1..end];
+            if let Some(close) = memchr(b'`', rest).filter(|&close| !rest[..close].contains(&b'\n'))
+            {
+                let command = Span::new(at + 1, at + 1 + close);
+                self.push(
+                    mark,
+                    at + close + 2,
+                    Place::Fence,
+                    ItemKind::Command {
+                        command,
+                        block: false,
+                    },
+                );
+                at += close + 2;
+            }
+        }
+    }
+
+    /// Whether the `!` at this offset may open a command: first on its line, or behind a blank.
+    fn opens_command(&self, mark: usize) -> bool {
+        mark == 0 || self.bytes[mark - 1].is_ascii_whitespace()
+    }
+
+    /// Reads a line of text.
+    fn line(&mut self, line: Line) {
+        let mut at = line.start;
+        let mut literal_from = at;
+        while let Some(found) = memchr3(b'$', b'`', b']', &self.bytes[at..line.end]) {
+            let here = at + found;
+            match self.bytes[here] {
+                b'$' => at = self.dollar(here, line.end, Place::Text, literal_from),
+                b'`' => {
+                    at = self.backticks(line, here);
+                    literal_from = at;
+                }
+                _ => {
+                    let is_definition = self.bytes.get(here + 1) == Some(&b':')
+                        && self.text[line.start..here].trim_start().starts_with('[');
+                    at = match self.bytes.get(here + 1) {
+                        Some(b'(') => self.link(here + 2, line.end, Some(b')')),
+                        _ if is_definition => self.link(here + 2, line.end, None),
+                        _ => here + 1,
+                    };
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, from: usize, end: usize, close: Option<u8>) -> usize {
+        match links::target(&self.text[from..end], close) {
+            Some((target, length)) => {
+                let kind = ItemKind::Link {
+                    target: Span::new(from + target.start, from + target.end),
+                };
+                self.push(from, from + length, Place::Text, kind);
+                from + length
+            }
+            None => from,
+        }
+    }
+
+    /// Reads inline code or a command; `here` is the first backtick. Returns where to go on.
+    fn backticks(&mut self, line: Line, here: usize) -> usize {
+        let length = run(&self.bytes[here..line.end], b'`');
+        let inner = here + length;
+        let Some(close) = closing_run(&self.bytes[inner..line.end], length) else {
+            return inner;
+        };
+        let content = Span::new(inner, inner + close);
+        let after = inner + close + length;
+        let mark = here
+            .checked_sub(1)
+            .filter(|&mark| mark >= line.start && self.bytes[mark] == b'!');
+        match mark.filter(|&mark| length == 1 && self.opens_command(mark)) {
+            Some(mark) => {
+                self.push(
+                    mark,
+                    after,
+                    Place::Text,
+                    ItemKind::Command {
+                        command: content,
+                        block: false,
+                    },
+                );
+                self.placeholders(inner, inner + close, Place::Shell);
+            }
+            None => {
+                self.push(
+                    here,
+                    after,
+                    Place::InlineCode,
+                    ItemKind::InlineCode { content },
+                );
+                self.placeholders(inner, inner + close, Place::InlineCode);
+            }
+        }
+        after
+    }
+
+    /// Finds the placeholders in a range.
+    fn placeholders(&mut self, start: usize, end: usize, place: Place) {
+        let mut at = start;
+        while let Some(found) = memchr(b'$', &self.bytes[at..end]) {
+            at = self.dollar(at + found, end, place, start);
+        }
+    }
+
+    /// Reads what a `$` opens, if anything. Returns where to go on.
+    fn dollar(&mut self, here: usize, end: usize, place: Place, from: usize) -> usize {
+        let rest = &self.text[here + 1..end];
+        if let Some(inner) = rest.strip_prefix('{') {
+            if let Some(close) = inner
+                .find('}')
+                .filter(|&close| is_variable(&inner[..close]))
+            {
+                self.push(here, here + close + 3, place, ItemKind::Variable);
+                return here + close + 3;
+            }
+            return here + 1;
+        }
+        let Some((placeholder, length)) = self.placeholder(rest) else {
+            return here + 1;
+        };
+        let after = here + 1 + length;
+        let backslashes = self.bytes[from..here]
+            .iter()
+            .rev()
+            .take_while(|&&byte| byte == b'\\')
+            .count();
+        if backslashes == 1 {
+            self.push(here - 1, after, place, ItemKind::Escape);
+        } else {
+            self.push(here, after, place, ItemKind::Placeholder(placeholder));
+        }
+        after
+    }
+
+    /// Reads a placeholder behind its `$`; returns it with its length.
+    fn placeholder(&self, rest: &str) -> Option<(Placeholder, usize)> {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 {
+            // An index that does not fit names no argument there could be.
+            return Some((
+                Placeholder::Index(rest[..digits].parse().unwrap_or(usize::MAX)),
+                digits,
+            ));
+        }
+        const ALL: &str = "ARGUMENTS";
+        if let Some(more) = rest.strip_prefix(ALL) {
+            let index = more
+                .strip_prefix('[')
+                .and_then(|more| more.split_once(']'))
+                .map(|(index, _)| index);
+            if let Some(index) =
+                index.filter(|index| !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()))
+            {
+                return Some((
+                    Placeholder::Element(index.parse().unwrap_or(usize::MAX)),
+                    ALL.len() + index.len() + 2,
+                ));
+            }
+            if !continues_word(more) {
+                return Some((Placeholder::All, ALL.len()));
+            }
+        }
+        let longest = self.names.iter().enumerate().filter(|(_, name)| {
+            !name.is_empty() && rest.starts_with(**name) && !continues_word(&rest[name.len()..])
+        });
+        longest
+            .max_by_key(|(_, name)| name.len())
+            .map(|(index, name)| (Placeholder::Named(index), name.len()))
+    }
+}
+
+fn continues_word(rest: &str) -> bool {
+    rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+fn is_variable(name: &str) -> bool {
+    let known = VARIABLE_PREFIXES.iter().any(|prefix| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.is_empty())
+    });
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (known && plain) || name.starts_with("user_config.") || name.starts_with("env:")
+}
+
+/// Offset of the marks that open a fenced block on this line: behind blanks, quote marks and list
+/// marks.
+fn fence_start(line: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match line.get(at)? {
+            b' ' | b'\t' | b'>' => at += 1,
+            b'-' | b'*' | b'+' if line.get(at + 1) == Some(&b' ') => at += 2,
+            b'0'..=b'9' => {
+                let digits = line[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+                if digits > 9
+                    || !matches!(line.get(at + digits), Some(b'.' | b')'))
+                    || line.get(at + digits + 1) != Some(&b' ')
+                {
+                    return None;
+                }
+                at += digits + 2;
+            }
+            &mark @ (b'`' | b'~') => return (run(&line[at..], mark) >= 3).then_some(at),
+            _ => return None,
+        }
+    }
+}
+
+fn closes(line: &[u8], mark: u8, length: usize) -> bool {
+    let start = line
+        .iter()
+        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'>'))
+        .count();
+    let marks = run(&line[start..], mark);
+    marks >= length
+        && line[start + marks..]
+            .iter()
+            .all(|byte| matches!(byte, b' ' | b'\t'))
+}
+
+fn run(bytes: &[u8], mark: u8) -> usize {
+    bytes.iter().take_while(|&&byte| byte == mark).count()
+}
+
+/// Offset of the next run of exactly `length` backticks.
+fn closing_run(bytes: &[u8], length: usize) -> Option<usize> {
+    let mut at = 0;
+    while let Some(found) = memchr(b'`', &bytes[at..]) {
+        let marks = run(&bytes[at + found..], b'`');
+        if marks == length {
+            return Some(at + found);
+        }
+        at += found + marks;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lists what was found as `place kind text`.
+    fn check(text: &str, names: &[&str], expected: &[&str]) {
+        let body = analyse(text, Span::new(0, text.len()), names);
+        let found: Vec<String> = body
+            .items
+            .iter()
+            .map(|item| {
+                let kind = match &item.kind {
+                    ItemKind::Placeholder(placeholder) => format!("{placeholder:?}"),
+                    ItemKind::Escape => "escape".into(),
+                    ItemKind::Variable => "variable".into(),
+                    ItemKind::Command { command, block } => format!(
+                        "{} <{}>",
+                        if *block { "block" } else { "command" },
+                        command.of(text)
+                    ),
+                    ItemKind::Fence { info, content } => {
+                        format!("fence({}) <{}>", info.of(text), content.of(text))
+                    }
+                    ItemKind::InlineCode { .. } => "code".into(),
+                    ItemKind::Link { target } => format!("link <{}>", target.of(text)),
+                };
+                format!("{:?} {kind} {}", item.place, item.span.of(text)).replace('\n', "⏎")
+            })
+            .collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn placeholders() {
+        check("Fix $ARGUMENTS now", &[], &["Text All $ARGUMENTS"]);
+        check(
+            "$0 $ARGUMENTS[12] $10",
+            &[],
+            &[
+                "Text Index(0) $0",
+                "Text Element(12) $ARGUMENTS[12]",
+                "Text Index(10) $10",
+            ],
+        );
+        check(
+            "$issue@$branch $issues $foo $HOME",
+            &["issue", "branch"],
+            &["Text Named(0) $issue", "Text Named(1) $branch"],
+        );
+        check(
+            "$a-b $a",
+            &["a", "a-b"],
+            &["Text Named(1) $a-b", "Text Named(0) $a"],
+        );
+        check(
+            "$ARGUMENTSX $ARGUMENTS[x] $$ $",
+            &[],
+            &["Text All $ARGUMENTS"],
+        );
+        check(
+            "$99999999999999999999",
+            &[],
+            &[&format!("Text Index({}) $99999999999999999999", usize::MAX)],
+        );
+    }
+
+    #[test]
+    fn escapes() {
+        check(
+            r"\$1.00 \\$1 \$HOME \$ARGUMENTS",
+            &[],
+            &[
+                r"Text escape \$1",
+                "Text Index(1) $1",
+                r"Text escape \$ARGUMENTS",
+            ],
+        );
+    }
+
+    #[test]
+    fn variables() {
+        check(
+            "${CLAUDE_SKILL_DIR} ${HOME} ${PROWESS_X} ${0}",
+            &[],
+            &[
+                "Text variable ${CLAUDE_SKILL_DIR}",
+                "Text variable ${PROWESS_X}",
+            ],
+        );
+        check("${CLAUDE_SKILL_DIR", &[], &[]);
+    }
+
+    #[test]
+    fn inline_commands() {
+        check(
+            "- diff: !`git diff`",
+            &[],
+            &["Text command <git diff> !`git diff`"],
+        );
+        check("!`a` b", &[], &["Text command <a> !`a`"]);
+        check("KEY=!`cmd`", &[], &["InlineCode code `cmd`"]);
+        check(
+            "`format!` macro `!` x",
+            &[],
+            &["InlineCode code `format!`", "InlineCode code `!`"],
+        );
+        check("`` !`cmd` `` done", &[], &["InlineCode code `` !`cmd` ``"]);
+        check(
+            "!`echo \"$1\"`",
+            &[],
+            &[
+                "Text command <echo \"$1\"> !`echo \"$1\"`",
+                "Shell Index(1) $1",
+            ],
+        );
+        check("!`open", &[], &[]);
+    }
+
+    #[test]
+    fn fences() {
+        check(
+            "```!\necho a\n```\n",
+            &[],
+            &["Text block <echo a⏎> ```!⏎echo a⏎```"],
+        );
+        check(
+            "```bash\nawk '{print $1}'\n!`x`\n```\n$0",
+            &[],
+            &[
+                "Fence fence(bash) <awk '{print $1}'⏎!`x`⏎> ```bash⏎awk '{print $1}'⏎!`x`⏎```",
+                "Fence Index(1) $1",
+                "Fence command <x> !`x`",
+                "Text Index(0) $0",
+            ],
+        );
+        check(
+            "~~~\n```\n$1\n~~~",
+            &[],
+            &[
+                "Fence fence() <```⏎$1⏎> ~~~⏎```⏎$1⏎~~~",
+                "Fence Index(1) $1",
+            ],
+        );
+        check(
+            "1. ```sh\n   x\n   ```\ny",
+            &[],
+            &["Fence fence(sh) <   x⏎> ```sh⏎   x⏎   ```"],
+        );
+        check(
+            "```\nopen $1",
+            &[],
+            &["Fence fence() <open $1> ```⏎open $1", "Fence Index(1) $1"],
+        );
+        check("```a`b\n$1", &[], &["Text Index(1) $1"]);
+    }
+
+    #[test]
+    fn links() {
+        check(
+            "[a](b.md) ![c](<d e.png> \"t\")",
+            &[],
+            &[
+                "Text link <b.md> b.md)",
+                "Text link <d e.png> <d e.png> \"t\")",
+            ],
+        );
+        check(
+            "[id]: ref/x.md \"title\"",
+            &[],
+            &["Text link <ref/x.md>  ref/x.md \"title\""],
+        );
+        check("`[a](b)` [x] (y)", &[], &["InlineCode code `[a](b)`"]);
+    }
+
+    #[test]
+    fn lines_are_counted() {
+        let count = |text: &str| analyse(text, Span::new(0, text.len()), &[]).lines;
+        assert_eq!(
+            [
+                count(""),
+                count("a"),
+                count("a\nb\n"),
+                count("a\n```\nb\n```\nc"),
+                count("a\r\nb\rc")
+            ],
+            [0, 1, 2, 5, 3]
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Scripts that a body names.
+
+use memchr::memmem;
+use prowess_diag::Span;
+
+use crate::vocabulary::SCRIPT_ENDINGS;
+
+/// A script of the skill, named in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// Its path, from `scripts/` on.
+    pub span: Span,
+    /// Whether it stands where the name of a program stands.
+    pub run_directly: bool,
+}
+
+/// Finds every `scripts/<name>.<ending>` that means a file of the skill.
+pub fn find(text: &str, body: Span) -> Vec<Script> {
+    const FOLDER: &str = "scripts/";
+    let (start, end) = (body.start as usize, (body.end as usize).min(text.len()));
+    let mut found = Vec::new();
+    for at in memmem::find_iter(&text.as_bytes()[start..end], FOLDER) {
+        let at = start + at;
+        let rest = &text[at..end];
+        let length = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "_./-".contains(c)))
+            .unwrap_or(rest.len());
+        let path = rest[..length].trim_end_matches('.');
+        let ending = path
+            .rsplit('/')
+            .next()
+            .and_then(|file| file.rsplit_once('.'))
+            .filter(|(stem, _)| !stem.is_empty());
+        let is_script = ending.is_some_and(|(_, ending)| SCRIPT_ENDINGS.contains(&ending))
+            && !path.contains("..");
+        // A brace, star or dollar behind it makes it a pattern, not a path.
+        let is_pattern = rest[path.len()..].starts_with(['{', '*', '$', '<', '[']);
+        let line_start = text[..at]
+            .rfind(['\n', '\r'])
+            .map_or(0, |line| line + 1)
+            .max(start);
+        let before = &text[line_start..at];
+        if is_script && !is_pattern {
+            if let Some(prefix) = own_prefix(before) {
+                found.push(Script {
+                    span: Span::new(at, at + path.len()),
+                    run_directly: is_run(prefix, before),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// What stands before the path, if the path begins here: `./`, `${CLAUDE_SKILL_DIR}/`, or a mark
+/// that no path contains. Another folder before it makes it a file of the user's project.
+fn own_prefix(before: &str) -> Option<&str> {
+    for prefix in [
+        "./",
+        "${CLAUDE_SKILL_DIR}/",
+        "${PROWESS_SKILL_DIR}/",
+        "$CLAUDE_SKILL_DIR/",
+        "{baseDir}/",
+    ] {
+        if let Some(rest) = before.strip_suffix(prefix) {
+            return Some(rest);
+        }
+    }
+    let is_mark = |c: char| c.is_whitespace() || "`\"'([,:=>|;&".contains(c);
+    before
+        .chars()
+        .next_back()
+        .is_none_or(is_mark)
+        .then_some(before)
+}
+
+/// Whether the path stands where a shell looks for a program, in something that looks like code.
+fn is_run(prefix: &str, before: &str) -> bool {
+    let prefix = prefix.trim_end_matches(['"', '\'']).trim_end();
+    let at_start =
+        prefix.is_empty() || prefix == "$" || prefix.ends_with("&&") || prefix.ends_with("$ ");
+    let explicit = before.ends_with("./") && (at_start || prefix.ends_with('`'));
+    explicit || (at_start && prefix.ends_with('$'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_the_skill_are_found_and_others_are_not() {
+        let text = "Run `scripts/a.py`, ./scripts/b.sh, ${CLAUDE_SKILL_DIR}/scripts/sub/c.js.\n\
+                    not my/scripts/d.py, scripts/*.py, scripts/README.md, scripts/e.{sh}, scripts/../f.sh\n";
+        let found: Vec<&str> = find(text, Span::new(0, text.len()))
+            .iter()
+            .map(|script| script.span.of(text))
+            .collect();
+        assert_eq!(found, ["scripts/a.py", "scripts/b.sh", "scripts/sub/c.js"]);
+    }
+
+    #[test]
+    fn running_a_script_differs_from_naming_it() {
+        for (text, run) in [
+            ("./scripts/a.sh x", true),
+            ("Run `./scripts/a.sh x`", true),
+            ("$ scripts/a.sh", true),
+            ("python scripts/a.py", false),
+            ("bash ./scripts/a.sh", false),
+            ("scripts/a.sh does this", false),
+        ] {
+            assert_eq!(
+                find(text, Span::new(0, text.len()))[0].run_directly,
+                run,
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! No instructions.
+
+use super::{Finding, Levels, Sink, Subject};
+
+rule!("body-empty", Levels::of("WWW"), None, "the skill has no instructions");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    if parsed.yaml.is_some() && parsed.body_text().trim().is_empty() {
+        let end = parsed.fences.map_or(parsed.body, |(_, close)| close);
+        out.report(Finding::at(end, "the skill has no instructions: nothing stands behind the frontmatter").help("write what the agent should do, step by step"));
+    }
+}

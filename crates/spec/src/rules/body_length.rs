@@ -1,0 +1,32 @@
+//! A body that costs too much of the context window.
+
+use prowess_diag::{Span, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+use crate::tokens;
+
+rule!("body-length", Levels::of("WWN"), None, "the body is longer than 500 lines or 5,000 tokens");
+
+/// Most lines the standard advises.
+const MAX_LINES: usize = 500;
+/// Most tokens the standard advises.
+const MAX_TOKENS: usize = 5000;
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let lines = skill.body().lines;
+    let text = parsed.body_text();
+    // A token has at least one byte: most bodies need no closer look.
+    let tokens = if text.len() > MAX_TOKENS { tokens::estimate(text) } else { 0 };
+    if lines <= MAX_LINES && tokens <= MAX_TOKENS {
+        return;
+    }
+    let message = match (lines > MAX_LINES, tokens > MAX_TOKENS) {
+        (true, true) => format!("the body has {} lines and about {} tokens", wording::thousands(lines), wording::thousands(tokens)),
+        (true, false) => format!("the body has {} lines, more than {MAX_LINES}", wording::thousands(lines)),
+        (false, _) => format!("the body has about {} tokens, more than {}", wording::thousands(tokens), wording::thousands(MAX_TOKENS)),
+    };
+    let start = parsed.body.start as usize + (text.len() - text.trim_start().len());
+    let line_end = parsed.text[start..].find(['\n', '\r']).map_or(parsed.text.len(), |at| start + at);
+    out.report(Finding::at(Span::new(start, line_end), message).label("all of it is loaded at once").help("move details to files in `references/` and say when to read each"));
+}

@@ -1,0 +1,34 @@
+//! A link to a file that is not there.
+
+use prowess_diag::{Edit, Fix, suggest, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+use crate::body::ItemKind;
+use crate::resource_path::ResourcePath;
+use crate::rules::link_outside::relative_target;
+
+rule!("broken-link", Levels::of("WWN"), Suggested, "a link leads to a file that does not exist");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    if skill.package.files.is_none() {
+        return;
+    }
+    for item in &skill.body().items {
+        let ItemKind::Link { target } = item.kind else { continue };
+        let written = target.of(parsed.text);
+        let Some(path) = relative_target(written) else { continue };
+        let Ok(resource) = ResourcePath::new(&path) else { continue };
+        if !skill.package.is_missing(resource.as_str()) {
+            continue;
+        }
+        let file = resource.as_str().rsplit('/').next().unwrap_or_default();
+        let same_name = skill.package.paths().find(|path| path.rsplit('/').next() == Some(file));
+        let near = same_name.or_else(|| suggest::nearest(resource.as_str(), skill.package.paths()));
+        let finding = Finding::at(target, format!("broken link: {} does not exist", wording::tick(resource.as_str())));
+        out.report(match near {
+            Some(near) => finding.label(format!("did you mean `{near}`?")).fix(Fix::suggested(format!("link to `{near}`"), vec![Edit::replace(target, near)])),
+            None => finding.label("no such file in the skill's folder"),
+        });
+    }
+}

@@ -1,0 +1,28 @@
+//! A script that the body names and the folder lacks.
+
+use prowess_diag::{suggest, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+use crate::body::scripts;
+
+rule!("missing-script", Levels::of("WWN"), None, "the body names a script that does not exist");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    if skill.package.files.is_none() {
+        return;
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for script in scripts::find(parsed.text, parsed.body) {
+        let path = script.span.of(parsed.text);
+        if seen.contains(&path) || !skill.package.is_missing(path) {
+            continue;
+        }
+        seen.push(path);
+        let finding = Finding::at(script.span, format!("the script {} does not exist", wording::tick(path)));
+        out.report(match suggest::nearest(path, skill.package.paths()) {
+            Some(near) => finding.label(format!("did you mean `{near}`?")),
+            None => finding.label("no such file in the skill's folder").help("add the script, or name the folder it is in if it is not part of the skill"),
+        });
+    }
+}

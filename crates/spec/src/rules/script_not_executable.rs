@@ -1,0 +1,28 @@
+//! A script that is run directly but may not be executed.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject};
+use crate::body::scripts;
+
+rule!("script-not-executable", Levels::of("WWN"), None, "a script is run directly but is not executable");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    if skill.package.files.is_none() {
+        return;
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for script in scripts::find(parsed.text, parsed.body) {
+        let path = script.span.of(parsed.text);
+        let executable = skill.package.entry(path).and_then(|file| file.executable);
+        if script.run_directly && executable == Some(false) && !seen.contains(&path) {
+            seen.push(path);
+            out.report(
+                Finding::at(script.span, format!("{} is run directly but is not executable", wording::tick(path)))
+                    .label("running it will fail with `permission denied`")
+                    .help(format!("make it executable: `chmod +x {path}`")),
+            );
+        }
+    }
+}

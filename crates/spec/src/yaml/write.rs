@@ -1,0 +1,141 @@
+//! Writes text so that YAML reads it back.
+
+use super::{Node, Style, Value, full};
+
+/// Returns `text` as a scalar on one line: bare if that is read back as the same text, in single
+/// quotes if possible, else in double quotes.
+pub fn scalar(text: &str) -> String {
+    let single = format!("'{}'", text.replace('\'', "''"));
+    for candidate in [text.to_owned(), single] {
+        if reads_as(&candidate, text) {
+            return candidate;
+        }
+    }
+    let mut double = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => double.push_str("\\\""),
+            '\\' => double.push_str("\\\\"),
+            '\n' => double.push_str("\\n"),
+            '\r' => double.push_str("\\r"),
+            '\t' => double.push_str("\\t"),
+            c if c.is_control() || c == '\u{feff}' => {
+                double.push_str(&format!("\\U{:08X}", u32::from(c)))
+            }
+            c => double.push(c),
+        }
+    }
+    double.push('"');
+    double
+}
+
+/// Returns `text` in quotation marks, so that no reader takes it for a number or a boolean.
+pub fn quoted(text: &str) -> String {
+    let double = format!("\"{text}\"");
+    if !text.contains(['"', '\\']) && reads_as(&double, text) {
+        double
+    } else {
+        scalar(text)
+    }
+}
+
+fn reads_as(candidate: &str, text: &str) -> bool {
+    if candidate.contains(['\n', '\r']) {
+        return false;
+    }
+    let source = format!("k: {candidate}\n");
+    let Ok(document) = full::read(&source, 0) else {
+        return false;
+    };
+    let value = document.root.as_ref().and_then(|root| root.get("k"));
+    let same = value.and_then(Node::text) == Some(text);
+    // A bare word that other readers take for something else is not safe bare.
+    let is_bare = value.is_some_and(|node| matches!(node.value, Value::Scalar(_, Style::Plain)));
+    same && !(is_bare && looks_typed(text))
+}
+
+/// Tells whether a YAML reader may take a bare word for a number, a boolean, a date or null.
+pub fn looks_typed(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "true", "false", "yes", "no", "on", "off", "null", "y", "n", "~", ".nan", ".inf", "-.inf",
+    ];
+    let number = text.trim_start_matches(['+', '-']);
+    let numeric = number.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && number.chars().all(|c| {
+            c.is_ascii_hexdigit()
+                || matches!(c, '.' | '_' | 'x' | 'o' | '+' | '-' | ':' | 'T' | 'Z')
+        })
+        && number.chars().any(|c| c.is_ascii_digit())
+        && is_number_or_date(number);
+    numeric || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// `1.0` and `2024-01-31` are typed, `1.2.3` and `7zip` are not.
+fn is_number_or_date(text: &str) -> bool {
+    let plain = text.replace('_', "");
+    let date = text.len() >= 8
+        && text.split('-').count() == 3
+        && text.split('-').all(|part| {
+            part.bytes()
+                .all(|b| b.is_ascii_digit() || b"T:Z.".contains(&b))
+        });
+    plain.parse::<f64>().is_ok()
+        || plain
+            .strip_prefix("0x")
+            .is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok())
+        || plain
+            .strip_prefix("0o")
+            .is_some_and(|oct| u64::from_str_radix(oct, 8).is_ok())
+        || date
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_read_back() {
+        for text in [
+            "plain",
+            "a: b",
+            "it's",
+            "'\"",
+            "- x",
+            "#x",
+            " lead",
+            "",
+            "yes",
+            "1.0",
+            "1.2.3",
+            "a\nb",
+            "tab\there",
+            "\u{7}",
+            "@x",
+            "技能",
+            "null",
+            "trail ",
+        ] {
+            let source = format!("k: {}\n", scalar(text));
+            let root = full::read(&source, 0).unwrap().root.unwrap();
+            let Value::Scalar(found, _) = &root.get("k").unwrap().value else {
+                panic!("{source}")
+            };
+            assert_eq!(&**found, text, "{source}");
+        }
+    }
+
+    #[test]
+    fn words_that_look_like_values_are_quoted() {
+        assert_eq!(
+            [
+                scalar("yes"),
+                scalar("1.0"),
+                scalar("v1"),
+                scalar("1.2.3"),
+                scalar("2024-01-31")
+            ],
+            ["'yes'", "'1.0'", "v1", "1.2.3", "'2024-01-31'"]
+        );
+        assert_eq!([quoted("1.0"), quoted("a\"b")], ["\"1.0\"", "a\"b"]);
+    }
+}

@@ -1,0 +1,3 @@
+//! Integration tests of the format: one binary, one file for each subject.
+
+mod pages;
