@@ -2,7 +2,7 @@
 
 use prowess_diag::sanitize;
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{Levels, Sink, Subject};
 use crate::rules::invisible_characters::suspicious;
 
 rule!("bidi-characters", Levels::of("WEW"), Suggested, "the text has characters that change its direction");

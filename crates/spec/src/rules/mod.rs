@@ -155,7 +155,9 @@ mod tests {
         for (index, rule) in RULES.iter().enumerate() {
             assert_eq!(position(rule.id), Some(index), "{} stands twice", rule.id);
             assert!(
-                rule.id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'),
+                rule.id
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
                 "{}",
                 rule.id
             );

@@ -29,7 +29,10 @@ struct Example {
 
 impl Example {
     fn get(&self, key: &str) -> Option<&str> {
-        self.settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+        self.settings
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -46,7 +49,9 @@ impl Example {
         }
         let mut bytes = text.into_bytes();
         let extra = self.get("bytes").unwrap_or_default();
-        bytes.extend((0..extra.len() / 2).map(|i| u8::from_str_radix(&extra[2 * i..2 * i + 2], 16).unwrap()));
+        bytes.extend(
+            (0..extra.len() / 2).map(|i| u8::from_str_radix(&extra[2 * i..2 * i + 2], 16).unwrap()),
+        );
         bytes
     }
 
@@ -56,19 +61,29 @@ impl Example {
             kind: FileKind::File,
             executable: Some(path.ends_with('!')),
         };
-        let mut files: Vec<PackageFile> = self.get("files").unwrap_or_default().split(',').filter(|path| !path.is_empty()).map(entry).collect();
+        let mut files: Vec<PackageFile> = self
+            .get("files")
+            .unwrap_or_default()
+            .split(',')
+            .filter(|path| !path.is_empty())
+            .map(entry)
+            .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Package {
             folder: Some(self.get("folder").unwrap_or("pdf-tools").to_owned()),
             file_name: Some(self.get("file").unwrap_or("SKILL.md").to_owned()),
             files: Some(files),
             truncated: false,
-            sidecar: self.get("sidecar").map(|text| text.replace('_', " ").replace(';', "\n")),
+            sidecar: self
+                .get("sidecar")
+                .map(|text| text.replace('_', " ").replace(';', "\n")),
         }
     }
 
     fn rules(&self) -> RuleSet {
-        let profile = self.get("profile").map_or(Profile::default(), |name| Profile::parse(name).unwrap());
+        let profile = self
+            .get("profile")
+            .map_or(Profile::default(), |name| Profile::parse(name).unwrap());
         RuleSet::new(profile, self.get("target").map(|_| Target::ClaudeAi))
     }
 
@@ -87,7 +102,10 @@ impl Example {
         let (bytes, package, rules) = (self.bytes(), self.package(), self.rules());
         let found = match self.fault() {
             Some(fault) => prowess_spec::check(&Subject::unread(&package, &fault), &rules),
-            None => prowess_spec::check(&Subject::new(&prowess_spec::parse(&bytes), &package), &rules),
+            None => prowess_spec::check(
+                &Subject::new(&prowess_spec::parse(&bytes), &package),
+                &rules,
+            ),
         };
         found.into_iter().map(|finding| finding.rule).collect()
     }
@@ -116,42 +134,85 @@ fn examples(page: &str) -> Vec<Example> {
         }
         let mut words = info.split(' ').skip(1);
         let kind = words.next().unwrap().to_owned();
-        let settings = words.map(|word| word.split_once('=').map_or((word.to_owned(), String::new()), |(k, v)| (k.to_owned(), v.to_owned()))).collect();
+        let settings = words
+            .map(|word| {
+                word.split_once('=')
+                    .map_or((word.to_owned(), String::new()), |(k, v)| {
+                        (k.to_owned(), v.to_owned())
+                    })
+            })
+            .collect();
         let close = "`".repeat(marks);
-        let text: String = lines.by_ref().take_while(|line| *line != close).map(|line| format!("{line}\n")).collect();
-        examples.push(Example { kind, settings, text });
+        let text: String = lines
+            .by_ref()
+            .take_while(|line| *line != close)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        examples.push(Example {
+            kind,
+            settings,
+            text,
+        });
     }
     examples
 }
 
 /// Runs a check over every rule and reports all that fail, not only the first.
 fn each_rule(check: impl Fn(&'static prowess_spec::Rule, &[Example]) -> Result<(), String>) {
-    let failures: Vec<String> =
-        RULES.iter().filter_map(|rule| check(rule, &examples(rule.page)).err().map(|error| format!("{}: {error}", rule.id))).collect();
+    let failures: Vec<String> = RULES
+        .iter()
+        .filter_map(|rule| {
+            check(rule, &examples(rule.page))
+                .err()
+                .map(|error| format!("{}: {error}", rule.id))
+        })
+        .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
 fn bad_examples_are_found() {
     each_rule(|rule, examples| {
-        let bad: Vec<&Example> = examples.iter().filter(|example| example.kind == "bad").collect();
+        let bad: Vec<&Example> = examples
+            .iter()
+            .filter(|example| example.kind == "bad")
+            .collect();
         if bad.is_empty() {
             return Err("the page has no bad example".into());
         }
-        let missed = bad.iter().position(|example| !example.findings().contains(&rule.id));
-        missed.map_or(Ok(()), |index| Err(format!("bad example {} is not found; found {:?}", index + 1, bad[index].findings())))
+        let missed = bad
+            .iter()
+            .position(|example| !example.findings().contains(&rule.id));
+        missed.map_or(Ok(()), |index| {
+            Err(format!(
+                "bad example {} is not found; found {:?}",
+                index + 1,
+                bad[index].findings()
+            ))
+        })
     });
 }
 
 #[test]
 fn good_examples_are_clean() {
     each_rule(|_, examples| {
-        let good: Vec<&Example> = examples.iter().filter(|example| example.kind == "good").collect();
+        let good: Vec<&Example> = examples
+            .iter()
+            .filter(|example| example.kind == "good")
+            .collect();
         if good.is_empty() {
             return Err("the page has no good example".into());
         }
-        let dirty = good.iter().position(|example| !example.findings().is_empty());
-        dirty.map_or(Ok(()), |index| Err(format!("good example {} has findings {:?}", index + 1, good[index].findings())))
+        let dirty = good
+            .iter()
+            .position(|example| !example.findings().is_empty());
+        dirty.map_or(Ok(()), |index| {
+            Err(format!(
+                "good example {} has findings {:?}",
+                index + 1,
+                good[index].findings()
+            ))
+        })
     });
 }
 
@@ -160,14 +221,26 @@ fn safe_fixes_give_the_fixed_example() {
     each_rule(|rule, examples| {
         let fixed = examples.iter().find(|example| example.kind == "fixed");
         match (rule.fix, fixed) {
-            (FixKind::Safe, None) => Err("the rule has a safe fix and the page has no fixed example".into()),
-            (FixKind::None | FixKind::Suggested, Some(_)) => Err("the page has a fixed example and the rule no safe fix".into()),
+            (FixKind::Safe, None) => {
+                Err("the rule has a safe fix and the page has no fixed example".into())
+            }
+            (FixKind::None | FixKind::Suggested, Some(_)) => {
+                Err("the page has a fixed example and the rule no safe fix".into())
+            }
             (FixKind::None | FixKind::Suggested, None) => Ok(()),
             (FixKind::Safe, Some(fixed)) => {
-                let bad = examples.iter().find(|example| example.kind == "bad").unwrap();
-                let result = prowess_spec::fix::fix_all(&bad.bytes(), &bad.package(), &bad.rules()).unwrap();
+                let bad = examples
+                    .iter()
+                    .find(|example| example.kind == "bad")
+                    .unwrap();
+                let result =
+                    prowess_spec::fix::fix_all(&bad.bytes(), &bad.package(), &bad.rules()).unwrap();
                 let wanted = String::from_utf8(fixed.bytes()).unwrap();
-                if result.remaining.iter().any(|finding| finding.rule == rule.id) {
+                if result
+                    .remaining
+                    .iter()
+                    .any(|finding| finding.rule == rule.id)
+                {
                     Err(format!("the finding is still there: {:?}", result.text))
                 } else if result.text == wanted {
                     Ok(())
@@ -182,7 +255,15 @@ fn safe_fixes_give_the_fixed_example() {
 #[test]
 fn pages_have_the_same_headings() {
     each_rule(|rule, _| {
-        let headings: Vec<&str> = rule.page.lines().filter(|line| line.starts_with("## ")).collect();
-        if headings == ["## Why", "## Bad", "## Good", "## How to fix"] { Ok(()) } else { Err(format!("headings are {headings:?}")) }
+        let headings: Vec<&str> = rule
+            .page
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .collect();
+        if headings == ["## Why", "## Bad", "## Good", "## How to fix"] {
+            Ok(())
+        } else {
+            Err(format!("headings are {headings:?}"))
+        }
     });
 }
