@@ -5,13 +5,22 @@
 /// Case, hyphens, underscores and spaces do not count; beyond that at most a third of the word
 /// may differ, counting swapped neighbours as one difference.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_within(word, candidates, 3)
+}
+
+/// Like [`nearest`], where at most one character in `share` may differ.
+pub fn nearest_within<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    share: usize,
+) -> Option<&'a str> {
     // A word this long was not mistyped, and the comparison is quadratic in its length.
     const LONGEST: usize = 80;
     let folded = fold(word);
     if folded.is_empty() || folded.len() > LONGEST {
         return None;
     }
-    let limit = (folded.len() / 3).clamp(1, 3);
+    let limit = (folded.len() / share.max(1)).clamp(1, 3);
     candidates
         .into_iter()
         .filter_map(|candidate| {

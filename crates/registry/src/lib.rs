@@ -1,1 +1,13 @@
-//! stub
+//! Reads skill packages from disk.
+//!
+//! The only crate that walks folders and opens skill files. It hands bytes and facts to
+//! `prowess-spec`, which decides what they mean. It never writes inside a skill folder, except for
+//! [`replace::replace_file`], which a person asks for with `--fix`.
+
+pub mod digest;
+pub mod fs;
+pub mod replace;
+
+pub use fs::read::{Found, read_path};
+pub use fs::scopes::{Place, Root, Scope};
+pub use fs::walk::{Notice, Summary, WalkOptions, walk};

@@ -255,14 +255,21 @@ pub fn meant(key: &str) -> Option<&'static str> {
         ("tools", "allowed-tools"),
         ("args", "arguments"),
     ];
-    if find(key).is_some() || METADATA_KEYS.contains(&key) {
+    // Words of their own that are near a key of ours.
+    const OTHER: &[&str] = &["mode", "models", "agents"];
+    let is_metadata = METADATA_KEYS
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(key));
+    if find(key).is_some() || is_metadata || OTHER.contains(&key) {
         return None;
     }
     let known = KNOWN
         .iter()
         .find(|(spelling, _)| *spelling == key)
         .map(|&(_, key)| key);
-    known.or_else(|| prowess_diag::suggest::nearest(key, FIELDS.iter().map(|field| field.key)))
+    known.or_else(|| {
+        prowess_diag::suggest::nearest_within(key, FIELDS.iter().map(|field| field.key), 4)
+    })
 }
 
 #[cfg(test)]
@@ -294,6 +301,10 @@ mod tests {
             ("version", None),
             ("tags", None),
             ("triggers", None),
+            ("contact", None),
+            ("created", None),
+            ("mode", None),
+            ("Version", None),
         ] {
             assert_eq!(meant(typed), expected, "{typed}");
         }

@@ -156,6 +156,9 @@ fn unopened(text: &str, start: usize) -> Option<Split> {
     let bytes = text.as_bytes();
     let window = &bytes[..bytes.len().min(start + UNOPENED_SEARCH)];
     let closer = closing_line(window, start)?;
+    // Prose may begin with `description:` and have a rule further down.
+    let document = crate::yaml::read(text.get(start..closer.start)?, start).ok()?;
+    document.root.as_ref()?.entries()?;
     Some(Split {
         yaml: Some(Span::new(start, closer.start)),
         body: Span::new(closer.next, text.len()),

@@ -60,7 +60,10 @@ impl Package {
 
     /// Tells whether a path is known to be missing: the folder was listed whole and it is not there.
     pub fn is_missing(&self, path: &str) -> bool {
-        self.files.is_some() && !self.truncated && self.entry(path).is_none()
+        self.files.is_some()
+            && !self.truncated
+            && self.file_name.as_deref() != Some(path)
+            && self.entry(path).is_none()
     }
 
     /// Returns the paths of all files, for suggestions.

@@ -24,7 +24,7 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
     let mut result = Salvage::default();
     for range in entry_ranges(text) {
         let entry_text = &text[range.clone()];
-        let key = leading_key(entry_text);
+        let key = leading_key(entry_text).or_else(|| glued_key(entry_text));
         if only.is_some_and(|only| !key.is_some_and(|key| only.contains(&key))) {
             continue;
         }
@@ -124,7 +124,7 @@ fn entry_ranges(text: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for line in lines(text) {
         let content = &text[line.clone()];
-        let opens = leading_key(content).is_some();
+        let opens = leading_key(content).is_some() || glued_key(content).is_some();
         let is_blank = content.trim().is_empty() || content.starts_with('#');
         match ranges.last_mut() {
             Some(last) if !opens => last.end = line.end,
@@ -163,6 +163,14 @@ fn leading_key(line: &str) -> Option<&str> {
         .is_none_or(char::is_whitespace);
     // More than three words before a colon are a sentence, not a key.
     (plain && ends && key.split(' ').count() <= 3).then_some(key)
+}
+
+/// A key we know whose colon has no blank behind it: `description:Fills forms`.
+fn glued_key(line: &str) -> Option<&'static str> {
+    let (key, rest) = line.split_once(':')?;
+    let field = crate::fields::find(key)?;
+    rest.starts_with(|c: char| !c.is_whitespace())
+        .then_some(field.key)
 }
 
 /// A repair of one entry, in offsets of the entry's text.
@@ -219,6 +227,12 @@ fn mend(text: &str) -> Option<Mended> {
         reason.get_or_insert_with(|| why.to_owned());
         place.get_or_insert(at);
     };
+    if let Some(key) = glued_key(text) {
+        let colon = key.len() + 1;
+        let mut mended = mend_glued(text, colon)?;
+        mended.place = Some(0..colon);
+        return Some(mended);
+    }
     let all = lines(text);
     let mut index = 0;
     while index < all.len() {
@@ -275,6 +289,12 @@ fn mend(text: &str) -> Option<Mended> {
             .map(str::trim)
             .collect::<Vec<_>>()
             .join("\n  ");
+        // A stray line that looks like a key is one, not the rest of this value.
+        if follow.iter().any(|next| {
+            !is_deeper(&text[next.clone()], blanks) && looks_like_key(&text[next.clone()])
+        }) {
+            return None;
+        }
         let stray = follow
             .iter()
             .any(|next| !is_deeper(&text[next.clone()], blanks));
@@ -335,6 +355,34 @@ fn mend(text: &str) -> Option<Mended> {
     })
 }
 
+/// Puts the missing blank behind a key's colon, and then mends whatever else is wrong.
+fn mend_glued(text: &str, colon: usize) -> Option<Mended> {
+    let blank = Edit::insert(colon, " ");
+    let spaced = format!("{} {}", &text[..colon], &text[colon..]);
+    let mut edits = vec![blank];
+    if full::read(&spaced, 0).is_err() {
+        // Every further edit stands behind the blank we put in.
+        let further = mend(&spaced)?;
+        edits.extend(further.edits.iter().map(|edit| {
+            let back = |at: u32| at as usize - usize::from(at as usize > colon);
+            Edit::replace(
+                Span::new(back(edit.span.start), back(edit.span.end)),
+                edit.replacement.clone(),
+            )
+        }));
+    }
+    let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
+    full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
+    let reason = Some("no blank stands behind the colon".to_owned());
+    Some(Mended {
+        edits,
+        title: "put a blank behind the colon".to_owned(),
+        reason,
+        place: None,
+        text: mended,
+    })
+}
+
 fn one_entry(document: &yaml::Document) -> bool {
     document.duplicates.is_empty()
         && document
@@ -342,6 +390,16 @@ fn one_entry(document: &yaml::Document) -> bool {
             .as_ref()
             .and_then(yaml::Node::entries)
             .is_some_and(|entries| entries.len() == 1)
+}
+
+/// `word:` at the start of a line, with or without a blank behind it.
+fn looks_like_key(line: &str) -> bool {
+    let key = line.split(':').next().unwrap_or_default();
+    key.len() < line.trim_end().len()
+        && !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 fn is_deeper(line: &str, blanks: usize) -> bool {

@@ -113,11 +113,16 @@ pub const RUNS_ANYTHING: &[&str] = &[
 /// Events that hooks may name.
 pub const HOOK_EVENTS: &[&str] = &[
     "ConfigChange",
+    "CwdChanged",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
     "InstructionsLoaded",
     "Notification",
     "PermissionDenied",
     "PermissionRequest",
     "PostCompact",
+    "PostToolBatch",
     "PostToolUse",
     "PostToolUseFailure",
     "PreCompact",
@@ -225,9 +230,19 @@ pub fn says_when(description: &str) -> bool {
     let dense = description
         .chars()
         .any(|c| matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'));
-    WORDS.iter().any(|word| lower.contains(word))
+    WORDS.iter().any(|word| begins_a_word(&lower, word))
         || DENSE.iter().any(|word| description.contains(word))
         || (!latin_or_cyrillic && !dense)
+}
+
+/// Tells whether `word` stands in `text` at the start of a word.
+fn begins_a_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at]
+            .chars()
+            .next_back()
+            .is_some_and(char::is_alphanumeric)
+    })
 }
 
 #[cfg(test)]
@@ -249,7 +264,13 @@ mod tests {
         ] {
             assert!(says_when(text), "{text}");
         }
-        for text in ["Fills PDF forms.", "A helper", "PDF工具集"] {
+        for text in [
+            "Fills PDF forms.",
+            "A helper",
+            "PDF工具集",
+            "Manages background tasks in the queue.",
+            "Deactivates old accounts.",
+        ] {
             assert!(!says_when(text), "{text}");
         }
     }

@@ -31,7 +31,14 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
     };
     match close {
         Some(close) => at += memchr::memchr(close, &text.as_bytes()[at..])? + 1,
-        None => at = text.len(),
+        // Behind the target of a definition only a title may stand.
+        None => {
+            let rest = text[at..].trim_start();
+            if !rest.is_empty() && !rest.starts_with(['"', '\'', '(']) {
+                return None;
+            }
+            at = text.len();
+        }
     }
     (!target.is_empty()).then_some((target, at))
 }

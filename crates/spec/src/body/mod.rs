@@ -254,7 +254,7 @@ impl Reader<'_> {
                 }
                 _ => {
                     let is_definition = self.bytes.get(here + 1) == Some(&b':')
-                        && self.text[line.start..here].trim_start().starts_with('[');
+                        && is_definition(&self.text[line.start..here]);
                     at = match self.bytes.get(here + 1) {
                         Some(b'(') => self.link(here + 2, line.end, Some(b')')),
                         _ if is_definition => self.link(here + 2, line.end, None),
@@ -389,6 +389,12 @@ impl Reader<'_> {
             .max_by_key(|(_, name)| name.len())
             .map(|(index, name)| (Placeholder::Named(index), name.len()))
     }
+}
+
+/// `[id` at the start of a line; `[^id` is a footnote.
+fn is_definition(before: &str) -> bool {
+    let before = before.trim_start();
+    before.starts_with('[') && !before.starts_with("[^")
 }
 
 fn continues_word(rest: &str) -> bool {
@@ -628,6 +634,7 @@ mod tests {
             &[],
             &["Text link <ref/x.md>  ref/x.md \"title\""],
         );
+        check("[^1]: and/or means both\n[INFO]: read/write it", &[], &[]);
         check("`[a](b)` [x] (y)", &[], &["InlineCode code `[a](b)`"]);
     }
 

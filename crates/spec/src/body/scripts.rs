@@ -52,35 +52,42 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
     found
 }
 
+/// Ways of naming the skill's own folder.
+const OWN_FOLDER: &[&str] = &[
+    "./",
+    "${CLAUDE_SKILL_DIR}/",
+    "${PROWESS_SKILL_DIR}/",
+    "$CLAUDE_SKILL_DIR/",
+    "{baseDir}/",
+];
+
 /// What stands before the path, if the path begins here: `./`, `${CLAUDE_SKILL_DIR}/`, or a mark
 /// that no path contains. Another folder before it makes it a file of the user's project.
 fn own_prefix(before: &str) -> Option<&str> {
-    for prefix in [
-        "./",
-        "${CLAUDE_SKILL_DIR}/",
-        "${PROWESS_SKILL_DIR}/",
-        "$CLAUDE_SKILL_DIR/",
-        "{baseDir}/",
-    ] {
-        if let Some(rest) = before.strip_suffix(prefix) {
-            return Some(rest);
-        }
+    if before.ends_with("../") {
+        return None;
     }
     let is_mark = |c: char| c.is_whitespace() || "`\"'([,:=>|;&".contains(c);
-    before
-        .chars()
-        .next_back()
-        .is_none_or(is_mark)
-        .then_some(before)
+    let begins = |rest: &str| rest.chars().next_back().is_none_or(is_mark);
+    for prefix in OWN_FOLDER {
+        if let Some(rest) = before.strip_suffix(prefix) {
+            return begins(rest).then_some(rest);
+        }
+    }
+    begins(before).then_some(before)
 }
 
 /// Whether the path stands where a shell looks for a program, in something that looks like code.
 fn is_run(prefix: &str, before: &str) -> bool {
+    let has_folder = prefix.len() < before.len();
     let prefix = prefix.trim_end_matches(['"', '\'']).trim_end();
-    let at_start =
-        prefix.is_empty() || prefix == "$" || prefix.ends_with("&&") || prefix.ends_with("$ ");
-    let explicit = before.ends_with("./") && (at_start || prefix.ends_with('`'));
-    explicit || (at_start && prefix.ends_with('$'))
+    let prompt = prefix == "$" || prefix.ends_with(" $");
+    let first = prefix.is_empty()
+        || prompt
+        || ["&&", "||", ";", "`"]
+            .iter()
+            .any(|mark| prefix.ends_with(mark));
+    (has_folder && first) || prompt
 }
 
 #[cfg(test)]
@@ -90,7 +97,7 @@ mod tests {
     #[test]
     fn paths_of_the_skill_are_found_and_others_are_not() {
         let text = "Run `scripts/a.py`, ./scripts/b.sh, ${CLAUDE_SKILL_DIR}/scripts/sub/c.js.\n\
-                    not my/scripts/d.py, scripts/*.py, scripts/README.md, scripts/e.{sh}, scripts/../f.sh\n";
+                    not my/scripts/d.py, scripts/*.py, scripts/README.md, scripts/e.{sh}, scripts/../f.sh ../scripts/g.py\n";
         let found: Vec<&str> = find(text, Span::new(0, text.len()))
             .iter()
             .map(|script| script.span.of(text))
@@ -104,6 +111,8 @@ mod tests {
             ("./scripts/a.sh x", true),
             ("Run `./scripts/a.sh x`", true),
             ("$ scripts/a.sh", true),
+            ("${CLAUDE_SKILL_DIR}/scripts/a.sh x", true),
+            ("cd x && ./scripts/a.sh", true),
             ("python scripts/a.py", false),
             ("bash ./scripts/a.sh", false),
             ("scripts/a.sh does this", false),

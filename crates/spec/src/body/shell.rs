@@ -104,13 +104,29 @@ pub fn simple_commands(script: &str) -> Vec<&str> {
         .windows(2)
         .filter_map(|pair| script.get(pair[0]..(pair[1] - 1).max(pair[0])));
     parts
-        .map(|part| part.trim().trim_end_matches([')', '`', '"']).trim())
+        .map(|part| without_reserved(part.trim().trim_end_matches([')', '`', '"']).trim()))
         .filter(|part| {
             !part.is_empty()
                 && !part.starts_with('#')
                 && !part.chars().all(|c| c == '&' || c == '|')
         })
         .collect()
+}
+
+/// Takes the words of shell grammar from the start of a command: `then rm x` runs `rm x`.
+fn without_reserved(mut command: &str) -> &str {
+    loop {
+        let (first, rest) = command
+            .split_once(char::is_whitespace)
+            .unwrap_or((command, ""));
+        match first {
+            "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time" => {
+                command = rest.trim_start()
+            }
+            "fi" | "done" | "esac" | "}" => return "",
+            _ => return command,
+        }
+    }
 }
 
 /// What a pass over the command found out.
@@ -165,6 +181,8 @@ impl Scan {
                     at += 2;
                     continue;
                 }
+                // `2>&1` and `&>` redirect.
+                b'&' if bytes[..at].ends_with(b">") || bytes.get(at + 1) == Some(&b'>') => {}
                 b';' | b'|' | b'&' | b'\n' if !in_double => scan.commands.push(at + 1),
                 b'`' => scan.commands.push(at + 1),
                 b'(' if !in_double || bytes[..at].ends_with(b"$") => scan.commands.push(at + 1),
@@ -255,8 +273,14 @@ fn is_interpreted(before: &str) -> bool {
         INTERPRETERS.iter().any(|(name, options)| {
             // Behind `--` come arguments of the code, not code.
             let rest = &words[index + 1..];
+            let passes_data = match *name {
+                "awk" => rest.contains(&"-f"),
+                // A remote shell reads whatever follows.
+                "ssh" => false,
+                _ => rest.contains(&"--"),
+            };
             *name == program
-                && !rest.contains(&"--")
+                && !passes_data
                 && (options.is_empty() || rest.iter().any(|word| options.contains(word)))
         })
     })
@@ -288,6 +312,7 @@ mod tests {
             "bash -c 'echo \"$0\"' -- \"$1\"",
             "cat <<< \"$1\"",
             "python3 tool.py \"$1\"",
+            "awk -f prog.awk \"$1\"",
         ] {
             check(command, None);
         }
@@ -302,6 +327,7 @@ mod tests {
             ("bash -c \"echo $1\"", Unsafe::InnerShell),
             ("/bin/sh -c \"$1\"", Unsafe::InnerShell),
             ("eval $1", Unsafe::InnerShell),
+            ("ssh web -- \"$1\"", Unsafe::InnerShell),
             ("python3 -c \"print($1)\"", Unsafe::InnerShell),
             ("$1 --help", Unsafe::Program),
             ("\"$1\" x", Unsafe::Program),
@@ -313,6 +339,20 @@ mod tests {
             ("echo $(( $1 + 1 ))", Unsafe::Arithmetic),
         ] {
             check(command, Some(reason));
+        }
+    }
+
+    #[test]
+    fn scripts_are_cut_into_simple_commands() {
+        for (script, commands) in [
+            ("git log -1 2>&1", vec!["git log -1 2>&1"]),
+            ("git log &> out", vec!["git log &> out"]),
+            ("a && b | c; d", vec!["a", "b", "c", "d"]),
+            ("if test -f x; then cat x; fi", vec!["test -f x", "cat x"]),
+            ("echo \"a; b\"", vec!["echo \"a; b"]),
+            ("# note\nls", vec!["ls"]),
+        ] {
+            assert_eq!(simple_commands(script), commands, "{script}");
         }
     }
 }

@@ -14,8 +14,10 @@ const MAX_TOKENS: usize = 5000;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let lines = skill.body().lines;
     let text = parsed.body_text();
+    let all = skill.body().lines;
+    // Blank lines at both ends are not worth a word.
+    let lines = if all > MAX_LINES { text.trim().lines().count() } else { all };
     // A token has at least one byte: most bodies need no closer look.
     let tokens = if text.len() > MAX_TOKENS { tokens::estimate(text) } else { 0 };
     if lines <= MAX_LINES && tokens <= MAX_TOKENS {

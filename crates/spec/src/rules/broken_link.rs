@@ -1,6 +1,6 @@
 //! A link to a file that is not there.
 
-use prowess_diag::{Edit, Fix, suggest, wording};
+use prowess_diag::{Edit, Fix, Span, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 use crate::body::ItemKind;
@@ -27,7 +27,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let near = same_name.or_else(|| suggest::nearest(resource.as_str(), skill.package.paths()));
         let finding = Finding::at(target, format!("broken link: {} does not exist", wording::tick(resource.as_str())));
         out.report(match near {
-            Some(near) => finding.label(format!("did you mean `{near}`?")).fix(Fix::suggested(format!("link to `{near}`"), vec![Edit::replace(target, near)])),
+            Some(near) => {
+                // Only the path changes; a fragment stays. A path with blanks would need quoting.
+                let path = Span::new(target.start as usize, target.start as usize + written.find(['#', '?']).unwrap_or(written.len()));
+                let plain = !near.contains([' ', '(', ')', '<', '>']);
+                let fix = plain.then(|| Fix::suggested(format!("link to `{near}`"), vec![Edit::replace(path, near)]));
+                finding.label(format!("did you mean `{near}`?")).fix(fix)
+            }
             None => finding.label("no such file in the skill's folder"),
         });
     }

@@ -8,7 +8,7 @@ rule!("description-trigger", Levels::of("WWN"), None, "the description does not 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
     let Some(text) = manifest.description.as_ref().filter(|text| !text.is_blank()) else { return };
-    if manifest.when_to_use.is_some() || manifest.model_invocation_disabled() || vocabulary::says_when(&text.value) {
+    if manifest.when_to_use.as_ref().is_some_and(|text| !text.is_blank()) || manifest.model_invocation_disabled() || vocabulary::says_when(&text.value) {
         return;
     }
     out.report(

@@ -23,7 +23,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             true => Some(Fix::safe("remove the second one, it says the same", edit)),
             false => Some(Fix::suggested("remove the second one", edit)),
         };
-        let label = if duplicate.same_value { "stands above with the same value" } else { "stands above with another value; the first one counts" };
+        let label = match &*duplicate.key {
+            _ if duplicate.same_value => "stands above with the same value",
+            "allowed-tools" => "stands above with another value; neither grants anything",
+            "disable-model-invocation" => "stands above with another value; `true` counts, the safer one",
+            _ => "stands above with another value; the first one counts",
+        };
         out.report(Finding::at(duplicate.again, format!("invalid YAML: duplicate key `{}`", duplicate.key)).label(label).fix(fix));
     }
 }

@@ -29,7 +29,8 @@ fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
     match shape {
         Shape::Text if key == "argument-hint" => (!is_text && !is_list_of_text).then_some("text"),
         Shape::Text | Shape::Choice(_) => (!is_text).then_some("text"),
-        Shape::Flag { .. } => (!is_text).then_some("true or false"),
+        // `boolean-value` speaks about these.
+        Shape::Flag { .. } => None,
         Shape::Tools | Shape::Words | Shape::Globs => (!is_text && !is_list_of_text).then_some("text or a list of texts"),
         Shape::Number => node.text().is_none_or(|text| text.parse::<u32>().map_or(true, |n| n == 0)).then_some("a whole number above 0"),
         Shape::Map => node.entries().is_none().then_some("a map"),

@@ -18,7 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if is_link_target(parsed.text) {
         finding = finding
             .label("this is the target of a symbolic link, checked out as text")
-            .help("check it out again where links work: `git config core.symlinks true`, then `git checkout -- .`");
+            .help("check it out again where links work: `git config core.symlinks true`, then `git checkout -- SKILL.md`");
     } else if first.starts_with("---") {
         finding = finding.label("the opening line must be `---` and nothing else");
     } else if first.trim_end() != first.trim() && first.trim() == "---" {

@@ -28,9 +28,19 @@ fn fault(glob: &str) -> Option<&'static str> {
                 Some(left) => braces = left,
                 None => return Some("a `}` has no partner"),
             },
-            '[' if !characters.by_ref().skip(1).any(|c| c == ']') => return Some("a `[` has no partner; write `\\[` for the character itself"),
+            '[' if !closes_bracket(&mut characters) => return Some("a `[` has no partner; write `\\[` for the character itself"),
             _ => {}
         }
     }
     (braces > 0).then_some("a `{` has no partner")
+}
+
+/// Reads a bracket expression to its end. A `]` that stands first, perhaps behind `!` or `^`, is
+/// itself a member.
+fn closes_bracket(characters: &mut std::str::Chars<'_>) -> bool {
+    let mut first = characters.next();
+    if matches!(first, Some('!' | '^')) {
+        first = characters.next();
+    }
+    first.is_some() && characters.any(|c| c == ']')
 }

@@ -1,6 +1,6 @@
 //! Hooks of the wrong shape.
 
-use prowess_diag::{suggest, wording};
+use prowess_diag::{Severity, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 use crate::vocabulary::HOOK_EVENTS;
@@ -17,7 +17,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let finding = Finding::at(event.key_span, format!("unknown hook event {}", wording::tick(&event.key)));
             out.report(match suggest::nearest(&event.key, HOOK_EVENTS.iter().copied()) {
                 Some(near) => finding.label(format!("did you mean `{near}`?")),
-                None => finding.label("never happens"),
+                None => finding.label("not an event we know").at_most(Severity::Note),
             });
         }
         let Some(matchers) = event.value.items() else {
@@ -26,9 +26,17 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         };
         for matcher in matchers {
             let hooks = matcher.get("hooks").and_then(Node::items).unwrap_or_default();
-            if hooks.is_empty() || hooks.iter().any(|hook| hook.get("type").and_then(Node::text).is_none()) {
+            if hooks.is_empty() || hooks.iter().any(|hook| !is_runnable(hook)) {
                 out.report(Finding::at(matcher.span, format!("an entry for {} has no runnable hook", wording::tick(&event.key))).label("never runs").help(SHAPE));
             }
         }
+    }
+}
+
+/// A hook has a type, and a command hook a command.
+fn is_runnable(hook: &Node) -> bool {
+    match hook.get("type").and_then(Node::text) {
+        Some("command") => hook.get("command").and_then(Node::text).is_some(),
+        kind => kind.is_some(),
     }
 }

@@ -11,6 +11,6 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let position = prowess_diag::LineIndex::new(text).position(text, fault.span.start as usize);
     out.report(
         Finding::file(format!("`{SIDECAR_PATH}`, line {}, column {}: {}", position.line, position.column, fault.message))
-            .help("the skill loads without it; its policy and display name are not used"),
+            .help("the skill loads without what could not be read"),
     );
 }

@@ -41,8 +41,9 @@ pub(super) fn relative_target(target: &str) -> Option<Cow<'_, str>> {
 
 /// `www.example.com/x` without a scheme is an address, not a file.
 fn looks_like_host(path: &str) -> bool {
-    let first = path.split('/').next().unwrap_or_default();
-    first.starts_with("www.") || [".com", ".org", ".net", ".io", ".dev", ".ai"].iter().any(|ending| first.ends_with(ending))
+    let Some((first, _)) = path.split_once('/') else { return path.starts_with("www.") };
+    let ending = first.rsplit_once('.').filter(|(host, _)| !host.is_empty()).map(|(_, ending)| ending);
+    ending.is_some_and(|ending| (2..=6).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
 /// Undoes percent-encoding, where it gives text.
@@ -53,7 +54,8 @@ fn decode(path: &str) -> Cow<'_, str> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let hex = tail.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+            .and_then(|digits| std::str::from_utf8(digits).ok());
         match hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%') {
             Some(byte) => {
                 bytes.push(byte);
@@ -86,6 +88,9 @@ mod tests {
             ("{path}.md", None),
             ("/abs.md", None),
             ("www.x.org/a.md", None),
+            ("example.co.uk/a.md", None),
+            ("v1.2/a.md", Some("v1.2/a.md")),
+            ("a%+1.md", Some("a%+1.md")),
             ("", None),
         ] {
             assert_eq!(relative_target(target).as_deref(), path, "{target}");

@@ -3,7 +3,8 @@
 use prowess_diag::{suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
-use crate::body::scripts;
+use crate::body::{ItemKind, scripts};
+use crate::resource_path::ResourcePath;
 
 rule!("missing-script", Levels::of("WWN"), None, "the body names a script that does not exist");
 
@@ -15,7 +16,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let mut seen: Vec<&str> = Vec::new();
     for script in scripts::find(parsed.text, parsed.body) {
         let path = script.span.of(parsed.text);
-        if seen.contains(&path) || !skill.package.is_missing(path) {
+        let clean = ResourcePath::new(path);
+        let missing = clean.is_ok_and(|clean| skill.package.is_missing(clean.as_str()));
+        // A link to it has a rule of its own.
+        let linked = skill.body().items.iter().any(|item| item.span.contains(script.span) && matches!(item.kind, ItemKind::Link { .. }));
+        if seen.contains(&path) || !missing || linked {
             continue;
         }
         seen.push(path);

@@ -15,7 +15,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if name == folder_name {
         return;
     }
-    let finding = Finding::at(text.span, "the skill's name differs from its folder: directory name must match skill name");
+    let finding = Finding::at(text.span, "skill name differs from its folder");
     let finding = finding.label(format!("the folder is `{folder}`")).fix(name_fix(skill));
     let folder_is_valid = name::faults(&folder_name).is_empty();
     out.report(if !folder_is_valid && name::faults(&name).is_empty() { finding.help(format!("rename the folder to `{name}`")) } else { finding });

@@ -20,8 +20,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if !after.starts_with(" tool") || !TOOLS.contains(&name) || seen.contains(&name) {
             continue;
         }
-        let allowed = list.patterns().any(|pattern| pattern.tool() == name || pattern.tool() == "*" || (name == "Task" && pattern.tool() == "Agent"));
-        if !allowed {
+        let allowed = list.patterns().any(|pattern| pattern.tool() == name || pattern.tool() == "*" || (["Task", "Agent"].contains(&name) && ["Task", "Agent"].contains(&pattern.tool())));
+        if !allowed && !is_forbidden(&parsed.text[..item.span.start as usize]) {
             seen.push(name);
             out.report(
                 Finding::at(Span::new(content.start as usize, content.end as usize), format!("the body uses `{name}`, which `allowed-tools` leaves out"))
@@ -30,4 +30,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             );
         }
     }
+}
+
+/// Whether the sentence before the tool says not to use it.
+fn is_forbidden(before: &str) -> bool {
+    let sentence = before.rsplit(['\n', '.', ';', ':']).next().unwrap_or_default().to_lowercase();
+    let words = ["not", "never", "without", "avoid", "don't", "cannot", "no"];
+    sentence.split_whitespace().any(|word| words.contains(&word))
 }

@@ -1,6 +1,6 @@
 //! A token of a tool list that does not parse.
 
-use prowess_diag::wording;
+use prowess_diag::{Edit, Fix, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 use crate::tool_pattern::TokenFault;
@@ -17,7 +17,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(match fault {
                 TokenFault::SpaceBeforeParenthesis => {
                     let joined = token.text.split_whitespace().collect::<Vec<_>>().join(" ").replacen(" (", "(", 1);
-                    finding.help(format!("write it without the blank: `{joined}`"))
+                    let verbatim = token.span.len() == token.text.len();
+                    let fix = verbatim.then(|| Fix::suggested("write it without the blank", vec![Edit::replace(token.span, joined)]));
+                    finding.fix(fix)
                 }
                 TokenFault::EmptySpecifier => finding.help("say what is allowed, such as `Bash(git status:*)`, or leave the parentheses out"),
                 TokenFault::Unbalanced => finding.help("every `(` needs its `)`"),

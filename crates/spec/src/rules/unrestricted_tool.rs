@@ -26,13 +26,22 @@ fn why(pattern: &ToolPattern) -> Option<String> {
         ToolPattern::Bare(name) if matches!(&**name, "Bash" | "PowerShell" | "*") => Some("nothing restricts it".to_owned()),
         ToolPattern::Command(CommandPattern { shape: CommandShape::Anything, .. }) => Some("`*` matches everything".to_owned()),
         ToolPattern::Command(CommandPattern { shape: CommandShape::Words(words), .. }) => {
-            let mut parts = words.split_whitespace();
-            let program = parts.next()?;
-            let program = program.rsplit('/').next().unwrap_or(program);
-            let runs_anything = parts.next().is_none() && RUNS_ANYTHING.contains(&program);
-            runs_anything.then(|| format!("`{program}` runs whatever it is given"))
+            runs_anything(words)
         }
-        ToolPattern::Command(CommandPattern { shape: CommandShape::Glob, text, .. }) => text.starts_with('*').then(|| "it begins with `*`".to_owned()),
+        ToolPattern::Command(CommandPattern { shape: CommandShape::Glob, text, .. }) => {
+            let before = text.split('*').next().unwrap_or_default();
+            if before.is_empty() { Some("it begins with `*`".to_owned()) } else { runs_anything(before) }
+        },
         _ => None,
     }
+}
+
+/// An interpreter or wrapper with nothing but options, or another of its kind, behind it.
+fn runs_anything(words: &str) -> Option<String> {
+    let program = |word: &'_ str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let mut words = words.split_whitespace();
+    let first = program(words.next()?);
+    let is_one = |word: &str| RUNS_ANYTHING.contains(&word);
+    let open = is_one(&first) && words.all(|word| word.starts_with('-') || is_one(&program(word)));
+    open.then(|| format!("`{first}` runs whatever it is given"))
 }

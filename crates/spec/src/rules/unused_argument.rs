@@ -14,8 +14,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let placeholders = || skill.body().items.iter().filter_map(|item| if let ItemKind::Placeholder(placeholder) = &item.kind { Some(placeholder) } else { None });
-    // `$ARGUMENTS` hands over all of them.
-    if placeholders().any(|placeholder| *placeholder == Placeholder::All) {
+    // `$ARGUMENTS` hands over all of them, and so does a body without any placeholder.
+    if placeholders().next().is_none() || placeholders().any(|placeholder| *placeholder == Placeholder::All) {
         return;
     }
     for (index, name) in names.iter().enumerate() {

@@ -74,6 +74,7 @@ pub fn looks_typed(text: &str) -> bool {
 fn is_number_or_date(text: &str) -> bool {
     let plain = text.replace('_', "");
     let date = text.len() >= 8
+        && text.as_bytes().get(4) == Some(&b'-')
         && text.split('-').count() == 3
         && text.split('-').all(|part| {
             part.bytes()

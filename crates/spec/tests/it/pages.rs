@@ -15,7 +15,7 @@
 //! | `escapes` | `\u{…}` in the example stands for a character |
 //! | `bytes=FF` | these bytes stand at the end of the text |
 //! | `breaks=cr` | lines end with a carriage return |
-//! | `sidecar=TEXT` | the contents of `agents/openai.yaml`; `_` is a blank, `;` a line break |
+//! | `sidecar=TEXT` | the contents of `agents/openai.yaml`; `~` is a blank, `;` a line break |
 //! | `repeat=N` | the last line of the example stands N times |
 
 use prowess_spec::rules::{FixKind, RULES};
@@ -76,7 +76,7 @@ impl Example {
             truncated: false,
             sidecar: self
                 .get("sidecar")
-                .map(|text| text.replace('_', " ").replace(';', "\n")),
+                .map(|text| text.replace('~', " ").replace(';', "\n")),
         }
     }
 

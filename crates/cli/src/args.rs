@@ -1,0 +1,260 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::env::Environment;
+
+/// Check, explain and mend Agent Skills
+#[derive(Debug, Parser)]
+#[command(name = "prowess", version, disable_help_subcommand = true, help_template = ROOT_HELP, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const ROOT_HELP: &str = "\
+{about}
+
+Usage: {usage}
+
+Author:
+  new NAME                 Create a skill from a template
+  validate [PATH|NAME]...  Check skills against the specification
+  explain [RULE]           Explain a rule, with a bad and a good example
+
+Use:
+  show PATH|NAME           Show the metadata, outline, files and size of one skill
+
+Manage:
+  schema [NAME]            Print a JSON Schema
+  help [COMMAND|TOPIC]     Show help on a command, or on exit-codes, environment, formats, profiles
+
+Options:
+{options}
+
+Start with `prowess validate`; use `prowess help COMMAND` for more.
+";
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// Print less: `-q` leaves results and errors, `-qq` only the exit code
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) quiet: u8,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        hide_default_value = true,
+        help = "When to use colours: auto, always, never (default: auto)"
+    )]
+    pub(crate) color: ColorArg,
+    /// Show no progress [env: PROWESS_NO_PROGRESS]
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ColorArg {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    New(NewArgs),
+    Validate(ValidateArgs),
+    Explain(ExplainArgs),
+    Show(ShowArgs),
+    Schema(SchemaArgs),
+    Help(HelpArgs),
+}
+
+/// Create a skill from a template
+///
+/// Makes a folder with a SKILL.md that passes `prowess validate`, ready to be filled in. Nothing that exists is overwritten.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess new release-notes                       create ./release-notes
+  prowess new .agents/skills/lint --template script   with a script
+  prowess new deploy --description \"Deploys the site. Use when asked to ship.\"")]
+pub(crate) struct NewArgs {
+    /// Name of the skill, or the path of the folder to create; the last part is the name
+    pub(crate) name: PathBuf,
+    /// What to start from: minimal, script, arguments (default: minimal)
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        default_value = "minimal",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) template: TemplateArg,
+    /// What the skill does and when to use it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TemplateArg {
+    Minimal,
+    Script,
+    Arguments,
+}
+
+/// Check skills against the specification
+///
+/// Checks every skill in the named folders, at any depth. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess validate                        check everything prowess can see
+  prowess validate skills --fix           check a folder and mend it
+  prowess validate --format github        annotate a pull request")]
+pub(crate) struct ValidateArgs {
+    /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills)
+    #[arg(value_name = "PATH|NAME")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Apply safe fixes
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Whose rules count: spec, claude-code, lenient (default: claude-code)
+    #[arg(long, value_name = "PROFILE", help_heading = "Rules")]
+    pub(crate) profile: Option<String>,
+    /// Where the skill is meant for: claude-ai
+    #[arg(long, value_name = "TARGET", help_heading = "Rules")]
+    pub(crate) target: Option<String>,
+    /// Only this rule (can be repeated)
+    #[arg(
+        long,
+        value_name = "RULE",
+        help_heading = "Rules",
+        value_delimiter = ','
+    )]
+    pub(crate) select: Vec<String>,
+    /// Skip this rule (can be repeated)
+    #[arg(
+        long,
+        value_name = "RULE",
+        help_heading = "Rules",
+        value_delimiter = ','
+    )]
+    pub(crate) ignore: Vec<String>,
+    /// Severity of a rule: error, warning, note, off (can be repeated)
+    #[arg(
+        long,
+        value_name = "RULE=LEVEL",
+        help_heading = "Rules",
+        value_delimiter = ','
+    )]
+    pub(crate) severity: Vec<String>,
+    /// Lowest severity that fails the run: error, warning, note (default: error)
+    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    pub(crate) fail_on: Option<String>,
+    /// full, concise, json, github, sarif (default: full)
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "full",
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    pub(crate) format: FormatArg,
+    /// Same as `--format json`
+    #[arg(long, help_heading = "Output", conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Print how often each rule was broken, in place of the findings
+    #[arg(long, help_heading = "Output")]
+    pub(crate) statistics: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    Full,
+    Concise,
+    Json,
+    Github,
+    Sarif,
+}
+
+/// Explain a rule, with a bad and a good example
+///
+/// Without a rule, lists all of them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess explain                         list all rules
+  prowess explain name-folder-mismatch    explain one")]
+pub(crate) struct ExplainArgs {
+    /// Name of a rule, as it stands in brackets in a finding
+    pub(crate) rule: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Show the metadata, outline, files and size of one skill
+///
+/// Reads a skill the way the loader does: whatever can be recovered is shown.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess show skills/release-notes              metadata, outline, files, digest
+  prowess show skills/release-notes --json       the same for a program")]
+pub(crate) struct ShowArgs {
+    /// A skill's folder, its SKILL.md, or an installed name
+    #[arg(value_name = "PATH|NAME")]
+    pub(crate) path: PathBuf,
+    /// Read as this profile does; `spec` with `--json` prints what `skills-ref read-properties` prints
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Print a JSON Schema
+///
+/// Without a name, lists the schemas there are.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess schema                          list the schemas
+  prowess schema skill                    the frontmatter of SKILL.md")]
+pub(crate) struct SchemaArgs {
+    /// Name of a schema
+    pub(crate) name: Option<String>,
+}
+
+/// Show help on a command or a topic
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess help validate                   everything about a command
+  prowess help exit-codes                 a topic")]
+pub(crate) struct HelpArgs {
+    /// A command, or a topic: exit-codes, environment, formats, profiles
+    pub(crate) subject: Option<String>,
+}
+
+/// Prints what clap has to say: help and versions as answers, mistakes as errors.
+pub(crate) fn explain_usage(error: &clap::Error, _environment: &Environment) -> ExitCode {
+    // A reader that went away is not an error.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}

@@ -1,0 +1,136 @@
+//! `prowess explain`
+
+use anstyle::{AnsiColor, Style};
+use prowess_diag::{Severity, suggest, wording};
+use prowess_spec::profile::{Profile, Target};
+use prowess_spec::rules::{self, RULES, Rule};
+use serde_json::{Value, json};
+
+use crate::args::ExplainArgs;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::{Printer, bold, wrap};
+
+pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {
+    let Some(name) = &args.rule else {
+        if args.json {
+            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(to_json).collect::<Vec<_>>() }))?;
+        } else {
+            printer.answer(&list())?;
+            printer.status(&format!(
+                "\n{}; explain one with `prowess explain RULE`",
+                wording::count(RULES.len(), "rule")
+            ));
+        }
+        return Ok(Exit::Done);
+    };
+    let rule = find(name)?;
+    if args.json {
+        printer.json(&json!({ "schema": "prowess.explain/1", "rules": [to_json(rule)] }))?;
+    } else {
+        printer.answer(&page(rule, printer.text_width()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Finds a rule, or says which one may have been meant.
+pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
+    rules::find(name).ok_or_else(|| {
+        let error = CliError::new(format!("no rule named `{name}`"));
+        match suggest::nearest(name, RULES.iter().map(|rule| rule.id)) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("list all rules with `prowess explain`"),
+        }
+    })
+}
+
+fn list() -> String {
+    let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for rule in RULES {
+        let cyan = bold(AnsiColor::Cyan);
+        text.push_str(&format!(
+            "{cyan}{:width$}{cyan:#}  {:8} {}\n",
+            rule.id,
+            level(rule),
+            rule.summary
+        ));
+    }
+    text
+}
+
+/// The severity in the default profile, or where the rule speaks at all.
+fn level(rule: &Rule) -> &'static str {
+    let severity = rule
+        .levels
+        .claude_code
+        .or(rule.levels.spec)
+        .or(rule.levels.lenient)
+        .or(rule.levels.claude_ai);
+    severity.map_or("", Severity::as_str)
+}
+
+fn page(rule: &Rule, width: usize) -> String {
+    let mut text = String::new();
+    let strong = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let mut in_code = false;
+    for (index, line) in rule.page.lines().enumerate() {
+        if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
+            let cyan = bold(AnsiColor::Cyan);
+            text.push_str(&format!(
+                "{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n",
+                facts(rule)
+            ));
+        } else if let Some(title) = line.strip_prefix("## ").filter(|_| !in_code) {
+            text.push_str(&format!("{strong}{title}{strong:#}\n"));
+        } else if line.starts_with("```") {
+            // The settings behind an example are for the tests, not for people.
+            in_code = !in_code;
+            let marks = line.len() - line.trim_start_matches('`').len();
+            text.push_str(&format!("{dim}{}{dim:#}\n", &line[..marks]));
+        } else if in_code || line.starts_with('|') {
+            text.push_str(line);
+            text.push('\n');
+        } else {
+            for part in wrap(line, width) {
+                text.push_str(&part);
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+/// One line: how severe, and whether it can be mended.
+fn facts(rule: &Rule) -> String {
+    let levels = Profile::ALL.into_iter().filter_map(|profile| {
+        let severity = rule.levels.under(profile, None)?;
+        Some(format!("{} in {}", severity.as_str(), profile.as_str()))
+    });
+    let target = rule.levels.claude_ai.map(|severity| {
+        format!(
+            "{} with --target {}",
+            severity.as_str(),
+            Target::ClaudeAi.as_str()
+        )
+    });
+    let levels: Vec<String> = levels.chain(target).collect();
+    format!("{}; {}", levels.join(", "), rule.fix.describe())
+}
+
+fn to_json(rule: &Rule) -> Value {
+    let level = |profile| rule.levels.under(profile, None).map(Severity::as_str);
+    json!({
+        "id": rule.id,
+        "summary": rule.summary,
+        "severity": {
+            "spec": level(Profile::Spec),
+            "claude-code": level(Profile::ClaudeCode),
+            "lenient": level(Profile::Lenient),
+            "claude-ai": rule.levels.claude_ai.map(Severity::as_str),
+        },
+        "fix": rule.fix.describe(),
+        "page": rule.page,
+    })
+}

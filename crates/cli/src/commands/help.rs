@@ -1,0 +1,120 @@
+//! `prowess help`, and `prowess` alone.
+
+use clap::CommandFactory;
+use prowess_diag::suggest;
+
+use crate::args::{Cli, HelpArgs};
+use crate::env::VARIABLES;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::Printer;
+
+/// Texts that are not about one command.
+const TOPICS: &[(&str, &str)] = &[
+    (
+        "exit-codes",
+        "\
+Exit codes
+
+  0    done
+  1    done, and the answer is no: findings, nothing matched
+  2    could not do it: usage, configuration, files
+
+A reader that goes away, as in `prowess explain | head -1`, is not an error.
+",
+    ),
+    (
+        "formats",
+        "\
+Formats of `prowess validate --format`
+
+  full      findings with the line, the reason and the fix, for people
+  concise   one line a finding: path:line:column: severity[rule] message
+  json      one document, \"schema\": \"prowess.validate/1\"
+  github    workflow commands that annotate a pull request
+  sarif     SARIF 2.1.0 for code-scanning services
+
+Findings go to standard output, the summary to standard error. Within a schema
+number fields are only ever added.
+",
+    ),
+    (
+        "profiles",
+        "\
+Profiles of `prowess validate --profile`
+
+  spec          the open standard: six keys, an unknown key is an error; the
+                same verdict as the reference tool `skills-ref validate`
+  claude-code   the standard plus the keys of Claude Code; an unknown key is a
+                warning (default)
+  lenient       what our loader accepts: whatever can be recovered is loaded,
+                each recovery is reported
+
+`--target claude-ai` adds what uploads to claude.ai refuse. The severity of a
+rule can be changed with `--severity RULE=LEVEL`, or in the configuration:
+
+  # .agents/prowess.toml
+  [validate]
+  profile = \"claude-code\"
+  ignore = [\"body-length\"]
+
+  [validate.severity]
+  broken-link = \"error\"
+",
+    ),
+];
+
+/// What `prowess` alone prints.
+pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
+    let help = Cli::command().render_help();
+    printer.answer(&help.ansi().to_string())?;
+    Ok(Exit::Done)
+}
+
+pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> {
+    let Some(subject) = &args.subject else {
+        return overview(printer);
+    };
+    if let Some((_, text)) = TOPICS.iter().find(|(name, _)| name == subject) {
+        printer.answer(text)?;
+        return Ok(Exit::Done);
+    }
+    if subject == "environment" {
+        printer.answer(&environment())?;
+        return Ok(Exit::Done);
+    }
+    let mut root = Cli::command();
+    root.build();
+    if let Some(command) = root.find_subcommand_mut(subject) {
+        printer.answer(&command.render_long_help().ansi().to_string())?;
+        return Ok(Exit::Done);
+    }
+    let known: Vec<String> = root
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let topics = TOPICS.iter().map(|(name, _)| *name).chain(["environment"]);
+    let error = CliError::new(format!("no help on `{subject}`"));
+    Err(
+        match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics)) {
+            Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
+            None => error.hint("list the commands and topics with `prowess help`"),
+        },
+    )
+}
+
+fn environment() -> String {
+    let width = VARIABLES
+        .iter()
+        .map(|variable| variable.name.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::from("Environment variables\n\n");
+    for variable in VARIABLES {
+        text.push_str(&format!(
+            "  {:width$}  {}\n",
+            variable.name, variable.summary
+        ));
+    }
+    text
+}

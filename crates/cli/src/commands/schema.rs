@@ -1,0 +1,38 @@
+//! `prowess schema`
+
+use prowess_diag::suggest;
+use prowess_spec::schema::SCHEMAS;
+
+use crate::args::SchemaArgs;
+use crate::config;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::Printer;
+
+pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, CliError> {
+    let all = || {
+        SCHEMAS
+            .iter()
+            .map(|schema| (schema.name, schema.summary))
+            .chain([(config::SCHEMA_NAME, config::SCHEMA_SUMMARY)])
+    };
+    let Some(name) = &args.name else {
+        let text: String = all()
+            .map(|(name, summary)| format!("{name:8} {summary}\n"))
+            .collect();
+        printer.answer(&text)?;
+        return Ok(Exit::Done);
+    };
+    if let Some(schema) = SCHEMAS.iter().find(|schema| schema.name == name) {
+        printer.json(&(schema.build)())?;
+    } else if name == config::SCHEMA_NAME {
+        printer.json(&config::schema())?;
+    } else {
+        let error = CliError::new(format!("no schema named `{name}`"));
+        return Err(match suggest::nearest(name, all().map(|(name, _)| name)) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("list the schemas with `prowess schema`"),
+        });
+    }
+    Ok(Exit::Done)
+}

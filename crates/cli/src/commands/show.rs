@@ -1,0 +1,504 @@
+//! `prowess show`
+
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use prowess_diag::{Severity, sanitize, wording};
+use prowess_registry::digest::{self, FactKind, FileFacts};
+use prowess_registry::fs::package::Listing;
+use prowess_registry::{Found, read_path};
+use prowess_spec::identity::{Identity, Source, identify};
+use prowess_spec::yaml::{Entry, Node, Value as Yaml};
+use prowess_spec::{Parsed, Profile, RuleSet, Subject, check, parse, tokens};
+use serde_json::{Map, Value, json};
+
+use super::targets;
+use crate::args::ShowArgs;
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::{Printer, bold, wrap};
+
+pub(crate) fn run(
+    args: &ShowArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let profile = match &args.profile {
+        None => Profile::Lenient,
+        Some(name) => Profile::parse(name).ok_or_else(|| {
+            CliError::new(format!("`--profile` does not know `{name}`"))
+                .hint("it is `spec`, `claude-code` or `lenient`")
+        })?,
+    };
+    let path = targets::resolve(&args.path, environment)?;
+    let mut buffer = Vec::new();
+    let found = read_path(&path, &mut buffer, Listing::Files).ok_or_else(|| {
+        let shown = targets::display(&path, environment);
+        CliError::new(format!("SKILL.md not found in `{shown}`")).hint(format!(
+            "list the skills below it with `prowess validate {shown}`"
+        ))
+    })?;
+    let Found {
+        path: file,
+        bytes,
+        package,
+    } = found;
+    let bytes = bytes.map_err(|fault| unreadable(&file, &fault, environment))?;
+    let parsed = parse(bytes);
+    let subject = Subject::new(&parsed, &package);
+    let findings = check(&subject, &RuleSet::new(profile, None));
+    if profile == Profile::Spec && args.json {
+        return print_properties(&parsed, &findings, printer);
+    }
+    // A single Markdown file has no folder of its own.
+    let folder = package
+        .folder
+        .is_some()
+        .then(|| file.parent().unwrap_or(Path::new(".")));
+    let folder = folder.map(|folder| {
+        if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        }
+    });
+    let files = match folder {
+        Some(folder) => digest::files(folder)?,
+        None => Vec::new(),
+    };
+    let digest = match folder {
+        Some(folder) => Some(digest::digest(folder, &files)?),
+        None => None,
+    };
+    let view = View {
+        identity: identify(
+            &parsed.manifest,
+            package.folder.as_deref(),
+            parsed.body_text(),
+        ),
+        file: targets::display(&file, environment),
+        outline: outline(parsed.body_text()),
+        errors: findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .count(),
+        warnings: findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Warning)
+            .count(),
+        parsed: &parsed,
+        files,
+        digest,
+        folder: folder.map(Path::to_owned),
+    };
+    if args.json {
+        printer.json(&view.to_json())?;
+    } else {
+        printer.answer(&view.to_text(printer.text_width(), environment))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn unreadable(file: &Path, fault: &prowess_spec::ReadFault, environment: &Environment) -> CliError {
+    use prowess_spec::ReadFault;
+    let shown = targets::display(file, environment);
+    CliError::new(match fault {
+        ReadFault::Missing => format!("`{shown}` does not exist"),
+        ReadFault::NotAFile(what) => format!("`{shown}` is {what}, not a regular file"),
+        ReadFault::TooLarge { bytes } => {
+            format!("`{shown}` has {}, more than is read", wording::size(*bytes))
+        }
+        ReadFault::Unreadable(reason) => format!("cannot read `{shown}`: {reason}"),
+    })
+}
+
+/// What the reference tool's `read-properties` prints.
+fn print_properties(
+    parsed: &Parsed<'_>,
+    findings: &[prowess_diag::Diagnostic],
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    // It refuses what it cannot read, and nothing else.
+    const FATAL: &[&str] = &[
+        "not-utf8",
+        "nul-byte",
+        "byte-order-mark",
+        "frontmatter-missing",
+        "frontmatter-misplaced",
+        "frontmatter-unclosed",
+        "frontmatter-too-large",
+        "frontmatter-not-a-map",
+        "yaml-repaired",
+        "yaml-invalid",
+        "yaml-feature",
+        "duplicate-key",
+        "flow-collection",
+        "name-missing",
+        "description-missing",
+        "text-expected",
+    ];
+    if let Some(fatal) = findings
+        .iter()
+        .find(|finding| FATAL.contains(&finding.rule) && finding.severity == Severity::Error)
+    {
+        printer.error(
+            &CliError::new(fatal.message.clone())
+                .hint(format!("run `prowess explain {}`", fatal.rule)),
+        );
+        return Ok(Exit::No);
+    }
+    let manifest = &parsed.manifest;
+    let mut properties = Map::new();
+    let trimmed = |text: &Option<prowess_spec::manifest::Text>| {
+        text.as_ref().map(|text| json!(text.value.trim()))
+    };
+    properties.extend(trimmed(&manifest.name).map(|name| ("name".to_owned(), name)));
+    properties.extend(trimmed(&manifest.description).map(|text| ("description".to_owned(), text)));
+    for key in ["license", "compatibility", "allowed-tools"] {
+        properties.extend(
+            manifest
+                .entry(key)
+                .map(|entry| (key.to_owned(), untyped(&entry.value))),
+        );
+    }
+    if let Some(metadata) = manifest.entry("metadata").map(|entry| &entry.value) {
+        match metadata.entries() {
+            Some([]) => {}
+            Some(entries) => {
+                let values = entries
+                    .iter()
+                    .map(|entry| (entry.key.to_string(), json!(python_text(&entry.value))));
+                properties.insert("metadata".to_owned(), Value::Object(values.collect()));
+            }
+            None => {
+                properties.insert("metadata".to_owned(), untyped(metadata));
+            }
+        }
+    }
+    printer.json(&Value::Object(properties))?;
+    Ok(Exit::Done)
+}
+
+/// Every scalar as text, the way a reader without types sees it.
+fn untyped(node: &Node) -> Value {
+    match &node.value {
+        Yaml::Scalar(text, _) => json!(text),
+        Yaml::Sequence(items, _) => Value::Array(items.iter().map(untyped).collect()),
+        Yaml::Mapping(entries, _) => Value::Object(
+            entries
+                .iter()
+                .map(|entry| (entry.key.to_string(), untyped(&entry.value)))
+                .collect(),
+        ),
+    }
+}
+
+/// A value as the reference tool turns it into text: scalars as they are, collections in Python's
+/// notation.
+fn python_text(node: &Node) -> String {
+    fn repr(node: &Node) -> String {
+        match &node.value {
+            Yaml::Scalar(text, _) => python_string(text),
+            Yaml::Sequence(items, _) => format!(
+                "[{}]",
+                items.iter().map(repr).collect::<Vec<_>>().join(", ")
+            ),
+            Yaml::Mapping(entries, _) => {
+                format!(
+                    "{{{}}}",
+                    entries
+                        .iter()
+                        .map(|entry| format!(
+                            "{}: {}",
+                            python_string(&entry.key),
+                            repr(&entry.value)
+                        ))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
+            }
+        }
+    }
+    match &node.value {
+        Yaml::Scalar(text, _) => text.to_string(),
+        _ => repr(node),
+    }
+}
+
+fn python_string(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
+    let mut result = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => result.push_str("\\\\"),
+            '\n' => result.push_str("\\n"),
+            '\t' => result.push_str("\\t"),
+            '\r' => result.push_str("\\r"),
+            c if c == quote => {
+                result.push('\\');
+                result.push(c);
+            }
+            c => result.push(c),
+        }
+    }
+    result.push(quote);
+    result
+}
+
+/// A heading: its level, its text.
+type Heading = (usize, String);
+
+/// The headings of a body, outside code.
+fn outline(body: &str) -> Vec<Heading> {
+    let mut fence: Option<(char, usize)> = None;
+    let mut headings = Vec::new();
+    for line in body.lines() {
+        let trimmed = line.trim_start();
+        let mark = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'));
+        let length = mark.map_or(0, |mark| trimmed.chars().take_while(|&c| c == mark).count());
+        match (fence, mark) {
+            (None, Some(mark)) if length >= 3 => fence = Some((mark, length)),
+            (Some((open, wanted)), Some(mark))
+                if mark == open && length >= wanted && trimmed[length..].trim().is_empty() =>
+            {
+                fence = None
+            }
+            (None, _) => {
+                let level = line.bytes().take_while(|&byte| byte == b'#').count();
+                if (1..=6).contains(&level) && line[level..].starts_with(' ') {
+                    headings.push((
+                        level,
+                        line[level..]
+                            .trim()
+                            .trim_end_matches('#')
+                            .trim_end()
+                            .to_owned(),
+                    ));
+                }
+            }
+            (Some(_), _) => {}
+        }
+    }
+    headings
+}
+
+/// Everything `show` knows.
+struct View<'a> {
+    identity: Identity,
+    file: String,
+    outline: Vec<Heading>,
+    errors: usize,
+    warnings: usize,
+    parsed: &'a Parsed<'a>,
+    files: Vec<FileFacts>,
+    digest: Option<String>,
+    folder: Option<PathBuf>,
+}
+
+impl View<'_> {
+    fn to_json(&self) -> Value {
+        let manifest = &self.parsed.manifest;
+        let body = self.parsed.body_text();
+        let files: Vec<Value> = self
+            .files
+            .iter()
+            .map(|file| json!({ "path": file.path.to_string_lossy(), "size": file.size, "kind": kind(file.kind) }))
+            .collect();
+        let tools = |list: &Option<prowess_spec::manifest::ToolList>| {
+            list.as_ref().map(|list| {
+                list.tokens
+                    .iter()
+                    .filter(|token| token.pattern.is_ok())
+                    .map(|token| token.text.to_string())
+                    .collect::<Vec<_>>()
+            })
+        };
+        json!({
+            "schema": "prowess.show/1",
+            "name": self.identity.name,
+            "name_source": self.identity.name_source.as_str(),
+            "alias": self.identity.alias,
+            "description": self.identity.description,
+            "description_source": self.identity.description_source.as_str(),
+            "file": self.file,
+            "version": manifest.version.as_ref().map(|text| &*text.value),
+            "digest": self.digest,
+            "frontmatter": Value::Object(manifest.entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect()),
+            "allowed_tools": tools(&manifest.allowed_tools),
+            "disallowed_tools": tools(&manifest.disallowed_tools),
+            "model_invocable": !manifest.model_invocation_disabled(),
+            "user_invocable": manifest.is_user_invocable(),
+            "outline": self.outline.iter().map(|(level, text)| json!({ "level": level, "text": text })).collect::<Vec<_>>(),
+            "size": {
+                "bytes": self.parsed.text.len(),
+                "body_lines": body.lines().count(),
+                "body_tokens": tokens::estimate(body),
+                "listing_tokens": tokens::estimate(&self.identity.name) + tokens::estimate(&self.identity.description),
+            },
+            "files": files,
+            "findings": { "errors": self.errors, "warnings": self.warnings },
+        })
+    }
+
+    fn to_text(&self, width: usize, environment: &Environment) -> String {
+        let cyan = bold(AnsiColor::Cyan);
+        let dim = Style::new().dimmed();
+        let manifest = &self.parsed.manifest;
+        let version = manifest
+            .version
+            .as_ref()
+            .map(|text| format!(" {}", sanitize::line(&text.value)))
+            .unwrap_or_default();
+        let mut text = format!(
+            "{cyan}{}{cyan:#}{version}  {dim}{}{dim:#}\n",
+            sanitize::line(&self.identity.name),
+            sanitize::line(&self.file)
+        );
+        for line in wrap(
+            &sanitize::line(&self.identity.description),
+            width.saturating_sub(2),
+        ) {
+            text.push_str(&format!("  {line}\n"));
+        }
+        if self.identity.description_source == Source::Body {
+            text.push_str(&format!(
+                "  {dim}(taken from the body: the frontmatter has no description){dim:#}\n"
+            ));
+        }
+        section(&mut text, "Frontmatter");
+        let shown: Vec<&Entry> = manifest
+            .entries
+            .iter()
+            .filter(|entry| !matches!(&*entry.key, "name" | "description"))
+            .collect();
+        let column = shown
+            .iter()
+            .map(|entry| entry.key.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(28);
+        for entry in &shown {
+            let value = sanitize::line(&flat(&entry.value)).into_owned();
+            let room = width.saturating_sub(column + 4).max(20);
+            text.push_str(&format!(
+                "  {:column$}  {}\n",
+                sanitize::line(&entry.key),
+                wording::shorten(&value, room)
+            ));
+        }
+        if shown.is_empty() {
+            text.push_str("  nothing but name and description\n");
+        }
+        section(&mut text, "Invocation");
+        text.push_str(&format!(
+            "  by the model: {}   by people: {}\n",
+            yes(!manifest.model_invocation_disabled()),
+            yes(manifest.is_user_invocable())
+        ));
+        if !self.outline.is_empty() {
+            section(&mut text, "Outline");
+            for (level, heading) in &self.outline {
+                let indent = "  ".repeat(*level);
+                text.push_str(&format!(
+                    "{indent}{}\n",
+                    wording::shorten(&sanitize::line(heading), width.saturating_sub(indent.len()))
+                ));
+            }
+        }
+        if !self.files.is_empty() {
+            section(&mut text, "Files");
+            for file in &self.files {
+                let mark = match file.kind {
+                    FactKind::File => "",
+                    FactKind::Executable => "  executable",
+                    FactKind::Link => "  link",
+                };
+                text.push_str(&format!(
+                    "  {:>9}  {}{dim}{mark}{dim:#}\n",
+                    wording::size(file.size),
+                    sanitize::line(&file.path.to_string_lossy())
+                ));
+            }
+        }
+        let body = self.parsed.body_text();
+        section(&mut text, "Size");
+        text.push_str(&format!(
+            "  listing {}, body {} in {}\n",
+            about(
+                tokens::estimate(&self.identity.name)
+                    + tokens::estimate(&self.identity.description)
+            ),
+            about(tokens::estimate(body)),
+            wording::count(body.lines().count(), "line"),
+        ));
+        if let Some(digest) = &self.digest {
+            text.push_str(&format!("  {dim}{digest}{dim:#}\n"));
+        }
+        if self.errors + self.warnings > 0 {
+            let place = self.folder.as_deref().map_or_else(
+                || self.file.clone(),
+                |folder| targets::display(folder, environment),
+            );
+            text.push_str(&format!(
+                "\n{} and {}: see `prowess validate --profile lenient {place}`\n",
+                wording::count(self.errors, "error"),
+                wording::count(self.warnings, "warning"),
+            ));
+        }
+        text
+    }
+}
+
+fn section(text: &mut String, title: &str) {
+    let strong = Style::new().bold();
+    text.push_str(&format!("\n{strong}{title}{strong:#}\n"));
+}
+
+fn yes(value: bool) -> &'static str {
+    if value { "yes" } else { "no" }
+}
+
+fn about(tokens: usize) -> String {
+    format!("about {}", wording::count(tokens, "token"))
+}
+
+fn kind(kind: FactKind) -> &'static str {
+    match kind {
+        FactKind::File => "file",
+        FactKind::Executable => "executable",
+        FactKind::Link => "link",
+    }
+}
+
+/// A value on one line.
+fn flat(node: &Node) -> String {
+    match &node.value {
+        Yaml::Scalar(text, _) => text.trim_end().to_owned(),
+        Yaml::Sequence(items, _) => items.iter().map(flat).collect::<Vec<_>>().join(", "),
+        Yaml::Mapping(entries, _) => entries
+            .iter()
+            .map(|entry| format!("{}: {}", entry.key, flat(&entry.value)))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}
+
+/// The frontmatter as JSON: null where it says nothing, text elsewhere.
+fn typed(node: &Node) -> Value {
+    match &node.value {
+        _ if node.is_null() => Value::Null,
+        Yaml::Scalar(text, _) => json!(text),
+        Yaml::Sequence(items, _) => Value::Array(items.iter().map(typed).collect()),
+        Yaml::Mapping(entries, _) => Value::Object(
+            entries
+                .iter()
+                .map(|entry| (entry.key.to_string(), typed(&entry.value)))
+                .collect(),
+        ),
+    }
+}

@@ -1,0 +1,87 @@
+//! What a path or a name on the command line means.
+
+use std::path::{Path, PathBuf};
+
+use prowess_diag::{suggest, wording};
+use prowess_registry::fs::scopes;
+
+use crate::env::Environment;
+use crate::error::CliError;
+
+/// Turns a path or the name of an installed skill into a path that exists.
+pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf, CliError> {
+    if typed.symlink_metadata().is_ok() {
+        return Ok(typed.to_owned());
+    }
+    let name = typed
+        .to_str()
+        .filter(|name| !name.contains('/') && !name.is_empty());
+    let Some(name) = name else {
+        return Err(
+            CliError::new(format!("path does not exist: `{}`", typed.display()))
+                .hint("check the spelling, or list what is there with `ls`"),
+        );
+    };
+    let roots = scopes::roots(&environment.place());
+    if let Some(folder) = roots
+        .iter()
+        .map(|root| root.path.join(name))
+        .find(|folder| folder.is_dir())
+    {
+        return Ok(folder);
+    }
+    let installed: Vec<String> = roots.iter().flat_map(|root| folders(&root.path)).collect();
+    let error = CliError::new(format!(
+        "path does not exist, and no skill is named `{name}`"
+    ));
+    Err(
+        match suggest::nearest(name, installed.iter().map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None if installed.is_empty() => {
+                error.hint(format!("create it with `prowess new {name}`"))
+            }
+            None => error.hint(format!(
+                "{} can be named; or give the path of a folder",
+                wording::count(installed.len(), "installed skill")
+            )),
+        },
+    )
+}
+
+/// Names of the folders in a folder; none when it cannot be read.
+fn folders(root: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+/// Every folder that may hold skills and exists.
+pub(crate) fn visible_roots(environment: &Environment) -> Vec<PathBuf> {
+    scopes::roots(&environment.place())
+        .into_iter()
+        .map(|root| root.path)
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+/// A path as people read it: from the current folder if it is inside, with `~` for home.
+pub(crate) fn display(path: &Path, environment: &Environment) -> String {
+    let inside = path
+        .strip_prefix(&environment.current)
+        .ok()
+        .filter(|rest| !rest.as_os_str().is_empty());
+    let at_home = || {
+        environment
+            .home
+            .as_ref()
+            .and_then(|home| path.strip_prefix(home).ok())
+            .filter(|_| path.is_absolute())
+    };
+    match (inside, at_home()) {
+        (Some(rest), _) => rest.display().to_string(),
+        (None, Some(rest)) => format!("~/{}", rest.display()),
+        (None, None) => path.strip_prefix(".").unwrap_or(path).display().to_string(),
+    }
+}

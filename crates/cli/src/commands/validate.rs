@@ -1,0 +1,594 @@
+//! `prowess validate`
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prowess_diag::render::{concise, full, github, json, sarif};
+use prowess_diag::{Counts, Diagnostic, FileReport, LineIndex, Severity, suggest, wording};
+use prowess_registry::fs::package::Listing;
+use prowess_registry::fs::walk::{Notice, WalkOptions, walk};
+use prowess_registry::{Found, read_path, replace};
+use prowess_spec::parse::MAX_FILE;
+use prowess_spec::rules::RULES;
+use prowess_spec::{Package, Profile, ReadFault, RuleSet, Subject, Target, check, fix, parse};
+use serde_json::{Value, json};
+
+use super::{explain, targets};
+use crate::args::{FormatArg, ValidateArgs};
+use crate::config::{self, Config};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::Printer;
+use crate::output::progress::{Progress, into_inner};
+
+/// How many folders below a path are opened. Whoever names a path wants all of it checked.
+const MAX_FOLDERS: usize = 2_000_000;
+
+pub(crate) fn run(
+    args: &ValidateArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let (config, warnings) = config::load(environment)?;
+    for report in &warnings {
+        printer.findings(report);
+    }
+    let rules = rule_set(args, &config)?;
+    let fail_on = match &args.fail_on {
+        Some(level) => Severity::parse(level).ok_or_else(|| {
+            unknown_word("--fail-on", level, &Severity::ALL.map(Severity::as_str))
+        })?,
+        None => config.fail_on.unwrap_or(Severity::Error),
+    };
+    let format = if args.json {
+        FormatArg::Json
+    } else {
+        args.format
+    };
+    let job = Job {
+        rules,
+        format,
+        fix: args.fix,
+        statistics: args.statistics,
+        layout: printer.layout(),
+        environment,
+        progress: Progress::new(printer),
+        results: Mutex::default(),
+    };
+    let roots = job.sources(&args.paths)?;
+    if roots.is_none() {
+        return job.standard_input(printer, fail_on);
+    }
+    let notices = job.walk(roots.unwrap_or_default());
+    let elapsed = job.progress.elapsed();
+    let Job {
+        rules,
+        results,
+        progress,
+        ..
+    } = job;
+    drop(progress);
+    let mut results = into_inner(results);
+    for notice in notices {
+        match notice {
+            Notice::TooDeep { path } => printer.warn(&format!(
+                "folders below `{}` are too deep and were not searched",
+                targets::display(&path, environment)
+            )),
+            Notice::TooMany { root, limit } => {
+                printer.warn(&format!(
+                    "only {} of `{}` were searched",
+                    wording::count(limit, "folder"),
+                    targets::display(&root, environment)
+                ));
+            }
+            Notice::Unreadable { .. } | Notice::SeenBefore { .. } => {}
+        }
+    }
+    results.files.sort_by(|a, b| a.path.cmp(&b.path));
+    results.files.dedup_by(|a, b| a.path == b.path);
+    print_results(&results, &rules, format, args.statistics, printer)?;
+    summarise(&results, args, &elapsed, printer);
+    Ok(
+        if results.counts().at_least(fail_on) > 0 || results.failed > 0 {
+            Exit::No
+        } else {
+            Exit::Done
+        },
+    )
+}
+
+/// The rules that flags and configuration ask for. Flags count more.
+fn rule_set(args: &ValidateArgs, config: &Config) -> Result<RuleSet, CliError> {
+    let profile = match &args.profile {
+        Some(name) => Profile::parse(name)
+            .ok_or_else(|| unknown_word("--profile", name, &Profile::ALL.map(Profile::as_str)))?,
+        None => config.profile.unwrap_or_default(),
+    };
+    let target = match args.target.as_deref() {
+        None => None,
+        Some("claude-ai") => Some(Target::ClaudeAi),
+        Some(other) => return Err(unknown_word("--target", other, &["claude-ai"])),
+    };
+    let ids = |names: &[String]| {
+        names
+            .iter()
+            .map(|name| explain::find(name).map(|rule| rule.id))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let selected = ids(&args.select)?;
+    let ignored = ids(&args.ignore)?;
+    let mut rules = RuleSet::new(profile, target);
+    for (rule, severity) in &config.severity {
+        rules.set(rule, *severity);
+    }
+    for rule in &config.ignore {
+        rules.set(rule, None);
+    }
+    let mut rules = rules.select(if selected.is_empty() {
+        &config.select
+    } else {
+        &selected
+    });
+    for assignment in &args.severity {
+        let (name, level) = assignment.split_once('=').ok_or_else(|| {
+            CliError::new(format!(
+                "`--severity {assignment}` is not of the form RULE=LEVEL"
+            ))
+            .hint("for example: `--severity broken-link=error`")
+        })?;
+        let rule = explain::find(name)?;
+        let severity = match level {
+            "off" => None,
+            level => Some(Severity::parse(level).ok_or_else(|| {
+                unknown_word("--severity", level, &["error", "warning", "note", "off"])
+            })?),
+        };
+        rules.set(rule.id, severity);
+    }
+    for rule in ignored {
+        rules.set(rule, None);
+    }
+    Ok(rules)
+}
+
+fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
+    let error = CliError::new(format!(
+        "`{flag}` does not know `{word}`: it is {}",
+        wording::either(known.iter().map(wording::tick))
+    ));
+    match suggest::nearest(word, known.iter().copied()) {
+        Some(near) => error.hint(format!("did you mean `{flag} {near}`?")),
+        None => error,
+    }
+}
+
+/// Everything the threads share.
+struct Job<'a> {
+    rules: RuleSet,
+    format: FormatArg,
+    fix: bool,
+    statistics: bool,
+    layout: full::Options,
+    environment: &'a Environment,
+    progress: Progress,
+    results: Mutex<Results>,
+}
+
+/// What was found in all.
+#[derive(Default)]
+struct Results {
+    skills: usize,
+    files: Vec<Checked>,
+    fixed: usize,
+    fixed_files: usize,
+    failed: usize,
+}
+
+impl Results {
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for file in &self.files {
+            counts.merge(file.counts);
+        }
+        counts
+    }
+}
+
+/// What was found in one skill, printed already: the texts are not kept.
+struct Checked {
+    path: String,
+    counts: Counts,
+    pieces: Vec<Piece>,
+}
+
+struct Piece {
+    rule: &'static str,
+    text: PieceText,
+}
+
+enum PieceText {
+    Line(String),
+    Value(Value),
+    Nothing,
+}
+
+impl Job<'_> {
+    /// Turns what was typed into paths; nothing means standard input.
+    fn sources(&self, typed: &[PathBuf]) -> Result<Option<Vec<PathBuf>>, CliError> {
+        if typed.iter().any(|path| path == Path::new("-")) {
+            if typed.len() > 1 {
+                return Err(CliError::new(
+                    "`-` reads standard input and cannot be combined with paths",
+                ));
+            }
+            return Ok(None);
+        }
+        if typed.is_empty() {
+            let roots = targets::visible_roots(self.environment);
+            if roots.is_empty() {
+                return Err(CliError::new("no skills are visible from here")
+                    .hint("name a folder: `prowess validate PATH`")
+                    .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
+            }
+            return Ok(Some(roots));
+        }
+        typed
+            .iter()
+            .map(|path| targets::resolve(path, self.environment))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Some)
+    }
+
+    /// Checks every skill at or below the paths.
+    fn walk(&self, paths: Vec<PathBuf>) -> Vec<Notice> {
+        let mut buffer = Vec::new();
+        let mut folders = Vec::new();
+        for path in paths {
+            match read_path(&path, &mut buffer, Listing::Files) {
+                Some(found) => self.check(found),
+                None => folders.push(path),
+            }
+        }
+        let mut notices = Vec::new();
+        for folder in folders {
+            let options = WalkOptions {
+                max_folders: MAX_FOLDERS,
+                ..WalkOptions::default()
+            };
+            let summary = walk(std::slice::from_ref(&folder), options, &|found| {
+                self.check(found)
+            });
+            let unreadable = summary
+                .notices
+                .iter()
+                .filter(|notice| matches!(notice, Notice::Unreadable { .. }))
+                .count();
+            for notice in &summary.notices {
+                if let Notice::Unreadable { path, reason } = notice {
+                    self.unread(path, &ReadFault::Unreadable(reason.clone()));
+                }
+            }
+            if summary.skills == 0 && unreadable == 0 && !self.is_default_root(&folder) {
+                self.unread(&folder, &ReadFault::Missing);
+            }
+            notices.extend(summary.notices);
+        }
+        notices
+    }
+
+    /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
+    fn is_default_root(&self, folder: &Path) -> bool {
+        targets::visible_roots(self.environment)
+            .iter()
+            .any(|root| root == folder)
+    }
+
+    fn unread(&self, path: &Path, fault: &ReadFault) {
+        let package = Package::default();
+        let findings = check(&Subject::unread(&package, fault), &self.rules);
+        self.keep(targets::display(path, self.environment), None, findings);
+    }
+
+    fn check(&self, found: Found<'_>) {
+        let path = targets::display(&found.path, self.environment);
+        match found.bytes {
+            Err(fault) => {
+                let findings = check(&Subject::unread(&found.package, &fault), &self.rules);
+                self.keep(path, None, findings);
+            }
+            Ok(bytes) => {
+                let parsed = parse(bytes);
+                let findings = check(&Subject::new(&parsed, &found.package), &self.rules);
+                let fixable = findings
+                    .iter()
+                    .any(|finding| finding.fix.as_ref().is_some_and(prowess_diag::Fix::is_safe));
+                if self.fix && fixable {
+                    self.mend(path, &found.path, bytes, &found.package, findings);
+                } else {
+                    self.keep(path, Some(parsed.text), findings);
+                }
+            }
+        }
+        self.progress.step();
+    }
+
+    fn mend(
+        &self,
+        path: String,
+        file: &Path,
+        bytes: &[u8],
+        package: &Package,
+        before: Vec<Diagnostic>,
+    ) {
+        let Some(fixed) = fix::fix_all(bytes, package, &self.rules) else {
+            return self.keep(path, std::str::from_utf8(bytes).ok(), before);
+        };
+        if fixed.text.as_bytes() != bytes {
+            if let Err(error) = replace::replace_file(file, bytes, fixed.text.as_bytes()) {
+                let cause = std::error::Error::source(&error)
+                    .map(|source| format!(": {source}"))
+                    .unwrap_or_default();
+                let finding = Diagnostic {
+                    rule: "unreadable-file",
+                    severity: Severity::Error,
+                    message: format!("not fixed: {error}{cause}"),
+                    span: None,
+                    label: None,
+                    help: Some("nothing was written; run the command again".into()),
+                    fix: None,
+                };
+                self.lock().failed += 1;
+                return self.keep(path, std::str::from_utf8(bytes).ok(), vec![finding]);
+            }
+            let mut results = self.lock();
+            results.fixed += fixed.applied;
+            results.fixed_files += 1;
+        }
+        self.keep(path, Some(&fixed.text), fixed.remaining);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints the findings of one skill into memory and lets go of its text.
+    fn keep(&self, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
+        if diagnostics.is_empty() {
+            self.lock().skills += 1;
+            return;
+        }
+        let report = FileReport {
+            path,
+            text: text.map(Arc::from),
+            diagnostics,
+        };
+        let lines = LineIndex::new(report.text());
+        let counts = report.diagnostics.iter().collect();
+        let pieces = report
+            .diagnostics
+            .iter()
+            .map(|diagnostic| Piece {
+                rule: diagnostic.rule,
+                text: self.print(&report, &lines, diagnostic),
+            })
+            .collect();
+        let mut results = self.lock();
+        results.skills += 1;
+        results.files.push(Checked {
+            path: report.path,
+            counts,
+            pieces,
+        });
+    }
+
+    fn print(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> PieceText {
+        if self.statistics {
+            return PieceText::Nothing;
+        }
+        match self.format {
+            FormatArg::Full => {
+                PieceText::Line(full::finding(report, lines, diagnostic, self.layout))
+            }
+            FormatArg::Concise => PieceText::Line(concise::line(report, lines, diagnostic)),
+            FormatArg::Github => PieceText::Line(github::line(report, lines, diagnostic)),
+            FormatArg::Json => PieceText::Value(json::finding(report, lines, diagnostic)),
+            FormatArg::Sarif => PieceText::Value(sarif::result(report, lines, diagnostic)),
+        }
+    }
+
+    /// Checks what comes in on standard input. With `--fix` the mended text is the answer.
+    fn standard_input(self, printer: &Printer, fail_on: Severity) -> Result<Exit, CliError> {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin()
+            .lock()
+            .take(MAX_FILE as u64 + 1)
+            .read_to_end(&mut bytes);
+        read.map_err(|error| CliError::new("cannot read standard input").cause(error))?;
+        if bytes.len() > MAX_FILE {
+            return Err(CliError::new(format!(
+                "standard input has more than the {} that are read",
+                wording::size(MAX_FILE as u64)
+            )));
+        }
+        let package = Package::default();
+        let fixed = if self.fix {
+            fix::fix_all(&bytes, &package, &self.rules)
+        } else {
+            None
+        };
+        if let Some(fixed) = &fixed {
+            printer.answer(&fixed.text)?;
+        }
+        match fixed {
+            Some(fixed) => self.keep("<stdin>".into(), Some(&fixed.text), fixed.remaining),
+            None => {
+                let parsed = parse(&bytes);
+                let findings = check(&Subject::new(&parsed, &package), &self.rules);
+                self.keep("<stdin>".into(), Some(parsed.text), findings);
+            }
+        }
+        let Job {
+            rules,
+            results,
+            format,
+            fix,
+            statistics,
+            ..
+        } = self;
+        let results = into_inner(results);
+        if !fix {
+            print_results(&results, &rules, format, statistics, printer)?;
+        }
+        if results.counts().total() > 0 {
+            printer.status(&full::summary(results.counts(), 1, 1));
+        }
+        Ok(if results.counts().at_least(fail_on) > 0 {
+            Exit::No
+        } else {
+            Exit::Done
+        })
+    }
+}
+
+fn print_results(
+    results: &Results,
+    rules: &RuleSet,
+    format: FormatArg,
+    statistics: bool,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    let pieces = || results.files.iter().flat_map(|file| &file.pieces);
+    if statistics {
+        return print_statistics(results, format, printer);
+    }
+    let values = || {
+        pieces()
+            .filter_map(|piece| {
+                if let PieceText::Value(value) = &piece.text {
+                    Some(value.clone())
+                } else {
+                    None
+                }
+            })
+            .collect::<Vec<Value>>()
+    };
+    match format {
+        FormatArg::Full => {
+            let mut explained: Vec<&str> = Vec::new();
+            let mut text = String::new();
+            for piece in pieces() {
+                if let PieceText::Line(line) = &piece.text {
+                    text.push_str(line);
+                    // Once for each rule: the name stands in every headline anyway.
+                    if !explained.contains(&piece.rule) {
+                        explained.push(piece.rule);
+                        let green = anstyle::AnsiColor::Green.on_default().bold();
+                        text.push_str(&format!(
+                            "{green}note{green:#}: run `prowess explain {}`\n",
+                            piece.rule
+                        ));
+                    }
+                    text.push('\n');
+                }
+            }
+            printer.answer(&text)
+        }
+        FormatArg::Concise | FormatArg::Github => {
+            let lines = pieces().filter_map(|piece| {
+                if let PieceText::Line(line) = &piece.text {
+                    Some(line)
+                } else {
+                    None
+                }
+            });
+            printer.answer(&lines.map(|line| format!("{line}\n")).collect::<String>())
+        }
+        FormatArg::Json => {
+            let counts = results.counts();
+            printer.json(&json!({
+                "schema": "prowess.validate/1",
+                "profile": rules.profile().as_str(),
+                "summary": {
+                    "skills": results.skills,
+                    "affected": results.files.len(),
+                    "errors": counts.errors,
+                    "warnings": counts.warnings,
+                    "notes": counts.notes,
+                    "fixable": counts.fixable,
+                    "fixed": results.fixed,
+                },
+                "findings": values(),
+            }))
+        }
+        FormatArg::Sarif => {
+            let used: Vec<sarif::RuleInfo<'_>> = RULES
+                .iter()
+                .filter(|rule| pieces().any(|piece| piece.rule == rule.id))
+                .map(|rule| sarif::RuleInfo {
+                    id: rule.id,
+                    summary: rule.summary,
+                    page: rule.page,
+                })
+                .collect();
+            printer.json(&sarif::log(env!("CARGO_PKG_VERSION"), &used, values()))
+        }
+    }
+}
+
+/// How often each rule was broken, most often first.
+fn print_statistics(
+    results: &Results,
+    format: FormatArg,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for file in &results.files {
+        let mut seen: Vec<&str> = Vec::new();
+        for piece in &file.pieces {
+            let entry = counts.entry(piece.rule).or_default();
+            entry.0 += 1;
+            if !seen.contains(&piece.rule) {
+                seen.push(piece.rule);
+                entry.1 += 1;
+            }
+        }
+    }
+    let mut rows: Vec<(&str, (usize, usize))> = counts.into_iter().collect();
+    rows.sort_by_key(|(rule, (findings, _))| (std::cmp::Reverse(*findings), *rule));
+    if format == FormatArg::Json {
+        let rules: Vec<Value> = rows.iter().map(|(rule, (findings, skills))| json!({ "rule": rule, "findings": findings, "skills": skills })).collect();
+        return printer.json(&json!({ "schema": "prowess.validate-statistics/1", "skills": results.skills, "rules": rules }));
+    }
+    let mut text = String::from("findings   skills  rule\n");
+    for (rule, (findings, skills)) in rows {
+        text.push_str(&format!(
+            "{:>8} {:>8}  {rule}\n",
+            wording::thousands(findings),
+            wording::thousands(skills)
+        ));
+    }
+    printer.answer(&text)
+}
+
+fn summarise(results: &Results, args: &ValidateArgs, elapsed: &str, printer: &Printer) {
+    if args.fix && results.fixed > 0 {
+        printer.status(&format!(
+            "Fixed {} in {}",
+            wording::count(results.fixed, "finding"),
+            wording::count(results.fixed_files, "skill")
+        ));
+    }
+    let counts = results.counts();
+    if counts.total() > 0 {
+        printer.status(&full::summary(counts, results.files.len(), results.skills));
+    } else {
+        printer.status(&format!(
+            "Validated {} in {elapsed}",
+            wording::count(results.skills, "skill")
+        ));
+    }
+}

@@ -1,0 +1,126 @@
+//! Every environment variable we read, in one place. Nothing else in the workspace reads one.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy;
+
+/// A variable and what it does; the documentation is made from this table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variable {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it does.
+    pub(crate) summary: &'static str,
+}
+
+/// Every variable we read.
+pub(crate) const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "PROWESS_HOME",
+        summary: "One folder for configuration and data, in place of the usual ones",
+    },
+    Variable {
+        name: "PROWESS_CONFIG_FILE",
+        summary: "The user's configuration file (default: `config.toml` in the configuration folder)",
+    },
+    Variable {
+        name: "PROWESS_SKILLS_PATH",
+        summary: "Further folders with skills, separated like `PATH`",
+    },
+    Variable {
+        name: "PROWESS_NO_PROGRESS",
+        summary: "Show no progress on the terminal when set to `1` or `true`",
+    },
+    Variable {
+        name: "NO_COLOR",
+        summary: "Print no colours when set to anything",
+    },
+    Variable {
+        name: "CLICOLOR_FORCE",
+        summary: "Print colours even when the output is not a terminal",
+    },
+    Variable {
+        name: "COLUMNS",
+        summary: "Width of the terminal, where it cannot be asked",
+    },
+];
+
+/// What the process was started with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// The command line.
+    pub(crate) arguments: Vec<OsString>,
+    /// The current folder.
+    pub(crate) current: PathBuf,
+    /// The home folder.
+    pub(crate) home: Option<PathBuf>,
+    /// Where configuration of all programs lies.
+    pub(crate) config_home: Option<PathBuf>,
+    /// `PROWESS_HOME`
+    pub(crate) prowess_home: Option<PathBuf>,
+    /// `PROWESS_CONFIG_FILE`
+    pub(crate) config_file: Option<PathBuf>,
+    /// `PROWESS_SKILLS_PATH`
+    pub(crate) skills_path: Vec<PathBuf>,
+    /// `PROWESS_NO_PROGRESS`
+    pub(crate) no_progress: bool,
+    /// `COLUMNS`
+    pub(crate) columns: Option<usize>,
+}
+
+impl Environment {
+    /// Reads what there is; what is missing stays empty.
+    pub(crate) fn read() -> Self {
+        let path = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let text = |name: &str| std::env::var(name).ok();
+        let base = etcetera::base_strategy::Xdg::new().ok();
+        Self {
+            arguments: std::env::args_os().collect(),
+            current: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            home: base.as_ref().map(|base| base.home_dir().to_owned()),
+            config_home: base.as_ref().map(BaseStrategy::config_dir),
+            prowess_home: path("PROWESS_HOME"),
+            config_file: path("PROWESS_CONFIG_FILE"),
+            skills_path: std::env::var_os("PROWESS_SKILLS_PATH")
+                .map(|value| {
+                    std::env::split_paths(&value)
+                        .filter(|path| !path.as_os_str().is_empty())
+                        .collect()
+                })
+                .unwrap_or_default(),
+            no_progress: text("PROWESS_NO_PROGRESS")
+                .is_some_and(|value| matches!(value.as_str(), "1" | "true")),
+            columns: text("COLUMNS").and_then(|value| value.parse().ok()),
+        }
+    }
+
+    /// The user's configuration file.
+    pub(crate) fn user_config(&self) -> Option<PathBuf> {
+        let in_home = || {
+            self.prowess_home
+                .as_ref()
+                .map(|home| home.join("config.toml"))
+        };
+        let usual = || {
+            self.config_home
+                .as_ref()
+                .map(|home| home.join("prowess/config.toml"))
+        };
+        self.config_file.clone().or_else(in_home).or_else(usual)
+    }
+
+    /// Where skills are looked for from here.
+    pub(crate) fn place(&self) -> prowess_registry::Place {
+        prowess_registry::Place {
+            current: self.current.clone(),
+            home: self.home.clone(),
+            config_home: self.config_home.clone(),
+            extra: self.skills_path.clone(),
+        }
+    }
+}

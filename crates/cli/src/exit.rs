@@ -1,0 +1,24 @@
+//! Exit codes. They are a promise: see `prowess help exit-codes`.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// Done, and the answer is no: findings, nothing matched.
+    No,
+    /// Could not do it: usage, configuration, files.
+    Failed,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::Failed => 2,
+        })
+    }
+}

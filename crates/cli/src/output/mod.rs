@@ -1,0 +1,4 @@
+//! Everything that reaches a terminal or a pipe goes through here.
+
+pub(crate) mod printer;
+pub(crate) mod progress;

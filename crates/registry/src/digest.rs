@@ -1,0 +1,219 @@
+//! The digest of a skill: a name for exactly these files.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::fs::walk::SKIPPED;
+
+/// Most files of a skill that are hashed.
+const MAX_FILES: usize = 10_000;
+/// Most bytes of a skill that are hashed.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// How deep a skill is hashed.
+const MAX_DEPTH: usize = 16;
+
+/// One file of a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Path from the skill's folder.
+    pub path: PathBuf,
+    /// Size in bytes; for a link, of its target's name.
+    pub size: u64,
+    /// What it is.
+    pub kind: FactKind,
+}
+
+/// What a file is, as far as the digest cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactKind {
+    /// A regular file.
+    File,
+    /// A regular file that may be executed.
+    Executable,
+    /// A link; it is hashed as the text of its target, never followed.
+    Link,
+}
+
+/// Why there is no digest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Reading a file or folder failed.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// What could not be read.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The skill is larger than is hashed.
+    #[error("{} has more than {MAX_FILES} files or {MAX_BYTES} bytes", path.display())]
+    TooLarge {
+        /// The skill's folder.
+        path: PathBuf,
+    },
+}
+
+/// Lists the files of a skill, sorted by path. Devices, FIFOs and sockets are left out.
+pub fn files(folder: &Path) -> Result<Vec<FileFacts>, Error> {
+    let mut found = Vec::new();
+    collect(folder, Path::new(""), 0, &mut found)?;
+    found.sort_by(|a, b| {
+        a.path
+            .as_os_str()
+            .as_bytes()
+            .cmp(b.path.as_os_str().as_bytes())
+    });
+    Ok(found)
+}
+
+fn collect(
+    root: &Path,
+    inner: &Path,
+    depth: usize,
+    found: &mut Vec<FileFacts>,
+) -> Result<(), Error> {
+    let folder = root.join(inner);
+    let failed = |source| Error::Read {
+        path: folder.clone(),
+        source,
+    };
+    for entry in std::fs::read_dir(&folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let path = inner.join(&name);
+        let metadata = entry.metadata().map_err(|source| Error::Read {
+            path: root.join(&path),
+            source,
+        })?;
+        if metadata.is_dir() {
+            if !SKIPPED.iter().any(|skipped| OsStr::new(skipped) == name) {
+                if depth >= MAX_DEPTH {
+                    return Err(Error::TooLarge {
+                        path: root.to_owned(),
+                    });
+                }
+                collect(root, &path, depth + 1, found)?;
+            }
+            continue;
+        }
+        let kind = match metadata.file_type() {
+            kind if kind.is_symlink() => FactKind::Link,
+            kind if !kind.is_file() => continue,
+            _ if metadata.permissions().mode() & 0o111 != 0 => FactKind::Executable,
+            _ => FactKind::File,
+        };
+        found.push(FileFacts {
+            path,
+            size: metadata.size(),
+            kind,
+        });
+        let total: u64 = found
+            .iter()
+            .map(|file| file.size)
+            .fold(0, u64::saturating_add);
+        if found.len() > MAX_FILES || total > MAX_BYTES {
+            return Err(Error::TooLarge {
+                path: root.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the digest of a skill: `sha256:` and 64 hexadecimal digits.
+///
+/// SHA-256 over, for each file in order of path: the length of the path, the path, one byte for
+/// the kind (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are
+/// eight bytes, least significant first, so that no two sets of files give the same stream.
+pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, Error> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    for file in files {
+        let path = folder.join(&file.path);
+        let failed = |source| Error::Read {
+            path: path.clone(),
+            source,
+        };
+        let name = file.path.as_os_str().as_bytes();
+        hasher.update((name.len() as u64).to_le_bytes());
+        hasher.update(name);
+        match file.kind {
+            FactKind::Link => {
+                let target = std::fs::read_link(&path).map_err(failed)?;
+                let target = target.as_os_str().as_bytes();
+                hasher.update([2]);
+                hasher.update((target.len() as u64).to_le_bytes());
+                hasher.update(target);
+            }
+            FactKind::File | FactKind::Executable => {
+                hasher.update([u8::from(file.kind == FactKind::Executable)]);
+                hasher.update(file.size.to_le_bytes());
+                let mut content = std::fs::File::open(&path).map_err(failed)?.take(file.size);
+                let mut total = 0;
+                loop {
+                    let count = content.read(&mut buffer).map_err(failed)?;
+                    if count == 0 {
+                        break;
+                    }
+                    total += count as u64;
+                    hasher.update(&buffer[..count]);
+                }
+                if total != file.size {
+                    return Err(failed(std::io::Error::other(
+                        "the file changed while it was read",
+                    )));
+                }
+            }
+        }
+    }
+    let mut text = String::from("sha256:");
+    for byte in hasher.finalize() {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(folder: &Path) -> String {
+        digest(folder, &files(folder).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_change_changes_the_digest() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path();
+        std::fs::create_dir(root.join("a")).unwrap();
+        std::fs::write(root.join("a/x"), "one").unwrap();
+        let mut seen = vec![of(root)];
+        let mut step = |change: &dyn Fn()| {
+            change();
+            let now = of(root);
+            assert!(!seen.contains(&now));
+            seen.push(now);
+        };
+        step(&|| std::fs::write(root.join("a/x"), "two").unwrap());
+        step(&|| std::fs::write(root.join("a/y"), "").unwrap());
+        step(&|| std::fs::rename(root.join("a/y"), root.join("a/z")).unwrap());
+        step(&|| {
+            std::fs::set_permissions(root.join("a/x"), PermissionsExt::from_mode(0o755)).unwrap()
+        });
+        step(&|| std::os::unix::fs::symlink("a/x", root.join("l")).unwrap());
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let world = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", world.path().join("l")).unwrap();
+        let files = files(world.path()).unwrap();
+        assert_eq!((files[0].kind, files[0].size), (FactKind::Link, 11));
+    }
+}

@@ -1,0 +1,6 @@
+//! Skills in folders: where they are, how they are found, how they are read.
+
+pub mod package;
+pub mod read;
+pub mod scopes;
+pub mod walk;

@@ -1,0 +1,213 @@
+//! Reads one skill.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use prowess_spec::parse::MAX_FILE;
+use prowess_spec::{Package, ReadFault};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::package::{self, Listing};
+
+/// The names a skill's file may have, the canonical one first.
+pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
+
+/// A skill that was found, with the facts around it.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// The path of its file; where the file is missing, of its folder.
+    pub path: PathBuf,
+    /// The bytes, or why there are none.
+    pub bytes: Result<&'a [u8], ReadFault>,
+    /// The folder around it.
+    pub package: Package,
+}
+
+/// Reads the skill that a path names: a folder with SKILL.md, a SKILL.md itself, or a Markdown
+/// file that is a skill on its own. `buffer` holds the bytes.
+///
+/// Returns nothing when the path is a folder without SKILL.md: there may be skills below it.
+pub fn read_path<'b>(path: &Path, buffer: &'b mut Vec<u8>, listing: Listing) -> Option<Found<'b>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    if let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) {
+        return read_folder(&folder, path, folder_name(path), buffer, listing);
+    }
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let is_skill_file = name
+        .to_str()
+        .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
+    if is_skill_file && let Ok(folder) = rustix::fs::open(parent, flags, Mode::empty()) {
+        let file_name = name.to_string_lossy().into_owned();
+        return Some(read_named(
+            &folder,
+            parent,
+            &file_name,
+            folder_name(parent),
+            buffer,
+            listing,
+        ));
+    }
+    let bytes = read_file(rustix::fs::CWD, path.as_os_str(), buffer);
+    let package = Package {
+        file_name: Some(name.to_string_lossy().into_owned()),
+        ..Package::default()
+    };
+    Some(Found {
+        path: path.to_owned(),
+        bytes: bytes.map(|()| buffer.as_slice()),
+        package,
+    })
+}
+
+/// Reads the skill in an open folder, if it holds one.
+pub(super) fn read_folder<'b>(
+    folder: &OwnedFd,
+    path: &Path,
+    name: Option<String>,
+    buffer: &'b mut Vec<u8>,
+    listing: Listing,
+) -> Option<Found<'b>> {
+    let file = SKILL_FILES
+        .into_iter()
+        .find(|file| exists(folder.as_fd(), file))?;
+    Some(read_named(folder, path, file, name, buffer, listing))
+}
+
+fn read_named<'b>(
+    folder: &OwnedFd,
+    path: &Path,
+    file: &str,
+    name: Option<String>,
+    buffer: &'b mut Vec<u8>,
+    listing: Listing,
+) -> Found<'b> {
+    let bytes = read_file(folder.as_fd(), OsStr::new(file), buffer);
+    let package = package::describe(folder.as_fd(), name, file, listing);
+    Found {
+        path: path.join(file),
+        bytes: bytes.map(|()| buffer.as_slice()),
+        package,
+    }
+}
+
+/// The name of a folder, also where the path ends in `.` or `..`. A link keeps its own name.
+pub(super) fn folder_name(path: &Path) -> Option<String> {
+    let lossy = |name: &OsStr| name.to_string_lossy().into_owned();
+    match path.file_name() {
+        Some(name) => Some(lossy(name)),
+        None => std::path::absolute(path)
+            .ok()
+            .and_then(|path| clean(&path))
+            .map(|name| lossy(&name)),
+    }
+}
+
+/// The last part of a path once `..` is resolved in the path itself.
+fn clean(path: &Path) -> Option<OsString> {
+    let mut parts: Vec<OsString> = Vec::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => {
+                parts.pop();
+            }
+            std::path::Component::Normal(name) => parts.push(name.to_owned()),
+            _ => {}
+        }
+    }
+    parts.pop()
+}
+
+fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
+    // A link that leads nowhere exists too: it is reported, not skipped.
+    rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// Reads a regular file into `buffer`, never more than the limit, never waiting for a FIFO.
+pub(super) fn read_file(
+    folder: BorrowedFd<'_>,
+    name: &OsStr,
+    buffer: &mut Vec<u8>,
+) -> Result<(), ReadFault> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = rustix::fs::openat(folder, name, flags, Mode::empty())
+        .map_err(|error| open_fault(folder, name, error))?;
+    let stat = rustix::fs::fstat(&file).map_err(|error| unreadable(error))?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if kind != FileType::RegularFile {
+        return Err(ReadFault::NotAFile(describe_kind(kind)));
+    }
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    if size > MAX_FILE as u64 {
+        return Err(ReadFault::TooLarge { bytes: size });
+    }
+    read_all(&file, usize::try_from(size).unwrap_or(0), buffer)
+}
+
+/// Reads what is there now. A file that shrank meanwhile ends early; one that grew past the limit
+/// is refused.
+fn read_all(file: &OwnedFd, size: usize, buffer: &mut Vec<u8>) -> Result<(), ReadFault> {
+    buffer.clear();
+    buffer.reserve(size + 1);
+    loop {
+        if buffer.spare_capacity_mut().is_empty() {
+            buffer.reserve(buffer.len().max(4096));
+        }
+        let room = rustix::buffer::spare_capacity(buffer);
+        match rustix::io::read(file, room) {
+            Ok(0) => return Ok(()),
+            Ok(count) if count == size && buffer.len() == size => return Ok(()),
+            Ok(_) if buffer.len() > MAX_FILE => {
+                return Err(ReadFault::TooLarge {
+                    bytes: buffer.len() as u64,
+                });
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+}
+
+fn open_fault(folder: BorrowedFd<'_>, name: &OsStr, error: Errno) -> ReadFault {
+    match error {
+        Errno::NOENT => {
+            let is_link =
+                rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok();
+            if is_link {
+                ReadFault::NotAFile("a link that leads nowhere")
+            } else {
+                ReadFault::Missing
+            }
+        }
+        Errno::LOOP => ReadFault::NotAFile("a link that leads to itself"),
+        Errno::ISDIR => ReadFault::NotAFile("a folder"),
+        Errno::NXIO => ReadFault::NotAFile("a socket"),
+        error => unreadable(error),
+    }
+}
+
+fn unreadable(error: Errno) -> ReadFault {
+    let text = std::io::Error::from(error).to_string();
+    // "Permission denied (os error 13)": the number helps nobody.
+    let text = text
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    ReadFault::Unreadable(text)
+}
+
+fn describe_kind(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Directory => "a folder",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::BlockDevice | FileType::CharacterDevice => "a device",
+        _ => "something else",
+    }
+}
