@@ -1,1 +1,61 @@
-fn main() {}
+//! Chores of the project. `cargo xtask` lists them.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a development tool that talks to its developer"
+)]
+
+mod bench;
+mod compat;
+mod corpus;
+mod generate;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  tidy                       check layers, purity, sizes, rules and stray files
+  generate [--check]         write the generated documentation and schemas, or check them
+  bench CORPUS [SKILLS]      measure reading, parsing and checking (default: 10000 skills)
+  bench-start                measure the start of the command beside `true`
+  corpus FOLDER...           read every skill below the folders, count findings, try all fixes
+  compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
+";
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["tidy"] => tidy::run(&root()?),
+        ["generate"] => generate::run(&root()?, false),
+        ["generate", "--check"] => generate::run(&root()?, true),
+        ["bench", corpus] => bench::run(Path::new(corpus), 10_000),
+        ["bench", corpus, skills] => bench::run(
+            Path::new(corpus),
+            skills.parse().context("SKILLS is a number")?,
+        ),
+        ["bench-job", job, folder] => bench::job(job, Path::new(folder)),
+        ["bench-start"] => bench::start(&root()?),
+        ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
+        ["compat", python, folders @ ..] if !folders.is_empty() => {
+            compat::run(&root()?, python, folders)
+        }
+        _ => {
+            print!("{USAGE}");
+            bail!("no such command: {}", arguments.join(" "))
+        }
+    }
+}
+
+/// The project's root.
+fn root() -> Result<PathBuf> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Ok(manifest
+        .parent()
+        .context("xtask lies in the project")?
+        .to_owned())
+}

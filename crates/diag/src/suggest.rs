@@ -14,52 +14,98 @@ pub fn nearest_within<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     share: usize,
 ) -> Option<&'a str> {
-    // A word this long was not mistyped, and the comparison is quadratic in its length.
-    const LONGEST: usize = 80;
-    let folded = fold(word);
-    if folded.is_empty() || folded.len() > LONGEST {
-        return None;
-    }
-    let limit = (folded.len() / share.max(1)).clamp(1, 3);
+    let folded = Folded::of(word)?;
+    let wanted = folded.letters().len();
+    let limit = (wanted / share.max(1)).clamp(1, 3);
     candidates
         .into_iter()
         .filter_map(|candidate| {
-            let distance = distance(&folded, &fold(candidate));
+            // Folding takes away a few hyphens at most, so that most candidates are out at once.
+            let length = candidate.len();
+            let too_long = candidate.is_ascii() && length > wanted + limit + MOST_HYPHENS;
+            if length + limit < wanted || too_long {
+                return None;
+            }
+            let other = Folded::of(candidate)?;
+            if other.letters().len().abs_diff(wanted) > limit {
+                return None;
+            }
+            let distance = distance(folded.letters(), other.letters());
             // A distance as long as the word means nothing is left of it.
-            (distance <= limit && distance < folded.len()).then_some((distance, candidate))
+            (distance <= limit && distance < wanted).then_some((distance, candidate))
         })
         .min()
         .map(|(_, candidate)| candidate)
 }
 
-/// Lower-case letters and digits only.
-fn fold(word: &str) -> Vec<char> {
-    word.chars()
-        .filter(|c| !matches!(c, '-' | '_' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
+/// A word longer than this was not mistyped, and the comparison is quadratic in its length.
+const LONGEST: usize = 64;
+/// Hyphens and the like that a known word may have.
+const MOST_HYPHENS: usize = 4;
+
+/// Lower-case letters and digits of a word, without memory of their own: thousands of words are
+/// compared with dozens.
+struct Folded {
+    letters: [char; LONGEST],
+    length: usize,
+}
+
+impl Folded {
+    /// Folds a word; nothing when nothing is left, or too much.
+    fn of(word: &str) -> Option<Self> {
+        let mut folded = Self {
+            letters: ['\0'; LONGEST],
+            length: 0,
+        };
+        let kept = word.chars().filter(|c| !matches!(c, '-' | '_' | ' '));
+        for c in kept {
+            if c.is_ascii() {
+                folded.push(c.to_ascii_lowercase())?;
+            } else {
+                c.to_lowercase().try_for_each(|c| folded.push(c))?;
+            }
+        }
+        (folded.length > 0).then_some(folded)
+    }
+
+    fn push(&mut self, c: char) -> Option<()> {
+        *self.letters.get_mut(self.length)? = c;
+        self.length += 1;
+        Some(())
+    }
+
+    fn letters(&self) -> &[char] {
+        &self.letters[..self.length]
+    }
 }
 
 /// Optimal string alignment distance.
 fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+    let mut rows = [[0_u8; LONGEST + 1]; 3];
+    for (j, cell) in rows[1][..=b.len()].iter_mut().enumerate() {
+        *cell = small(j);
+    }
     for (i, &x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
+        let [before_last, last, row] = &mut rows;
+        row[0] = small(i + 1);
         for (j, &y) in b.iter().enumerate() {
-            let mut best = (last[j] + usize::from(x != y))
+            let mut best = (last[j] + u8::from(x != y))
                 .min(last[j + 1] + 1)
                 .min(row[j] + 1);
             let swapped = i > 0 && j > 0 && x == b[j - 1] && a[i - 1] == y;
             if swapped {
                 best = best.min(before_last[j - 1] + 1);
             }
-            row.push(best);
+            row[j + 1] = best;
         }
-        before_last = last;
-        last = row;
+        rows.rotate_left(1);
     }
-    last[b.len()]
+    usize::from(rows[1][b.len()])
+}
+
+/// Lengths are at most [`LONGEST`].
+fn small(n: usize) -> u8 {
+    u8::try_from(n).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

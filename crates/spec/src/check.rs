@@ -1,10 +1,14 @@
 //! Runs the rules over a skill.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use prowess_diag::{Diagnostic, Fix, Severity, Span};
+use memchr::memchr3_iter;
+use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize};
 
-use crate::body::{self, Body};
+use crate::body::scripts::{self, Script};
+use crate::body::{self, Body, ItemKind, links};
+use crate::fields;
 use crate::package::Package;
 use crate::parse::Parsed;
 use crate::profile::{Profile, RuleSet, Target};
@@ -22,6 +26,19 @@ pub struct Subject<'a> {
     pub fault: Option<&'a ReadFault>,
     body: OnceCell<Body>,
     sidecar: OnceCell<Option<Sidecar>>,
+    deceptive: OnceCell<Vec<(usize, char)>>,
+    meant: OnceCell<Vec<Option<&'static str>>>,
+    links: OnceCell<Vec<Link<'a>>>,
+    scripts: OnceCell<Vec<Script>>,
+}
+
+/// A link that means a file of the skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// Where its target stands.
+    pub span: Span,
+    /// The path, decoded, without fragment.
+    pub path: Cow<'a, str>,
 }
 
 /// Why a skill's file could not be read.
@@ -45,10 +62,8 @@ impl<'a> Subject<'a> {
     pub fn new(parsed: &'a Parsed<'a>, package: &'a Package) -> Self {
         Self {
             parsed: Some(parsed),
-            package,
             fault: None,
-            body: OnceCell::new(),
-            sidecar: OnceCell::new(),
+            ..Self::empty(package)
         }
     }
 
@@ -56,11 +71,72 @@ impl<'a> Subject<'a> {
     pub fn unread(package: &'a Package, fault: &'a ReadFault) -> Self {
         Self {
             parsed: None,
-            package,
             fault: Some(fault),
+            ..Self::empty(package)
+        }
+    }
+
+    fn empty(package: &'a Package) -> Self {
+        Self {
+            parsed: None,
+            package,
+            fault: None,
             body: OnceCell::new(),
             sidecar: OnceCell::new(),
+            deceptive: OnceCell::new(),
+            meant: OnceCell::new(),
+            links: OnceCell::new(),
+            scripts: OnceCell::new(),
         }
+    }
+
+    /// Returns the links of the body that mean a file of the skill, found on first use.
+    pub fn links(&self) -> &[Link<'a>] {
+        self.links.get_or_init(|| {
+            let Some(parsed) = self.parsed else {
+                return Vec::new();
+            };
+            let targets = self.body().items.iter().filter_map(|item| match item.kind {
+                ItemKind::Link { target } => Some(target),
+                _ => None,
+            });
+            let link = |span: Span| {
+                Some(Link {
+                    span,
+                    path: links::relative(span.of(parsed.text))?,
+                })
+            };
+            targets.filter_map(link).collect()
+        })
+    }
+
+    /// Returns the scripts that the body names, found on first use.
+    pub fn scripts(&self) -> &[Script] {
+        self.scripts.get_or_init(|| {
+            self.parsed
+                .map_or_else(Vec::new, |parsed| scripts::find(parsed.text, parsed.body))
+        })
+    }
+
+    /// Returns every character that changes direction or takes no room, found on first use.
+    pub fn deceptive(&self) -> &[(usize, char)] {
+        self.deceptive.get_or_init(|| {
+            self.parsed
+                .map_or_else(Vec::new, |parsed| deceptive(parsed.text))
+        })
+    }
+
+    /// Returns, for each key of the frontmatter, the known key it was meant to be.
+    pub fn meant(&self) -> &[Option<&'static str>] {
+        self.meant.get_or_init(|| {
+            let entries = self
+                .parsed
+                .map_or(&[][..], |parsed| &parsed.manifest.entries);
+            entries
+                .iter()
+                .map(|entry| fields::meant(&entry.key))
+                .collect()
+        })
     }
 
     /// Returns the body, taken apart on first use.
@@ -85,6 +161,28 @@ impl<'a> Subject<'a> {
             .get_or_init(|| self.package.sidecar.as_deref().map(Sidecar::parse))
             .as_ref()
     }
+}
+
+/// Finds characters that change direction or take no room. The first bytes of their encodings are
+/// rare, so that most of the text is passed over many bytes at a time.
+fn deceptive(text: &str) -> Vec<(usize, char)> {
+    const LEADS: [[u8; 3]; 3] = [[0xe2, 0xef, 0xf3], [0xc2, 0xcd, 0xd8], [0xe1, 0xe3, 0xf0]];
+    let mut found = Vec::new();
+    if text.is_ascii() {
+        return found;
+    }
+    for [a, b, c] in LEADS {
+        for at in memchr3_iter(a, b, c, text.as_bytes()) {
+            let character = text.get(at..).and_then(|rest| rest.chars().next());
+            found.extend(
+                character
+                    .filter(|&c| sanitize::is_deceptive(c))
+                    .map(|c| (at, c)),
+            );
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 /// What a rule has to say, before the settings give it a severity.
@@ -215,4 +313,25 @@ pub fn check(subject: &Subject<'_>, rules: &RuleSet) -> Vec<Diagnostic> {
     }
     out.sort_by(|a, b| (a.span, a.rule).cmp(&(b.span, b.rule)));
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_deceptive_character_is_found() {
+        // The search goes by first bytes: each character must have one that is searched for.
+        for c in (0..=0x10_ffff)
+            .filter_map(char::from_u32)
+            .filter(|&c| sanitize::is_deceptive(c))
+        {
+            assert_eq!(
+                deceptive(&format!("a{c}b")),
+                [(1, c)],
+                "U+{:04X}",
+                u32::from(c)
+            );
+        }
+    }
 }

@@ -4,22 +4,34 @@
 /// text, and about one character of Chinese, Japanese or Korean. Clients that report a count for
 /// English text divide characters by four, too.
 pub fn estimate(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    // Counted by first bytes, which the compiler turns into a few instructions for many bytes.
     if text.is_ascii() {
-        return text.len().div_ceil(4);
+        return bytes.len().div_ceil(4);
     }
-    let (mut light, mut dense) = (0, 0);
-    for c in text.chars() {
-        if is_dense(c) {
-            dense += 1;
-        } else {
-            light += 1;
-        }
-    }
-    dense + usize::div_ceil(light, 4)
+    let characters = count(bytes, |byte| byte & 0xc0 != 0x80);
+    let dense = count(bytes, is_dense_lead);
+    dense + (characters - dense).div_ceil(4)
 }
 
-fn is_dense(c: char) -> bool {
-    matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
+/// Counts bytes in small sums, which fit the registers that hold many of them.
+fn count(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
+    let sum = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(wanted(byte))).sum::<u8>();
+    bytes.chunks(255).map(|chunk| usize::from(sum(chunk))).sum()
+}
+
+/// The first bytes of U+3000 to U+DFFF: kana, Han and Hangul.
+fn is_dense_lead(byte: u8) -> bool {
+    (0xe3..=0xed).contains(&byte)
+}
+
+/// Tells whether a text may cost more than `limit` tokens, without counting where it cannot: even
+/// the densest text has three bytes a token.
+pub fn exceeds(text: &str, limit: usize) -> Option<usize> {
+    if text.len() / 3 < limit {
+        return None;
+    }
+    Some(estimate(text)).filter(|&tokens| tokens > limit)
 }
 
 #[cfg(test)]

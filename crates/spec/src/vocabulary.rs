@@ -152,57 +152,6 @@ pub const SCRIPT_ENDINGS: &[&str] = &[
 /// Tells whether a description says when to use a skill. Knows the words of common languages;
 /// text in a script it does not know is given the benefit of the doubt.
 pub fn says_when(description: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "when",
-        "whenever",
-        "use this",
-        "use it",
-        "use for",
-        "use to",
-        "used for",
-        "used to",
-        "useful for",
-        "use if",
-        "if the user",
-        "if you",
-        "trigger",
-        "activate",
-        "invoke",
-        "for tasks",
-        "before ",
-        "after ",
-        "during ",
-        "while ",
-        "asks ",
-        "asked",
-        "mentions",
-        "needs to",
-        "need to",
-        "cuando",
-        "quando",
-        "quand",
-        "lorsque",
-        "wenn",
-        "verwende",
-        "utilis",
-        "usar ",
-        "usare",
-        "użyj",
-        "gdy ",
-        "wanneer",
-        "när ",
-        "når ",
-        "kun ",
-        "когда",
-        "если",
-        "использ",
-        "при ",
-        "khi ",
-        "ketika",
-        "saat ",
-        "için",
-        "zaman",
-    ];
     const DENSE: &[&str] = &[
         "时",
         "時",
@@ -222,27 +171,84 @@ pub fn says_when(description: &str) -> bool {
         "때",
         "사용",
     ];
-    let lower = description.to_lowercase();
-    let latin_or_cyrillic = description
+    if begins_any(description) || DENSE.iter().any(|word| description.contains(word)) {
+        return true;
+    }
+    let known_script =
+        |c: char| matches!(c, 'A'..='\u{24f}' | '\u{400}'..='\u{4ff}' | '\u{1e00}'..='\u{1eff}');
+    let dense = |c: char| matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
+    !description
         .chars()
         .filter(|c| c.is_alphabetic())
-        .all(|c| matches!(c, 'A'..='\u{24f}' | '\u{400}'..='\u{4ff}' | '\u{1e00}'..='\u{1eff}'));
-    let dense = description
-        .chars()
-        .any(|c| matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'));
-    WORDS.iter().any(|word| begins_a_word(&lower, word))
-        || DENSE.iter().any(|word| description.contains(word))
-        || (!latin_or_cyrillic && !dense)
+        .all(known_script)
+        && !description.chars().any(dense)
 }
 
-/// Tells whether `word` stands in `text` at the start of a word.
-fn begins_a_word(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| {
-        !text[..at]
-            .chars()
-            .next_back()
-            .is_some_and(char::is_alphanumeric)
-    })
+/// Tells whether one of these phrases stands in the text at the start of a word, in any letter
+/// case. One pass: descriptions are checked by the thousand.
+fn begins_any(text: &str) -> bool {
+    let mut after_letter = false;
+    for (at, c) in text.char_indices() {
+        let is_letter = c.is_alphanumeric();
+        if is_letter && !after_letter {
+            let first = c.to_lowercase().next().unwrap_or(c);
+            if phrases(first)
+                .iter()
+                .any(|phrase| starts_with_folded(&text[at..], phrase))
+            {
+                return true;
+            }
+        }
+        after_letter = is_letter;
+    }
+    false
+}
+
+/// Phrases that say when, by their first letter.
+fn phrases(first: char) -> &'static [&'static str] {
+    match first {
+        'a' => &["activate", "after ", "asked", "asks "],
+        'b' => &["before "],
+        'c' => &["cuando"],
+        'd' => &["during "],
+        'f' => &["for tasks"],
+        'g' => &["gdy "],
+        'i' => &["if the user", "if you", "invoke", "için"],
+        'k' => &["ketika", "khi ", "kun "],
+        'l' => &["lorsque"],
+        'm' => &["mentions"],
+        'n' => &["need to", "needs to", "när ", "når "],
+        'q' => &["quand", "quando"],
+        's' => &["saat "],
+        't' => &["trigger"],
+        'u' => &[
+            "usar ",
+            "usare",
+            "use for",
+            "use if",
+            "use it",
+            "use this",
+            "use to",
+            "used for",
+            "used to",
+            "useful for",
+            "utilis",
+            "użyj",
+        ],
+        'v' => &["verwende"],
+        'w' => &["wanneer", "wenn", "when", "whenever", "while "],
+        'z' => &["zaman"],
+        'е' => &["если"],
+        'и' => &["использ"],
+        'к' => &["когда"],
+        'п' => &["при "],
+        _ => &[],
+    }
+}
+
+fn starts_with_folded(text: &str, phrase: &str) -> bool {
+    let mut letters = text.chars().flat_map(char::to_lowercase);
+    phrase.chars().all(|c| letters.next() == Some(c))
 }
 
 #[cfg(test)]

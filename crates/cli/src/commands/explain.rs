@@ -74,7 +74,7 @@ fn page(rule: &Rule, width: usize) -> String {
     let mut text = String::new();
     let strong = Style::new().bold();
     let dim = Style::new().dimmed();
-    let mut in_code = false;
+    let mut fence = 0;
     for (index, line) in rule.page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
             let cyan = bold(AnsiColor::Cyan);
@@ -82,14 +82,16 @@ fn page(rule: &Rule, width: usize) -> String {
                 "{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n",
                 facts(rule)
             ));
-        } else if let Some(title) = line.strip_prefix("## ").filter(|_| !in_code) {
+        } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
             text.push_str(&format!("{strong}{title}{strong:#}\n"));
-        } else if line.starts_with("```") {
+        } else if line.starts_with("```")
+            && (fence == 0 || line.trim_end_matches('`').is_empty() && line.len() >= fence)
+        {
             // The settings behind an example are for the tests, not for people.
-            in_code = !in_code;
             let marks = line.len() - line.trim_start_matches('`').len();
+            fence = if fence == 0 { marks } else { 0 };
             text.push_str(&format!("{dim}{}{dim:#}\n", &line[..marks]));
-        } else if in_code || line.starts_with('|') {
+        } else if fence > 0 || line.starts_with('|') {
             text.push_str(line);
             text.push('\n');
         } else {

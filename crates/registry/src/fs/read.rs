@@ -66,7 +66,7 @@ pub fn read_path<'b>(path: &Path, buffer: &'b mut Vec<u8>, listing: Listing) -> 
 }
 
 /// Reads the skill in an open folder, if it holds one.
-pub(super) fn read_folder<'b>(
+fn read_folder<'b>(
     folder: &OwnedFd,
     path: &Path,
     name: Option<String>,
@@ -123,7 +123,7 @@ fn clean(path: &Path) -> Option<OsString> {
     parts.pop()
 }
 
-fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
+pub(super) fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
     // A link that leads nowhere exists too: it is reported, not skipped.
     rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }

@@ -1,16 +1,19 @@
 //! Finds every skill below a set of folders, with several threads and bounded memory.
 
 use std::collections::BTreeSet;
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use prowess_spec::{Package, ReadFault};
+use rustix::fs::{FileType, Mode, OFlags};
 
-use super::package::Listing;
+use super::entries::{self, Entry};
+use super::package::{Lister, Listing, MAX_ENTRIES};
 use super::read::{self, Found};
 
 /// Folders that are never entered.
@@ -30,6 +33,9 @@ const CHUNK: usize = 32;
 /// How many pieces may wait. Above that, whoever finds more does the work itself, so that memory
 /// does not grow with the number of skills.
 const MAX_WAITING: usize = 256;
+
+/// Device and inode of a folder.
+type Id = (u64, u64);
 
 /// How to walk.
 #[derive(Clone, Copy, Debug)]
@@ -137,11 +143,23 @@ pub fn walk(
 
 /// Folders waiting to be looked at: the root itself, or some of the entries of a folder.
 struct Job {
-    parent: Option<Arc<OwnedFd>>,
+    parent: Option<Arc<Folder>>,
     path: PathBuf,
-    names: Vec<CString>,
+    names: Vec<Name>,
     depth: usize,
     budget: Arc<Budget>,
+}
+
+/// A folder that others are opened from.
+struct Folder {
+    handle: OwnedFd,
+    device: u64,
+}
+
+/// A folder by its name in another one.
+struct Name {
+    name: CString,
+    inode: u64,
 }
 
 /// How many folders of a root may still be opened.
@@ -169,9 +187,9 @@ struct Queue {
 #[derive(Default)]
 struct Late {
     notices: Vec<Notice>,
-    links: Vec<(PathBuf, usize, Option<Arc<Budget>>)>,
+    links: Vec<(PathBuf, usize, Arc<Budget>)>,
     /// Device and inode of every skill folder found, to recognise one that a link leads to.
-    seen: BTreeSet<(u64, u64)>,
+    seen: Vec<Id>,
 }
 
 struct Walker<'v> {
@@ -188,6 +206,81 @@ struct Walker<'v> {
 struct Worker {
     buffer: Vec<u8>,
     late: Late,
+}
+
+/// Collects the folders of a folder into pieces of work.
+struct Folders<'w> {
+    walker: &'w Walker<'w>,
+    path: &'w Path,
+    depth: usize,
+    budget: &'w Arc<Budget>,
+    parent: Option<Arc<Folder>>,
+    names: Vec<Name>,
+}
+
+impl Folders<'_> {
+    fn add(&mut self, worker: &mut Worker, entry: Entry<'_>) -> ControlFlow<()> {
+        let name = entry.name;
+        if SKIPPED
+            .iter()
+            .any(|skipped| skipped.as_bytes() == name.to_bytes())
+        {
+            return ControlFlow::Continue(());
+        }
+        let is_folder = match entry.file_type {
+            FileType::Directory => true,
+            FileType::Symlink => {
+                let link = self.path.join(OsStr::from_bytes(name.to_bytes()));
+                worker
+                    .late
+                    .links
+                    .push((link, self.depth + 1, Arc::clone(self.budget)));
+                false
+            }
+            FileType::Unknown => self.parent.as_ref().is_some_and(|parent| {
+                rustix::fs::statat(&parent.handle, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+                    .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+            }),
+            _ => false,
+        };
+        if !is_folder {
+            return ControlFlow::Continue(());
+        }
+        if self.depth >= self.walker.options.max_depth {
+            worker.late.notices.push(Notice::TooDeep {
+                path: self.path.to_owned(),
+            });
+            return ControlFlow::Break(());
+        }
+        self.names.push(Name {
+            name: name.to_owned(),
+            inode: entry.inode,
+        });
+        if self.names.len() >= CHUNK {
+            self.flush(worker, false);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Hands the collected folders to another thread, or looks at them here: always the last ones,
+    /// and all of them when too many wait already.
+    fn flush(&mut self, worker: &mut Worker, last: bool) {
+        if self.names.is_empty() {
+            return;
+        }
+        let job = Job {
+            parent: self.parent.clone(),
+            path: self.path.to_owned(),
+            names: std::mem::take(&mut self.names),
+            depth: self.depth + 1,
+            budget: Arc::clone(self.budget),
+        };
+        if last || self.walker.is_full() {
+            self.walker.run(worker, job);
+        } else {
+            self.walker.push(job);
+        }
+    }
 }
 
 impl Walker<'_> {
@@ -241,136 +334,170 @@ impl Walker<'_> {
     fn run(&self, worker: &mut Worker, job: Job) {
         let Some(parent) = &job.parent else {
             match rustix::fs::open(&job.path, OPEN_FOLDER, Mode::empty()) {
-                Ok(folder) => self.folder(worker, folder, &job.path, job.depth, &job.budget),
+                Ok(folder) => self.folder(worker, folder, &job.path, None, job.depth, &job.budget),
                 Err(error) => worker.late.notices.push(unreadable(&job.path, error)),
             }
             return;
         };
-        for name in &job.names {
-            let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
+        for Name { name, inode } in &job.names {
             if !job.budget.take() {
-                let notice = Notice::TooMany {
-                    root: job.budget.root.clone(),
+                let root = job.budget.root.clone();
+                worker.late.notices.push(Notice::TooMany {
+                    root,
                     limit: self.options.max_folders,
-                };
-                worker.late.notices.push(notice);
+                });
                 return;
             }
+            let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
+            let id = Some((parent.device, *inode));
+            if self.options.listing == Listing::None
+                && self.file_only(worker, parent, name, &path, id)
+            {
+                continue;
+            }
             match rustix::fs::openat(
-                parent,
+                &parent.handle,
                 name.as_c_str(),
                 OPEN_FOLDER | OFlags::NOFOLLOW,
                 Mode::empty(),
             ) {
-                Ok(folder) => self.folder(worker, folder, &path, job.depth, &job.budget),
+                Ok(folder) => self.folder(worker, folder, &path, id, job.depth, &job.budget),
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
         }
+    }
+
+    /// Reads `NAME/SKILL.md` without opening the folder. False means: no such file, look closer.
+    fn file_only(
+        &self,
+        worker: &mut Worker,
+        parent: &Folder,
+        name: &CStr,
+        path: &Path,
+        id: Option<Id>,
+    ) -> bool {
+        let file = [name.to_bytes(), b"/SKILL.md"].concat();
+        let bytes = read::read_file(
+            parent.handle.as_fd(),
+            OsStr::from_bytes(&file),
+            &mut worker.buffer,
+        );
+        if bytes == Err(ReadFault::Missing) {
+            return false;
+        }
+        let folder = Some(name.to_string_lossy().into_owned());
+        let package = Package {
+            folder,
+            file_name: Some("SKILL.md".into()),
+            ..Package::default()
+        };
+        worker.late.seen.extend(id);
+        self.skills.fetch_add(1, Ordering::Relaxed);
+        (self.visit)(Found {
+            path: path.join("SKILL.md"),
+            bytes: bytes.map(|()| worker.buffer.as_slice()),
+            package,
+        });
+        true
     }
 
     /// Looks at an open folder: it is a skill, or its folders may hold some.
     fn folder(
         &self,
         worker: &mut Worker,
-        folder: OwnedFd,
+        handle: OwnedFd,
         path: &Path,
+        id: Option<Id>,
         depth: usize,
         budget: &Arc<Budget>,
     ) {
-        let name = read::folder_name(path);
-        if let Some(found) = read::read_folder(
-            &folder,
+        let mut lister = Lister::default();
+        let mut listed = 0;
+        let mut file: Option<&'static str> = None;
+        let mut folders = Folders {
+            walker: self,
             path,
-            name,
-            &mut worker.buffer,
-            self.options.listing,
-        ) {
-            if let Ok(stat) = rustix::fs::fstat(&folder) {
-                worker.late.seen.insert((stat.st_dev, stat.st_ino));
+            depth,
+            budget,
+            parent: None,
+            names: Vec::new(),
+        };
+        let result = entries::for_each(handle.as_fd(), &mut |entry| {
+            listed += 1;
+            let known = read::SKILL_FILES
+                .into_iter()
+                .find(|known| known.as_bytes() == entry.name.to_bytes());
+            // `SKILL.md` counts before `skill.md`.
+            file = [file, known].into_iter().flatten().min();
+            let _ = lister.add(handle.as_fd(), entry);
+            // No skill has this many files beside its SKILL.md; from here on it is streamed.
+            if listed > MAX_ENTRIES {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
-            self.skills.fetch_add(1, Ordering::Relaxed);
-            (self.visit)(found);
+        });
+        if let Err(error) = result {
+            worker.late.notices.push(unreadable(path, error));
             return;
         }
-        let folder = Arc::new(folder);
-        let entries = match Dir::read_from(folder.as_fd()) {
-            Ok(entries) => entries,
-            Err(error) => {
-                worker.late.notices.push(unreadable(path, error));
-                return;
-            }
-        };
-        let new_job = |names| Job {
-            parent: Some(Arc::clone(&folder)),
-            path: path.to_owned(),
-            names,
-            depth: depth + 1,
-            budget: Arc::clone(budget),
-        };
-        let mut names = Vec::with_capacity(CHUNK);
-        for entry in entries {
-            let Ok(entry) = entry else { break };
-            let name = entry.file_name();
-            if name == c"."
-                || name == c".."
-                || SKIPPED
-                    .iter()
-                    .any(|skipped| skipped.as_bytes() == name.to_bytes())
-            {
-                continue;
-            }
-            let is_folder = match entry.file_type() {
-                FileType::Directory => true,
-                FileType::Symlink => {
-                    let link = path.join(OsStr::from_bytes(name.to_bytes()));
-                    worker
-                        .late
-                        .links
-                        .push((link, depth + 1, Some(Arc::clone(budget))));
-                    false
-                }
-                FileType::Unknown => {
-                    rustix::fs::statat(&folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
-                        .is_ok_and(|stat| {
-                            FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-                        })
-                }
-                _ => false,
+        if file.is_none() && listed > MAX_ENTRIES {
+            file = read::SKILL_FILES
+                .into_iter()
+                .find(|file| read::exists(handle.as_fd(), file));
+        }
+        if let Some(file) = file {
+            let bytes = read::read_file(handle.as_fd(), OsStr::new(file), &mut worker.buffer);
+            let mut package = Package {
+                folder: read::folder_name(path),
+                file_name: Some(file.to_owned()),
+                ..Package::default()
             };
-            if !is_folder {
-                continue;
+            if self.options.listing == Listing::Files {
+                lister.finish_top(handle.as_fd(), &mut package);
             }
-            if depth >= self.options.max_depth {
-                worker.late.notices.push(Notice::TooDeep {
-                    path: path.to_owned(),
-                });
-                return;
-            }
-            names.push(name.to_owned());
-            if names.len() == CHUNK {
-                let job = new_job(std::mem::take(&mut names));
-                if self.is_full() {
-                    self.run(worker, job);
-                } else {
-                    self.push(job);
-                }
-            }
+            let id = id.or_else(|| {
+                rustix::fs::fstat(&handle)
+                    .ok()
+                    .map(|stat| (stat.st_dev, stat.st_ino))
+            });
+            worker.late.seen.extend(id);
+            self.skills.fetch_add(1, Ordering::Relaxed);
+            (self.visit)(Found {
+                path: path.join(file),
+                bytes: bytes.map(|()| worker.buffer.as_slice()),
+                package,
+            });
+            return;
         }
-        if !names.is_empty() {
-            self.run(worker, new_job(names));
+        drop(lister);
+        let device = rustix::fs::fstat(&handle).map_or(0, |stat| stat.st_dev);
+        // Listing again begins at the start; the handle is ours alone.
+        let _ = rustix::fs::seek(&handle, rustix::fs::SeekFrom::Start(0));
+        let folder = Arc::new(Folder { handle, device });
+        folders.parent = Some(Arc::clone(&folder));
+        let result = entries::for_each(folder.handle.as_fd(), &mut |entry| {
+            folders.add(worker, entry)
+        });
+        if let Err(error) = result {
+            worker.late.notices.push(unreadable(path, error));
         }
+        folders.flush(worker, true);
     }
 
     /// Links come last, in order of their paths, so that which of two ways to a skill counts does
     /// not depend on timing: the direct one does, then the first link.
     fn follow_links(&self) {
         let mut worker = Worker::default();
-        let mut entered: BTreeSet<(u64, u64)> = BTreeSet::new();
+        let mut seen: BTreeSet<Id> = BTreeSet::new();
         loop {
             let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
             late.links.append(&mut worker.late.links);
             late.notices.append(&mut worker.late.notices);
-            late.seen.append(&mut worker.late.seen);
+            seen.extend(worker.late.seen.drain(..));
+            if !late.links.is_empty() {
+                seen.extend(late.seen.drain(..));
+            }
             late.links.sort_by(|a, b| b.0.cmp(&a.0));
             let Some((path, depth, budget)) = late.links.pop() else {
                 return;
@@ -382,16 +509,16 @@ impl Walker<'_> {
                 continue;
             }
             let id = (stat.st_dev, stat.st_ino);
-            if late.seen.contains(&id) || !entered.insert(id) {
+            if !seen.insert(id) {
                 late.notices.push(Notice::SeenBefore { path });
                 continue;
             }
             drop(late);
-            let Some(budget) = budget.filter(|budget| budget.take()) else {
+            if !budget.take() {
                 continue;
-            };
+            }
             match rustix::fs::open(&path, OPEN_FOLDER, Mode::empty()) {
-                Ok(folder) => self.folder(&mut worker, folder, &path, depth, &budget),
+                Ok(folder) => self.folder(&mut worker, folder, &path, Some(id), depth, &budget),
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
             // What the folder pushed for others to do is ours to do now.

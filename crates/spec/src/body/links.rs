@@ -1,5 +1,6 @@
-//! The target of a link.
+//! The targets of links.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Reads a link's target at the start of `text`: up to `close`, or to the end of the line for a
@@ -41,4 +42,102 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
         }
     }
     (!target.is_empty()).then_some((target, at))
+}
+
+/// The path of a link that means a file of the skill: no scheme, no root, no fragment, and not a
+/// stand-in such as `url` or `{path}`.
+pub(crate) fn relative(target: &str) -> Option<Cow<'_, str>> {
+    // Most links are addresses; the rest of the questions are for the few others.
+    if target.starts_with("http") || target.starts_with('#') {
+        return None;
+    }
+    let path = &target[..target.find(['#', '?']).unwrap_or(target.len())];
+    let mut has_slash = false;
+    for (at, c) in path.char_indices() {
+        match c {
+            '<' | '>' | '{' | '}' | '$' | '*' | '\\' | '|' | '"' | '…' => return None,
+            ':' if !has_slash => return None,
+            '.' if path[at..].starts_with("...") => return None,
+            '/' => has_slash = true,
+            _ => {}
+        }
+    }
+    let has_ending =
+        |(stem, ending): (&str, &str)| !stem.is_empty() && (1..=8).contains(&ending.len());
+    let is_file = has_slash || path.rsplit_once('.').is_some_and(has_ending);
+    if path.is_empty() || path.starts_with(['/', '~', '@']) || !is_file || looks_like_host(path) {
+        return None;
+    }
+    Some(decode(path))
+}
+
+/// `www.example.com/x` without a scheme is an address, not a file.
+fn looks_like_host(path: &str) -> bool {
+    let Some((first, _)) = path.split_once('/') else {
+        return path.starts_with("www.");
+    };
+    let ending = first
+        .rsplit_once('.')
+        .filter(|(host, _)| !host.is_empty())
+        .map(|(_, ending)| ending);
+    ending.is_some_and(|ending| {
+        (2..=6).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_alphabetic())
+    })
+}
+
+/// Undoes percent-encoding, where it gives text.
+fn decode(path: &str) -> Cow<'_, str> {
+    if !path.contains('%') {
+        return Cow::Borrowed(path);
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = tail
+            .get(..2)
+            .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        match hex
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .filter(|_| *first == b'%')
+        {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_the_skill_count() {
+        for (target, path) in [
+            ("references/a.md", Some("references/a.md")),
+            ("./a.md#part", Some("./a.md")),
+            ("a%20b.md", Some("a b.md")),
+            ("dir/", Some("dir/")),
+            ("https://x.org/a.md", None),
+            ("mailto:a@b.c", None),
+            ("#part", None),
+            ("url", None),
+            ("{path}.md", None),
+            ("/abs.md", None),
+            ("www.x.org/a.md", None),
+            ("example.co.uk/a.md", None),
+            ("v1.2/a.md", Some("v1.2/a.md")),
+            ("a%+1.md", Some("a%+1.md")),
+            ("", None),
+        ] {
+            assert_eq!(relative(target).as_deref(), path, "{target}");
+        }
+    }
 }

@@ -4,11 +4,11 @@
 //! argument nor the output of a command can ever open a placeholder or a command. Rendering
 //! later fills the places found here.
 
-mod links;
+pub(crate) mod links;
 pub mod scripts;
 pub mod shell;
 
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr2};
 use prowess_diag::Span;
 
 use crate::frontmatter::Line;
@@ -105,39 +105,44 @@ pub enum Placeholder {
 const VARIABLE_PREFIXES: [&str; 3] = ["CLAUDE_", "PROWESS_", "AGENTICK_"];
 
 /// Takes a body apart. `names` are the declared arguments, in order.
+///
+/// The text is searched for the few bytes that can begin something, many at a time; lines are only
+/// looked at where one of them stands.
 pub fn analyse(text: &str, body: Span, names: &[&str]) -> Body {
+    let (start, end) = (body.start as usize, (body.end as usize).min(text.len()));
+    let start = start.min(end);
+    let items = Vec::with_capacity((end - start) / 64);
     let mut reader = Reader {
         text,
         bytes: text.as_bytes(),
+        start,
+        end,
         names,
-        items: Vec::new(),
+        items,
     };
-    let mut lines = 0;
-    let mut at = body.start as usize;
-    let end = (body.end as usize).min(text.len());
-    while at < end {
-        let line = Line::at(&reader.bytes[..end], at);
-        lines += 1;
-        at = match reader.fence(line, end) {
-            Some((next, more)) => {
-                lines += more;
-                next
-            }
-            None => {
-                reader.line(line);
-                line.next
-            }
-        };
-    }
+    reader.read();
     Body {
         items: reader.items,
-        lines,
+        lines: count_lines(&text.as_bytes()[start..end]),
     }
+}
+
+fn count_lines(bytes: &[u8]) -> usize {
+    let breaks = memchr_iter(b'\n', bytes).count();
+    // A lone `\r` ends a line, one before `\n` does not.
+    let lone = memchr_iter(b'\r', bytes)
+        .filter(|&at| bytes.get(at + 1) != Some(&b'\n'))
+        .count();
+    breaks
+        + lone
+        + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r"))
 }
 
 struct Reader<'t> {
     text: &'t str,
     bytes: &'t [u8],
+    start: usize,
+    end: usize,
     names: &'t [&'t str],
     items: Vec<Item>,
 }
@@ -151,61 +156,124 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads a fenced block that opens on this line. Returns where the text goes on and how many
-    /// further lines were read. A block that is never closed reaches to the end.
-    fn fence(&mut self, line: Line, end: usize) -> Option<(usize, usize)> {
-        let open = fence_start(&self.bytes[line.start..line.end])?;
-        let mark = self.bytes[line.start + open];
-        let info_start = line.start + open + run(&self.bytes[line.start + open..line.end], mark);
-        let length = info_start - line.start - open;
-        let info = Span::new(info_start, line.end);
+    fn read(&mut self) {
+        let tildes = memmem::Finder::new("~~~");
+        let (text_end, mut at) = (self.end, self.start);
+        let mut tilde = tildes
+            .find(&self.bytes[at..text_end])
+            .map(|found| at + found);
+        // Where text began that may hold the backslashes before a `$`.
+        let mut literal_from = at;
+        while at < text_end {
+            if tilde.is_some_and(|tilde| tilde < at) {
+                let bytes = &self.bytes[at..text_end];
+                tilde = tildes.find(bytes).map(|found| at + found);
+            }
+            let special =
+                memchr3(b'$', b'`', b']', &self.bytes[at..text_end]).map(|found| at + found);
+            let Some(here) = special.into_iter().chain(tilde).min() else {
+                break;
+            };
+            match self.bytes[here] {
+                b'$' => at = self.dollar(here, self.line(here).end, Place::Text, literal_from),
+                b']' => at = self.bracket(here),
+                _ => {
+                    let line = self.line(here);
+                    at = match self.fence(line, here) {
+                        Some(next) => next,
+                        None if self.bytes[here] == b'`' => self.backticks(line, here),
+                        None => here + run(&self.bytes[here..line.end], b'~'),
+                    };
+                    literal_from = at;
+                }
+            }
+        }
+    }
+
+    /// The line around an offset.
+    fn line(&self, here: usize) -> Line {
+        let before = &self.bytes[self.start..here];
+        let start =
+            memrchr2(b'\n', b'\r', before).map_or(self.start, |found| self.start + found + 1);
+        Line {
+            start,
+            ..Line::at(&self.bytes[..self.end], here)
+        }
+    }
+
+    /// Reads what a `]` closes, if it is a link.
+    fn bracket(&mut self, here: usize) -> usize {
+        match self.bytes.get(here + 1) {
+            Some(b'(') => self.link(here + 2, self.line(here).end, Some(b')')),
+            Some(b':') => {
+                let line = self.line(here);
+                if is_definition(&self.text[line.start..here]) {
+                    self.link(here + 2, line.end, None)
+                } else {
+                    here + 1
+                }
+            }
+            _ => here + 1,
+        }
+    }
+
+    /// Reads a fenced block, if one opens here. Returns where the text goes on. A block that is
+    /// never closed reaches to the end.
+    fn fence(&mut self, line: Line, here: usize) -> Option<usize> {
+        if fence_start(&self.bytes[line.start..line.end])? != here - line.start {
+            return None;
+        }
+        let mark = self.bytes[here];
+        let length = run(&self.bytes[here..line.end], mark);
+        let info = Span::new(here + length, line.end);
         if mark == b'`' && memchr(b'`', &self.bytes[info.range()]).is_some() {
             return None;
         }
-        let is_command = mark == b'`' && self.bytes.get(info_start) == Some(&b'!');
-        let place = if is_command {
-            Place::Shell
-        } else {
-            Place::Fence
+        let is_command = mark == b'`' && self.bytes.get(info.start as usize) == Some(&b'!');
+        let closer = self.closing_fence(line.next, mark, length);
+        let (content_end, block_end, next) = match closer {
+            Some(closer) => (closer.start, closer.end, closer.next),
+            None => (self.end, self.end, self.end),
         };
+        let content = Span::new(line.next.min(content_end), content_end);
         let item = self.items.len();
-        let content_start = line.next;
-        let (mut at, mut lines) = (content_start, 0);
-        let (mut content_end, mut block_end) = (end, end);
-        while at < end {
-            let inner = Line::at(&self.bytes[..end], at);
-            lines += 1;
-            if closes(&self.bytes[inner.start..inner.end], mark, length) {
-                (content_end, block_end, at) = (inner.start, inner.end, inner.next);
-                break;
-            }
-            at = inner.next;
-        }
-        let content = Span::new(content_start.min(content_end), content_end);
-        self.placeholders(content.start as usize, content_end, place);
+        let (place, inner, kind) = if is_command {
+            (
+                Place::Text,
+                Place::Shell,
+                ItemKind::Command {
+                    command: content,
+                    block: true,
+                },
+            )
+        } else {
+            (
+                Place::Fence,
+                Place::Fence,
+                ItemKind::Fence { info, content },
+            )
+        };
+        self.push(here, block_end, place, kind);
+        self.placeholders(content.start as usize, content_end, inner);
         if !is_command {
             self.inert_commands(content);
-            self.items[item..].sort_by_key(|item| item.span);
+            self.items[item + 1..].sort_by_key(|item| item.span);
         }
-        let kind = if is_command {
-            ItemKind::Command {
-                command: content,
-                block: true,
+        Some(next)
+    }
+
+    /// Finds the line that closes a block.
+    fn closing_fence(&self, from: usize, mark: u8, length: usize) -> Option<Line> {
+        let mut at = from;
+        while let Some(found) = memchr(mark, self.bytes.get(at..self.end)?) {
+            let here = at + found;
+            let line = self.line(here);
+            if line.start >= from && closes(&self.bytes[line.start..line.end], mark, length) {
+                return Some(line);
             }
-        } else {
-            ItemKind::Fence { info, content }
-        };
-        let outer = Item {
-            span: Span::new(line.start + open, block_end),
-            place: if is_command {
-                Place::Text
-            } else {
-                Place::Fence
-            },
-            kind,
-        };
-        self.items.insert(item, outer);
-        Some((at.max(content_start), lines))
+            at = here + run(&self.bytes[here..self.end], mark);
+        }
+        None
     }
 
     /// Commands that stand in a code block: text to us, commands to some other clients.
@@ -238,31 +306,6 @@ impl Reader<'_> {
     /// Whether the `!` at this offset may open a command: first on its line, or behind a blank.
     fn opens_command(&self, mark: usize) -> bool {
         mark == 0 || self.bytes[mark - 1].is_ascii_whitespace()
-    }
-
-    /// Reads a line of text.
-    fn line(&mut self, line: Line) {
-        let mut at = line.start;
-        let mut literal_from = at;
-        while let Some(found) = memchr3(b'$', b'`', b']', &self.bytes[at..line.end]) {
-            let here = at + found;
-            match self.bytes[here] {
-                b'$' => at = self.dollar(here, line.end, Place::Text, literal_from),
-                b'`' => {
-                    at = self.backticks(line, here);
-                    literal_from = at;
-                }
-                _ => {
-                    let is_definition = self.bytes.get(here + 1) == Some(&b':')
-                        && is_definition(&self.text[line.start..here]);
-                    at = match self.bytes.get(here + 1) {
-                        Some(b'(') => self.link(here + 2, line.end, Some(b')')),
-                        _ if is_definition => self.link(here + 2, line.end, None),
-                        _ => here + 1,
-                    };
-                }
-            }
-        }
     }
 
     fn link(&mut self, from: usize, end: usize, close: Option<u8>) -> usize {

@@ -18,8 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let all = skill.body().lines;
     // Blank lines at both ends are not worth a word.
     let lines = if all > MAX_LINES { text.trim().lines().count() } else { all };
-    // A token has at least one byte: most bodies need no closer look.
-    let tokens = if text.len() > MAX_TOKENS { tokens::estimate(text) } else { 0 };
+    let tokens = tokens::exceeds(text, MAX_TOKENS).unwrap_or(0);
     if lines <= MAX_LINES && tokens <= MAX_TOKENS {
         return;
     }

@@ -3,9 +3,7 @@
 use prowess_diag::{Edit, Fix, Span, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
-use crate::body::ItemKind;
 use crate::resource_path::ResourcePath;
-use crate::rules::link_outside::relative_target;
 
 rule!("broken-link", Levels::of("WWN"), Suggested, "a link leads to a file that does not exist");
 
@@ -14,11 +12,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if skill.package.files.is_none() {
         return;
     }
-    for item in &skill.body().items {
-        let ItemKind::Link { target } = item.kind else { continue };
+    for link in skill.links() {
+        let target = link.span;
         let written = target.of(parsed.text);
-        let Some(path) = relative_target(written) else { continue };
-        let Ok(resource) = ResourcePath::new(&path) else { continue };
+        let Ok(resource) = ResourcePath::new(&link.path) else { continue };
         if !skill.package.is_missing(resource.as_str()) {
             continue;
         }

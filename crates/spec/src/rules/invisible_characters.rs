@@ -9,27 +9,10 @@ rule!("invisible-characters", Levels::of("WWN"), Suggested, "the text has invisi
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let text = parsed.text;
-    let found: Vec<_> = suspicious(text).filter(|&(at, c)| (at > 0 || c != '\u{feff}') && sanitize::is_invisible(c) && !is_harmless(text, at, c)).collect();
+    let found: Vec<_> = skill.deceptive().iter().copied().filter(|&(at, c)| (at > 0 || c != '\u{feff}') && sanitize::is_invisible(c) && !is_harmless(text, at, c)).collect();
     if let Some(finding) = describe(&found, "is invisible: a model reads it, people do not") {
         out.report(finding);
     }
-}
-
-/// Every character that changes direction or takes no room. The first bytes of their encodings
-/// are rare, so most of the text is skipped at the speed of memory.
-pub(super) fn suspicious(text: &str) -> impl Iterator<Item = (usize, char)> {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let found = at + bytes.get(at..)?.iter().position(|&byte| byte >= 0xc2)?;
-            let c = text[found..].chars().next()?;
-            at = found + c.len_utf8();
-            if sanitize::is_deceptive(c) {
-                return Some((found, c));
-            }
-        }
-    })
 }
 
 /// Joiners between emoji or letters of scripts that need them, and variation selectors behind a

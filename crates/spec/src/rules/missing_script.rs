@@ -3,7 +3,7 @@
 use prowess_diag::{suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
-use crate::body::{ItemKind, scripts};
+use crate::body::ItemKind;
 use crate::resource_path::ResourcePath;
 
 rule!("missing-script", Levels::of("WWN"), None, "the body names a script that does not exist");
@@ -14,7 +14,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let mut seen: Vec<&str> = Vec::new();
-    for script in scripts::find(parsed.text, parsed.body) {
+    for script in skill.scripts() {
         let path = script.span.of(parsed.text);
         let clean = ResourcePath::new(path);
         let missing = clean.is_ok_and(|clean| skill.package.is_missing(clean.as_str()));

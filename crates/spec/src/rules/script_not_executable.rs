@@ -3,7 +3,6 @@
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
-use crate::body::scripts;
 
 rule!("script-not-executable", Levels::of("WWN"), None, "a script is run directly but is not executable");
 
@@ -13,7 +12,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let mut seen: Vec<&str> = Vec::new();
-    for script in scripts::find(parsed.text, parsed.body) {
+    for script in skill.scripts() {
         let path = script.span.of(parsed.text);
         let executable = skill.package.entry(path).and_then(|file| file.executable);
         if script.run_directly && executable == Some(false) && !seen.contains(&path) {

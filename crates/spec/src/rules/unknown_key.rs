@@ -14,9 +14,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if out.target() == Some(Target::ClaudeAi) {
         return;
     }
-    for entry in &parsed.manifest.entries {
+    for (entry, meant) in parsed.manifest.entries.iter().zip(skill.meant()) {
         let key = &*entry.key;
-        if is_known(key, out.profile()) || fields::meant(key).is_some() {
+        if is_known(key, out.profile()) || meant.is_some() {
             continue;
         }
         let finding = Finding::at(entry.key_span, format!("unexpected field in frontmatter: {}", wording::tick(key)));

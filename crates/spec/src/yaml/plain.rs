@@ -141,14 +141,87 @@ impl Reader<'_> {
         }
         match self.bytes[start] {
             b'|' | b'>' => self.block_scalar(start, line_end, indent),
+            _ => self.value(start, line_end, indent),
+        }
+    }
+
+    /// Reads a scalar or a flow list that begins on this line and may go on on deeper ones. Leaves
+    /// the cursor at the first line that does not belong to it.
+    fn value(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node> {
+        let (node, end) = match self.bytes[start] {
+            b'"' | b'\'' => self.quoted(start, indent)?,
+            b'[' => self.flow_sequence(start, line_end)?,
             _ => {
-                let (node, end) = self.scalar_or_flow(start, line_end)?;
-                self.finish_line(end, line_end)?;
+                let length = plain_length(&self.bytes[start..line_end], false)?;
+                let end = start + length;
                 self.at = (line_end + 1).min(self.bytes.len());
+                let ends_line = self.bytes[end..line_end].iter().all(|&byte| byte == b' ');
+                if ends_line {
+                    return self.plain_lines(start, end, indent);
+                }
                 self.no_continuation(indent)?;
-                Some(node)
+                return Some(self.plain(start, end));
+            }
+        };
+        let line_end = self.line_end(end);
+        self.finish_line(end, line_end)?;
+        self.at = (line_end + 1).min(self.bytes.len());
+        self.no_continuation(indent)?;
+        Some(node)
+    }
+
+    /// Reads the deeper lines that go on with a plain scalar, if there are any.
+    fn plain_lines(&mut self, start: usize, first_end: usize, indent: usize) -> Option<Node> {
+        let mut folded: Option<String> = None;
+        let mut end = first_end;
+        loop {
+            let before = self.at;
+            let mut blank_lines = 0;
+            while self.at < self.bytes.len() && self.is_blank_line()? {
+                blank_lines += 1;
+                self.at = self.next_line(self.at);
+            }
+            let inner = if self.at < self.bytes.len() {
+                self.indent()?
+            } else {
+                0
+            };
+            if inner <= indent {
+                // Blank lines behind the scalar are nobody's; comments too.
+                self.at = before;
+                self.no_continuation(indent)?;
+                break;
+            }
+            let line = self.at + inner;
+            let line_end = self.line_end(line);
+            let length = plain_length(&self.bytes[line..line_end], false)?;
+            if !self.bytes[line + length..line_end]
+                .iter()
+                .all(|&byte| byte == b' ')
+            {
+                return None;
+            }
+            let text = folded.get_or_insert_with(|| self.text[start..first_end].to_owned());
+            push_break(text, blank_lines);
+            text.push_str(&self.text[line..line + length]);
+            end = line + length;
+            self.at = (line_end + 1).min(self.bytes.len());
+        }
+        match folded {
+            None => Some(self.plain(start, first_end)),
+            Some(text) => {
+                let value = Value::Scalar(text.into(), Style::Plain);
+                Some(Node {
+                    span: self.span(start, end),
+                    value,
+                })
             }
         }
+    }
+
+    fn is_blank_line(&self) -> Option<bool> {
+        let content = self.at + self.indent()?;
+        Some(self.bytes.get(content).is_none_or(|&byte| byte == b'\n'))
     }
 
     /// Whether a list item begins here.
@@ -201,11 +274,7 @@ impl Reader<'_> {
             if key_length(&self.bytes[value..line_end]).is_some() {
                 return None;
             }
-            let (node, end) = self.scalar_or_flow(value, line_end)?;
-            self.finish_line(end, line_end)?;
-            self.at = (line_end + 1).min(self.bytes.len());
-            self.no_continuation(indent)?;
-            items.push(node);
+            items.push(self.value(value, line_end, indent)?);
             self.skip_blank()?;
         }
         let span = items.first()?.span.cover(items.last()?.span);
@@ -226,19 +295,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a scalar or a flow list on one line; returns it with the offset behind it.
-    fn scalar_or_flow(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
-        match self.bytes[start] {
-            b'"' => self.double_quoted(start, line_end),
-            b'\'' => self.single_quoted(start, line_end),
-            b'[' => self.flow_sequence(start, line_end),
-            _ => {
-                let length = plain_length(&self.bytes[start..line_end], false)?;
-                Some((self.plain(start, start + length), start + length))
-            }
-        }
-    }
-
     fn plain(&self, start: usize, end: usize) -> Node {
         Node {
             span: self.span(start, end),
@@ -246,48 +302,41 @@ impl Reader<'_> {
         }
     }
 
-    fn double_quoted(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
-        let inner = &self.bytes[start + 1..line_end];
-        let close = memchr(b'"', inner)?;
-        let content = &inner[..close];
-        check_characters(content)?;
-        if memchr(b'\\', content).is_some() {
+    /// Reads a quoted scalar, perhaps of several lines; returns it with the offset behind it.
+    /// Escapes with a backslash are for the full reader.
+    fn quoted(&self, start: usize, indent: usize) -> Option<(Node, usize)> {
+        let mark = self.bytes[start];
+        let inner = &self.bytes[start + 1..];
+        let mut close = memchr(mark, inner)?;
+        let mut doubled = false;
+        while mark == b'\'' && inner.get(close + 1) == Some(&mark) {
+            doubled = true;
+            close += 2 + memchr(mark, inner.get(close + 2..)?)?;
+        }
+        if mark == b'"' && memchr(b'\\', &inner[..close]).is_some() {
             return None;
         }
         let end = start + 1 + close;
-        let text = self.text[start + 1..end].into();
-        Some((
-            Node {
-                span: self.span(start, end + 1),
-                value: Value::Scalar(text, Style::DoubleQuoted),
-            },
-            end + 1,
-        ))
-    }
-
-    fn single_quoted(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
-        let inner = &self.bytes[start + 1..line_end];
-        let mut close = memchr(b'\'', inner)?;
-        let mut doubled = false;
-        while inner.get(close + 1) == Some(&b'\'') {
-            doubled = true;
-            close += 2 + memchr(b'\'', inner.get(close + 2..)?)?;
-        }
-        check_characters(&inner[..close])?;
-        let end = start + 1 + close;
         let raw = &self.text[start + 1..end];
-        let text = if doubled {
-            raw.replace("''", "'").into()
+        let mut text: Box<str> = if memchr(b'\n', raw.as_bytes()).is_some() {
+            fold(raw, indent)?.into()
         } else {
+            check_characters(raw.as_bytes())?;
             raw.into()
         };
-        Some((
-            Node {
-                span: self.span(start, end + 1),
-                value: Value::Scalar(text, Style::SingleQuoted),
-            },
-            end + 1,
-        ))
+        if doubled {
+            text = text.replace("''", "'").into();
+        }
+        let style = if mark == b'"' {
+            Style::DoubleQuoted
+        } else {
+            Style::SingleQuoted
+        };
+        let node = Node {
+            span: self.span(start, end + 1),
+            value: Value::Scalar(text, style),
+        };
+        Some((node, end + 1))
     }
 
     /// Reads `[a, "b", 'c']`: words only, nothing nested.
@@ -302,7 +351,10 @@ impl Reader<'_> {
             match self.bytes.get(at).filter(|_| at < line_end)? {
                 b']' => break,
                 b'"' | b'\'' => {
-                    let (node, end) = self.scalar_or_flow(at, line_end)?;
+                    let (node, end) = self.quoted(at, 0)?;
+                    if end > line_end {
+                        return None;
+                    }
                     items.push(node);
                     at = end;
                 }
@@ -402,6 +454,48 @@ impl Reader<'_> {
             span: self.span(first, first + trimmed),
             value: Value::Scalar(text.into(), style),
         })
+    }
+}
+
+/// Joins the lines of a quoted scalar as YAML does: one line break is a blank, each further one a
+/// line break. Every line but the first must be deeper than the key.
+fn fold(raw: &str, indent: usize) -> Option<String> {
+    let mut text = String::with_capacity(raw.len());
+    let mut breaks = 0_usize;
+    let last = memchr::memchr_iter(b'\n', raw.as_bytes()).count();
+    for (index, line) in raw.split('\n').enumerate() {
+        check_characters(line.as_bytes())?;
+        let deeper = line.trim_start_matches(' ');
+        let content = if index == last {
+            deeper
+        } else {
+            deeper.trim_end_matches(' ')
+        };
+        if index == 0 {
+            // Blanks at the start of the text are kept, those at the end of a line are not.
+            text.push_str(line.trim_end_matches(' '));
+            continue;
+        }
+        breaks += 1;
+        if content.is_empty() && index < last {
+            continue;
+        }
+        if line.len() - deeper.len() <= indent {
+            return None;
+        }
+        push_break(&mut text, breaks - 1);
+        text.push_str(content);
+        breaks = 0;
+    }
+    Some(text)
+}
+
+/// Adds what stands for a line break and the blank lines behind it.
+fn push_break(text: &mut String, blank_lines: usize) {
+    if blank_lines == 0 {
+        text.push(' ');
+    } else {
+        text.extend(std::iter::repeat_n('\n', blank_lines));
     }
 }
 
@@ -539,6 +633,13 @@ mod tests {
             "description: |-\n  one\n    two\n\n\n  three\n\nname: x\n",
             "description: 日本語の説明 — “quotes”\nurl: http://x/y?z=1\n",
             "a:   spaced   \nb: 1.0\n",
+            "a: one\n  two\n\n  three  \n\nb: c\n",
+            "a: one\n  two",
+            "m:\n  a: one\n    two\n  b: c\n",
+            "a: 'one\n  two\n\n\n  three\n\n  '\nb: c\n",
+            "a: \"one  \n   it\n  \"  # why\nb: c\n",
+            "a: 'it''s\n  so '\n",
+            "l:\n- one\n  two\n- 'x\n  y'\n",
         ] {
             check(text, true);
         }
@@ -553,7 +654,7 @@ mod tests {
             "a: !t b\n",
             "<<: b\n",
             "a: {b: c}\n",
-            "a: one\n  two\n",
+            "a: one\n  two: three\n",
             "a: b: c\n",
             "a: @b\n",
             "a:\tb\n",

@@ -1,0 +1,391 @@
+//! How fast reading, parsing and checking are, beside reading the same files and doing nothing.
+//!
+//! Every job runs in a process of its own, so that peak memory is its own; jobs take turns in
+//! rounds, and ratios are taken within a round.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use prowess_registry::fs::package::Listing;
+use prowess_registry::fs::walk::{WalkOptions, walk};
+use prowess_spec::{Profile, RuleSet, Subject, check, parse};
+
+const ROUNDS: usize = 7;
+const THREADS: usize = 2;
+
+/// The jobs, the limit first.
+const JOBS: [(&str, &str); 5] = [
+    ("read", "(a) read every SKILL.md, paths known, do nothing"),
+    ("walk-read", "    find the skills, read them, do nothing"),
+    ("parse", "(b) find, read, parse"),
+    ("check", "(c) find, read, list files, parse, all rules"),
+    ("check-spec", "    the same, profile spec"),
+];
+
+/// Measures with skills repeated from a corpus, then how time grows.
+pub(crate) fn run(corpus: &Path, skills: usize) -> Result<()> {
+    let sizes = [skills / 10, skills, skills * 10];
+    println!(
+        "{skills} skills from {}, {THREADS} threads, warm cache, {ROUNDS} rounds; medians\n",
+        corpus.display()
+    );
+    let mut grown: Vec<(usize, Vec<Sample>)> = Vec::new();
+    for size in sizes {
+        let world = tempfile::tempdir()?;
+        let bytes = repeat(corpus, world.path(), size)?;
+        let samples = measure(world.path(), if size > skills { 3 } else { ROUNDS })?;
+        if size == skills {
+            println!("{:.1} MB of SKILL.md\n", bytes as f64 / 1e6);
+            println!(
+                "{:<52} {:>9} {:>9} {:>7} {:>9}",
+                "job", "time", "per skill", "ratio", "memory"
+            );
+            for ((_, title), sample) in JOBS.iter().zip(&samples) {
+                let each = sample.time.as_secs_f64() * 1e6 / size as f64;
+                println!(
+                    "{title:<52} {:>7.1}ms {each:>7.2}µs {:>6.2}x {:>6.1}MB",
+                    millis(sample.time),
+                    sample.ratio,
+                    sample.memory as f64 / 1024.0
+                );
+            }
+        }
+        grown.push((size, samples));
+    }
+    println!("\ngrowth: time of (c) and of (a), and peak memory of (c)\n");
+    println!(
+        "{:>8} {:>10} {:>10} {:>9} {:>9}",
+        "skills", "(a)", "(c)", "(c)/(a)", "memory"
+    );
+    for (size, samples) in &grown {
+        let (read, checked) = (&samples[0], &samples[3]);
+        println!(
+            "{size:>8} {:>8.1}ms {:>8.1}ms {:>8.2}x {:>7.1}MB",
+            millis(read.time),
+            millis(checked.time),
+            checked.ratio,
+            checked.memory as f64 / 1024.0
+        );
+    }
+    Ok(())
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+struct Sample {
+    time: Duration,
+    ratio: f64,
+    memory: u64,
+}
+
+fn measure(folder: &Path, rounds: usize) -> Result<Vec<Sample>> {
+    let mut times = vec![Vec::new(); JOBS.len()];
+    let mut ratios = vec![Vec::new(); JOBS.len()];
+    let mut memory = vec![0; JOBS.len()];
+    for round in 0..=rounds {
+        let mut limit = None;
+        for (index, (job, _)) in JOBS.iter().enumerate() {
+            let (time, peak) = run_job(job, folder)?;
+            let limit = *limit.get_or_insert(time);
+            // The first round only warms the cache.
+            if round > 0 {
+                times[index].push(time);
+                ratios[index].push(time.as_secs_f64() / limit.as_secs_f64());
+                memory[index] = peak.max(memory[index]);
+            }
+        }
+    }
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Ok((0..JOBS.len())
+        .map(|index| Sample {
+            time: Duration::from_secs_f64(median(
+                times[index].iter().map(Duration::as_secs_f64).collect(),
+            )),
+            ratio: median(ratios[index].clone()),
+            memory: memory[index],
+        })
+        .collect())
+}
+
+/// Runs one job in a process of its own; gives the time inside it and its peak memory in KiB.
+fn run_job(job: &str, folder: &Path) -> Result<(Duration, u64)> {
+    let output = Command::new(std::env::current_exe()?)
+        .arg("bench-job")
+        .arg(job)
+        .arg(folder)
+        .output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let mut words = text.split_whitespace();
+    let mut number = || {
+        words
+            .next()
+            .and_then(|word| word.parse::<u64>().ok())
+            .context("the job printed no numbers")
+    };
+    Ok((Duration::from_nanos(number()?), number()?))
+}
+
+/// The child's side: does one job and prints nanoseconds, peak KiB and a count.
+pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
+    let count = AtomicUsize::new(0);
+    let options = |listing| WalkOptions {
+        threads: THREADS,
+        max_folders: usize::MAX,
+        listing,
+        ..WalkOptions::default()
+    };
+    let roots = [folder.to_owned()];
+    let checked = |profile| {
+        let rules = RuleSet::new(profile, None);
+        let start = Instant::now();
+        walk(&roots, options(Listing::Files), &|found| {
+            if let Ok(bytes) = found.bytes {
+                let parsed = parse(bytes);
+                count.fetch_add(
+                    check(&Subject::new(&parsed, &found.package), &rules).len(),
+                    Ordering::Relaxed,
+                );
+            }
+        });
+        start.elapsed()
+    };
+    let elapsed = match job {
+        "read" => read_known(folder, &count)?,
+        "walk-read" => {
+            let start = Instant::now();
+            walk(&roots, options(Listing::None), &|found| {
+                count.fetch_add(found.bytes.map_or(0, <[u8]>::len), Ordering::Relaxed);
+            });
+            start.elapsed()
+        }
+        "parse" => {
+            let start = Instant::now();
+            walk(&roots, options(Listing::None), &|found| {
+                if let Ok(bytes) = found.bytes {
+                    count.fetch_add(parse(bytes).manifest.entries.len(), Ordering::Relaxed);
+                }
+            });
+            start.elapsed()
+        }
+        "check" => checked(Profile::ClaudeCode),
+        "check-spec" => checked(Profile::Spec),
+        "memory" => {
+            let mut all = Vec::new();
+            let m = std::sync::Mutex::new(&mut all);
+            walk(&roots, options(Listing::Files), &|found| {
+                if let Ok(b) = found.bytes {
+                    m.lock().unwrap().push((b.to_vec(), found.package));
+                }
+            });
+            let n = all.len() as f64;
+            let t = |name: &str, f: &mut dyn FnMut()| {
+                f();
+                let s = Instant::now();
+                for _ in 0..5 {
+                    f();
+                }
+                println!(
+                    "{name:30} {:.2} µs",
+                    s.elapsed().as_secs_f64() * 1e6 / n / 5.0
+                );
+            };
+            t("utf8", &mut || {
+                for (b, _) in &all {
+                    std::hint::black_box(std::str::from_utf8(b).is_ok());
+                }
+            });
+            t("split", &mut || {
+                for (b, _) in &all {
+                    let s = std::str::from_utf8(b).unwrap_or("");
+                    std::hint::black_box(prowess_spec::frontmatter::split(s, &mut Vec::new()));
+                }
+            });
+            let mut hit = 0;
+            for (b, _) in &all {
+                let s = std::str::from_utf8(b).unwrap_or("");
+                if let Some(y) = prowess_spec::frontmatter::split(s, &mut Vec::new()).yaml {
+                    if prowess_spec::yaml::plain::read(y.of(s), 0).is_some() {
+                        hit += 1;
+                    } else if std::env::var("MISS").is_ok() {
+                        println!("MISS\n{}", y.of(s));
+                    }
+                }
+            }
+            println!("fast path {hit} of {n}");
+            t("parse", &mut || {
+                for (b, _) in &all {
+                    std::hint::black_box(parse(b));
+                }
+            });
+            let rules = RuleSet::new(Profile::ClaudeCode, None);
+            t("parse+check", &mut || {
+                for (b, p) in &all {
+                    let x = parse(b);
+                    std::hint::black_box(check(&Subject::new(&x, p), &rules));
+                }
+            });
+            let parsed: Vec<_> = all.iter().map(|(b, p)| (parse(b), p)).collect();
+            t("body", &mut || {
+                for (x, p) in &parsed {
+                    let s = Subject::new(x, p);
+                    std::hint::black_box(s.body());
+                }
+            });
+            t("none", &mut || {
+                let r = RuleSet::new(Profile::ClaudeCode, None).select(&["missing-file"]);
+                for (x, p) in &parsed {
+                    let s = Subject::new(x, p);
+                    std::hint::black_box(check(&s, &r));
+                }
+            });
+            for rule in prowess_spec::rules::RULES {
+                let r = RuleSet::new(Profile::ClaudeCode, None).select(&[rule.id]);
+                t(rule.id, &mut || {
+                    for (x, p) in &parsed {
+                        let s = Subject::new(x, p);
+                        std::hint::black_box(check(&s, &r));
+                    }
+                });
+            }
+            Duration::ZERO
+        }
+        other => bail!("no job {other}"),
+    };
+    println!(
+        "{} {} {}",
+        elapsed.as_nanos(),
+        peak_memory(),
+        count.into_inner()
+    );
+    Ok(())
+}
+
+/// Reads every file whose path is known, with two threads and one buffer each.
+fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration> {
+    let paths: Vec<PathBuf> = std::fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path().join("SKILL.md")))
+        .collect::<Result<_>>()?;
+    let next = AtomicUsize::new(0);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut buffer = vec![0; 1 << 20];
+                loop {
+                    let from = next.fetch_add(64, Ordering::Relaxed);
+                    let Some(chunk) = paths
+                        .get(from..paths.len().min(from + 64))
+                        .filter(|chunk| !chunk.is_empty())
+                    else {
+                        break;
+                    };
+                    for path in chunk {
+                        let Ok(mut file) = File::open(path) else {
+                            continue;
+                        };
+                        while let Ok(read @ 1..) = file.read(&mut buffer) {
+                            count.fetch_add(read, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    Ok(start.elapsed())
+}
+
+/// Peak resident memory of this process in KiB; 0 where the system does not tell.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Copies the skills of a corpus until there are enough; gives the bytes of all SKILL.md.
+fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(corpus)
+        .with_context(|| format!("cannot read {}", corpus.display()))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.join("SKILL.md").is_file())
+        .collect();
+    folders.sort();
+    if folders.is_empty() {
+        bail!("no skills in {}", corpus.display());
+    }
+    let mut bytes = 0;
+    for index in 0..skills {
+        let source = &folders[index % folders.len()];
+        let name = source.file_name().unwrap_or_default().to_string_lossy();
+        let copy = target.join(format!("{name}-{}", index / folders.len()));
+        bytes += copy_tree(source, &copy)?;
+    }
+    Ok(bytes)
+}
+
+fn copy_tree(source: &Path, target: &Path) -> Result<u64> {
+    std::fs::create_dir_all(target)?;
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(source)? {
+        let entry = entry?;
+        let copy = target.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            bytes += copy_tree(&entry.path(), &copy)?;
+        } else if kind.is_file() {
+            let size = std::fs::copy(entry.path(), &copy)?;
+            bytes += if entry.file_name() == "SKILL.md" {
+                size
+            } else {
+                0
+            };
+        }
+    }
+    Ok(bytes)
+}
+
+/// Measures the whole command on one skill, beside a program that does nothing.
+pub(crate) fn start(root: &Path) -> Result<()> {
+    let prowess = root.join("target/release/prowess");
+    let skill = root.join("examples/skills/release-notes");
+    if !prowess.is_file() {
+        bail!("build it first: cargo build --release");
+    }
+    let time = |program: &Path, arguments: &[&std::ffi::OsStr]| -> Result<Duration> {
+        let mut times = Vec::new();
+        for _ in 0..101 {
+            let start = Instant::now();
+            let status = Command::new(program)
+                .args(arguments)
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .status()?;
+            times.push(start.elapsed());
+            if !status.success() {
+                bail!("{} failed", program.display());
+            }
+        }
+        times.sort();
+        Ok(times[times.len() / 2])
+    };
+    let nothing = time(Path::new("/bin/true"), &[])?;
+    let one = time(&prowess, &["validate".as_ref(), skill.as_os_str()])?;
+    println!("true                      {:>6.2} ms", millis(nothing));
+    println!(
+        "prowess validate SKILL    {:>6.2} ms   {:.1}x",
+        millis(one),
+        one.as_secs_f64() / nothing.as_secs_f64()
+    );
+    Ok(())
+}

@@ -1,0 +1,3 @@
+pub(crate) fn run(_: &std::path::Path, _: bool) -> anyhow::Result<()> {
+    Ok(())
+}

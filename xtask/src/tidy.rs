@@ -1,0 +1,3 @@
+pub(crate) fn run(_: &std::path::Path) -> anyhow::Result<()> {
+    Ok(())
+}
