@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use prowess_registry::fs::package::Listing;
 use prowess_registry::fs::walk::{WalkOptions, walk};
 use prowess_spec::{Profile, RuleSet, Subject, check, parse};
 
@@ -23,7 +22,7 @@ const JOBS: [(&str, &str); 5] = [
     ("read", "(a) read every SKILL.md, paths known, do nothing"),
     ("walk-read", "    find the skills, read them, do nothing"),
     ("parse", "(b) find, read, parse"),
-    ("check", "(c) find, read, list files, parse, all rules"),
+    ("check", "(c) find, read, parse, all rules"),
     ("check-spec", "    the same, profile spec"),
 ];
 
@@ -138,21 +137,20 @@ fn run_job(job: &str, folder: &Path) -> Result<(Duration, u64)> {
 /// The child's side: does one job and prints nanoseconds, peak KiB and a count.
 pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
     let count = AtomicUsize::new(0);
-    let options = |listing| WalkOptions {
+    let options = WalkOptions {
         threads: THREADS,
         max_folders: usize::MAX,
-        listing,
         ..WalkOptions::default()
     };
     let roots = [folder.to_owned()];
     let checked = |profile| {
         let rules = RuleSet::new(profile, None);
         let start = Instant::now();
-        walk(&roots, options(Listing::Files), &|found| {
+        walk(&roots, options, &|found| {
             if let Ok(bytes) = found.bytes {
                 let parsed = parse(bytes);
                 count.fetch_add(
-                    check(&Subject::new(&parsed, &found.package), &rules).len(),
+                    check(&Subject::new(&parsed, found.package), &rules).len(),
                     Ordering::Relaxed,
                 );
             }
@@ -163,14 +161,14 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
         "read" => read_known(folder, &count)?,
         "walk-read" => {
             let start = Instant::now();
-            walk(&roots, options(Listing::None), &|found| {
+            walk(&roots, options, &|found| {
                 count.fetch_add(found.bytes.map_or(0, <[u8]>::len), Ordering::Relaxed);
             });
             start.elapsed()
         }
         "parse" => {
             let start = Instant::now();
-            walk(&roots, options(Listing::None), &|found| {
+            walk(&roots, options, &|found| {
                 if let Ok(bytes) = found.bytes {
                     count.fetch_add(parse(bytes).manifest.entries.len(), Ordering::Relaxed);
                 }
@@ -179,86 +177,6 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
         }
         "check" => checked(Profile::ClaudeCode),
         "check-spec" => checked(Profile::Spec),
-        "memory" => {
-            let mut all = Vec::new();
-            let m = std::sync::Mutex::new(&mut all);
-            walk(&roots, options(Listing::Files), &|found| {
-                if let Ok(b) = found.bytes {
-                    m.lock().unwrap().push((b.to_vec(), found.package));
-                }
-            });
-            let n = all.len() as f64;
-            let t = |name: &str, f: &mut dyn FnMut()| {
-                f();
-                let s = Instant::now();
-                for _ in 0..5 {
-                    f();
-                }
-                println!(
-                    "{name:30} {:.2} µs",
-                    s.elapsed().as_secs_f64() * 1e6 / n / 5.0
-                );
-            };
-            t("utf8", &mut || {
-                for (b, _) in &all {
-                    std::hint::black_box(std::str::from_utf8(b).is_ok());
-                }
-            });
-            t("split", &mut || {
-                for (b, _) in &all {
-                    let s = std::str::from_utf8(b).unwrap_or("");
-                    std::hint::black_box(prowess_spec::frontmatter::split(s, &mut Vec::new()));
-                }
-            });
-            let mut hit = 0;
-            for (b, _) in &all {
-                let s = std::str::from_utf8(b).unwrap_or("");
-                if let Some(y) = prowess_spec::frontmatter::split(s, &mut Vec::new()).yaml {
-                    if prowess_spec::yaml::plain::read(y.of(s), 0).is_some() {
-                        hit += 1;
-                    } else if std::env::var("MISS").is_ok() {
-                        println!("MISS\n{}", y.of(s));
-                    }
-                }
-            }
-            println!("fast path {hit} of {n}");
-            t("parse", &mut || {
-                for (b, _) in &all {
-                    std::hint::black_box(parse(b));
-                }
-            });
-            let rules = RuleSet::new(Profile::ClaudeCode, None);
-            t("parse+check", &mut || {
-                for (b, p) in &all {
-                    let x = parse(b);
-                    std::hint::black_box(check(&Subject::new(&x, p), &rules));
-                }
-            });
-            let parsed: Vec<_> = all.iter().map(|(b, p)| (parse(b), p)).collect();
-            t("body", &mut || {
-                for (x, p) in &parsed {
-                    let s = Subject::new(x, p);
-                    std::hint::black_box(s.body());
-                }
-            });
-            t("none", &mut || {
-                let r = RuleSet::new(Profile::ClaudeCode, None).select(&["missing-file"]);
-                for (x, p) in &parsed {
-                    let s = Subject::new(x, p);
-                    std::hint::black_box(check(&s, &r));
-                }
-            });
-            for rule in prowess_spec::rules::RULES {
-                let r = RuleSet::new(Profile::ClaudeCode, None).select(&[rule.id]);
-                t(rule.id, &mut || {
-                    for (x, p) in &parsed {
-                        let s = Subject::new(x, p);
-                        std::hint::black_box(check(&s, &r));
-                    }
-                });
-            }
-            Duration::ZERO
-        }
         other => bail!("no job {other}"),
     };
     println!(
@@ -272,9 +190,12 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
 
 /// Reads every file whose path is known, with two threads and one buffer each.
 fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration> {
-    let paths: Vec<PathBuf> = std::fs::read_dir(folder)?
-        .map(|entry| Ok(entry?.path().join("SKILL.md")))
-        .collect::<Result<_>>()?;
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for set in std::fs::read_dir(folder)? {
+        for skill in std::fs::read_dir(set?.path())? {
+            paths.push(skill?.path().join("SKILL.md"));
+        }
+    }
     let next = AtomicUsize::new(0);
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -328,7 +249,10 @@ fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
     for index in 0..skills {
         let source = &folders[index % folders.len()];
         let name = source.file_name().unwrap_or_default().to_string_lossy();
-        let copy = target.join(format!("{name}-{}", index / folders.len()));
+        // The folder keeps its name, which rules compare with the skill's.
+        let copy = target
+            .join(format!("set-{:04}", index / folders.len()))
+            .join(&*name);
         bytes += copy_tree(source, &copy)?;
     }
     Ok(bytes)

@@ -8,6 +8,7 @@ pub mod digest;
 pub mod fs;
 pub mod replace;
 
+pub use fs::package::OnDisk;
 pub use fs::read::{Found, read_path};
 pub use fs::scopes::{Place, Root, Scope};
 pub use fs::walk::{Notice, Summary, WalkOptions, walk};

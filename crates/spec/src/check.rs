@@ -9,7 +9,7 @@ use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize};
 use crate::body::scripts::{self, Script};
 use crate::body::{self, Body, ItemKind, links};
 use crate::fields;
-use crate::package::Package;
+use crate::package::Facts;
 use crate::parse::Parsed;
 use crate::profile::{Profile, RuleSet, Target};
 use crate::rules::{RULES, Rule};
@@ -21,7 +21,7 @@ pub struct Subject<'a> {
     /// The text, taken apart; nothing when the file could not be read.
     pub parsed: Option<&'a Parsed<'a>>,
     /// The folder around it.
-    pub package: &'a Package,
+    pub package: &'a dyn Facts,
     /// Why the file could not be read.
     pub fault: Option<&'a ReadFault>,
     body: OnceCell<Body>,
@@ -59,7 +59,7 @@ pub enum ReadFault {
 
 impl<'a> Subject<'a> {
     /// Returns a skill that was read.
-    pub fn new(parsed: &'a Parsed<'a>, package: &'a Package) -> Self {
+    pub fn new(parsed: &'a Parsed<'a>, package: &'a dyn Facts) -> Self {
         Self {
             parsed: Some(parsed),
             fault: None,
@@ -68,7 +68,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns a skill that could not be read.
-    pub fn unread(package: &'a Package, fault: &'a ReadFault) -> Self {
+    pub fn unread(package: &'a dyn Facts, fault: &'a ReadFault) -> Self {
         Self {
             parsed: None,
             fault: Some(fault),
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn empty(package: &'a Package) -> Self {
+    fn empty(package: &'a dyn Facts) -> Self {
         Self {
             parsed: None,
             package,
@@ -158,7 +158,7 @@ impl<'a> Subject<'a> {
     /// Returns the sidecar of Codex, read on first use.
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.sidecar
-            .get_or_init(|| self.package.sidecar.as_deref().map(Sidecar::parse))
+            .get_or_init(|| self.package.sidecar().map(Sidecar::parse))
             .as_ref()
     }
 }

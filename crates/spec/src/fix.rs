@@ -3,7 +3,7 @@
 use prowess_diag::{Diagnostic, Fix, fix};
 
 use crate::check::{Subject, check};
-use crate::package::Package;
+use crate::package::Facts;
 use crate::parse::parse;
 use crate::profile::RuleSet;
 
@@ -25,7 +25,7 @@ pub struct Fixed {
 /// Applies every safe fix to a text. Everything else keeps its bytes.
 ///
 /// Text that is not UTF-8 is returned unchanged: nothing in it is safe to touch.
-pub fn fix_all(bytes: &[u8], package: &Package, rules: &RuleSet) -> Option<Fixed> {
+pub fn fix_all(bytes: &[u8], package: &dyn Facts, rules: &RuleSet) -> Option<Fixed> {
     let mut text = std::str::from_utf8(bytes).ok()?.to_owned();
     let mut applied = 0;
     for _ in 0..MAX_ROUNDS {
@@ -61,7 +61,7 @@ pub fn fix_all(bytes: &[u8], package: &Package, rules: &RuleSet) -> Option<Fixed
     })
 }
 
-fn findings(text: &str, package: &Package, rules: &RuleSet) -> Vec<Diagnostic> {
+fn findings(text: &str, package: &dyn Facts, rules: &RuleSet) -> Vec<Diagnostic> {
     let parsed = parse(text.as_bytes());
     check(&Subject::new(&parsed, package), rules)
 }

@@ -35,7 +35,7 @@ pub use check::{ReadFault, Subject, check};
 pub use identity::{Identity, identify};
 pub use manifest::Manifest;
 pub use name::SkillName;
-pub use package::{FileKind, Package, PackageFile};
+pub use package::{Facts, FileKind, Look, Package, PackageFile};
 pub use parse::{Parsed, parse};
 pub use profile::{Profile, RuleSet, Target};
 pub use resource_path::ResourcePath;

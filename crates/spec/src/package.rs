@@ -39,6 +39,36 @@ pub enum FileKind {
     Other,
 }
 
+/// What rules may ask about a skill's folder. The registry answers from disk, and only when asked;
+/// a [`Package`] answers from memory.
+pub trait Facts: std::fmt::Debug {
+    /// Returns the folder's name; nothing when the text did not come from a folder.
+    fn folder(&self) -> Option<&str>;
+    /// Returns the name of the file that holds the skill.
+    fn file_name(&self) -> Option<&str>;
+    /// Tells what stands at a path of the folder.
+    fn look(&self, path: &str) -> Look;
+    /// Returns the paths of all files, sorted; none when they are not known.
+    fn paths(&self) -> Vec<&str>;
+    /// Returns the paths of skills inside this one.
+    fn nested_skills(&self) -> Vec<&str>;
+    /// Returns the contents of `agents/openai.yaml`, if there is one and it can be read.
+    fn sidecar(&self) -> Option<&str>;
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// A file, and whether it may be executed, where that is known.
+    File(Option<bool>),
+    /// A folder, or something else that is there.
+    Other,
+    /// Nothing.
+    Missing,
+    /// Nobody can tell.
+    Unknown,
+}
+
 impl Package {
     /// Returns a package of which only the folder's name is known.
     pub fn named(folder: impl Into<String>) -> Self {
@@ -57,21 +87,43 @@ impl Package {
             .ok()
             .map(|index| &files[index])
     }
+}
 
-    /// Tells whether a path is known to be missing: the folder was listed whole and it is not there.
-    pub fn is_missing(&self, path: &str) -> bool {
-        self.files.is_some()
-            && !self.truncated
-            && self.file_name.as_deref() != Some(path)
-            && self.entry(path).is_none()
+impl Facts for Package {
+    fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
     }
 
-    /// Returns the paths of all files, for suggestions.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.files
+    fn file_name(&self) -> Option<&str> {
+        self.file_name.as_deref()
+    }
+
+    fn look(&self, path: &str) -> Look {
+        match self.entry(path) {
+            Some(entry) if entry.kind == FileKind::File => Look::File(entry.executable),
+            Some(_) => Look::Other,
+            None if self.file_name.as_deref() == Some(path) => Look::File(None),
+            None if self.files.is_some() && !self.truncated => Look::Missing,
+            None => Look::Unknown,
+        }
+    }
+
+    fn paths(&self) -> Vec<&str> {
+        let files = self
+            .files
             .iter()
             .flatten()
-            .filter(|file| file.kind == FileKind::File)
-            .map(|file| &*file.path)
+            .filter(|file| file.kind == FileKind::File);
+        files.map(|file| &*file.path).collect()
+    }
+
+    fn nested_skills(&self) -> Vec<&str> {
+        let mut paths = self.paths();
+        paths.retain(|path| path.ends_with("/SKILL.md"));
+        paths
+    }
+
+    fn sidecar(&self) -> Option<&str> {
+        self.sidecar.as_deref()
     }
 }

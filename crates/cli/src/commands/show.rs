@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{Severity, sanitize, wording};
 use prowess_registry::digest::{self, FactKind, FileFacts};
-use prowess_registry::fs::package::Listing;
 use prowess_registry::{Found, read_path};
 use prowess_spec::identity::{Identity, Source, identify};
 use prowess_spec::yaml::{Entry, Node, Value as Yaml};
@@ -32,13 +31,24 @@ pub(crate) fn run(
         })?,
     };
     let path = targets::resolve(&args.path, environment)?;
-    let mut buffer = Vec::new();
-    let found = read_path(&path, &mut buffer, Listing::Files).ok_or_else(|| {
+    let mut outcome = None;
+    let mut visit =
+        |found: Found<'_>| outcome = Some(show(found, args, profile, environment, printer));
+    read_path(&path, &mut visit);
+    outcome.unwrap_or_else(|| {
         let shown = targets::display(&path, environment);
-        CliError::new(format!("SKILL.md not found in `{shown}`")).hint(format!(
-            "list the skills below it with `prowess validate {shown}`"
-        ))
-    })?;
+        let hint = format!("list the skills below it with `prowess validate {shown}`");
+        Err(CliError::new(format!("SKILL.md not found in `{shown}`")).hint(hint))
+    })
+}
+
+fn show(
+    found: Found<'_>,
+    args: &ShowArgs,
+    profile: Profile,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
     let Found {
         path: file,
         bytes,
@@ -46,14 +56,14 @@ pub(crate) fn run(
     } = found;
     let bytes = bytes.map_err(|fault| unreadable(&file, &fault, environment))?;
     let parsed = parse(bytes);
-    let subject = Subject::new(&parsed, &package);
+    let subject = Subject::new(&parsed, package);
     let findings = check(&subject, &RuleSet::new(profile, None));
     if profile == Profile::Spec && args.json {
         return print_properties(&parsed, &findings, printer);
     }
     // A single Markdown file has no folder of its own.
     let folder = package
-        .folder
+        .folder()
         .is_some()
         .then(|| file.parent().unwrap_or(Path::new(".")));
     let folder = folder.map(|folder| {
@@ -72,11 +82,7 @@ pub(crate) fn run(
         None => None,
     };
     let view = View {
-        identity: identify(
-            &parsed.manifest,
-            package.folder.as_deref(),
-            parsed.body_text(),
-        ),
+        identity: identify(&parsed.manifest, package.folder(), parsed.body_text()),
         file: targets::display(&file, environment),
         outline: outline(parsed.body_text()),
         errors: findings

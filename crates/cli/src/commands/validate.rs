@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{Counts, Diagnostic, FileReport, LineIndex, Severity, suggest, wording};
-use prowess_registry::fs::package::Listing;
 use prowess_registry::fs::walk::{Notice, WalkOptions, walk};
 use prowess_registry::{Found, read_path, replace};
 use prowess_spec::parse::MAX_FILE;
 use prowess_spec::rules::RULES;
-use prowess_spec::{Package, Profile, ReadFault, RuleSet, Subject, Target, check, fix, parse};
+use prowess_spec::{
+    Facts, Package, Profile, ReadFault, RuleSet, Subject, Target, check, fix, parse,
+};
 use serde_json::{Value, json};
 
 use super::{explain, targets};
@@ -245,12 +246,10 @@ impl Job<'_> {
 
     /// Checks every skill at or below the paths.
     fn walk(&self, paths: Vec<PathBuf>) -> Vec<Notice> {
-        let mut buffer = Vec::new();
         let mut folders = Vec::new();
         for path in paths {
-            match read_path(&path, &mut buffer, Listing::Files) {
-                Some(found) => self.check(found),
-                None => folders.push(path),
+            if !read_path(&path, &mut |found| self.check(found)) {
+                folders.push(path);
             }
         }
         let mut notices = Vec::new();
@@ -297,17 +296,17 @@ impl Job<'_> {
         let path = targets::display(&found.path, self.environment);
         match found.bytes {
             Err(fault) => {
-                let findings = check(&Subject::unread(&found.package, &fault), &self.rules);
+                let findings = check(&Subject::unread(found.package, &fault), &self.rules);
                 self.keep(path, None, findings);
             }
             Ok(bytes) => {
                 let parsed = parse(bytes);
-                let findings = check(&Subject::new(&parsed, &found.package), &self.rules);
+                let findings = check(&Subject::new(&parsed, found.package), &self.rules);
                 let fixable = findings
                     .iter()
                     .any(|finding| finding.fix.as_ref().is_some_and(prowess_diag::Fix::is_safe));
                 if self.fix && fixable {
-                    self.mend(path, &found.path, bytes, &found.package, findings);
+                    self.mend(path, &found.path, bytes, found.package, findings);
                 } else {
                     self.keep(path, Some(parsed.text), findings);
                 }
@@ -321,7 +320,7 @@ impl Job<'_> {
         path: String,
         file: &Path,
         bytes: &[u8],
-        package: &Package,
+        package: &dyn Facts,
         before: Vec<Diagnostic>,
     ) {
         let Some(fixed) = fix::fix_all(bytes, package, &self.rules) else {

@@ -1,13 +1,16 @@
 //! Lists the files of a skill.
 
-use std::ffi::{CStr, OsStr};
+use std::cell::OnceCell;
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
 
 use prowess_spec::sidecar::{MAX_SIDECAR, SIDECAR_PATH};
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
-use prowess_spec::{FileKind, Package, PackageFile};
+use prowess_spec::{Facts, FileKind, Look, Package, PackageFile};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use super::entries::{self, Entry};
 use super::walk::SKIPPED;
@@ -15,41 +18,131 @@ use super::walk::SKIPPED;
 /// How deep a skill's folder is listed.
 const MAX_DEPTH: usize = 6;
 /// How many entries of a skill's folder are listed.
-pub(super) const MAX_ENTRIES: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 
-/// Whether the files of a skill are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listing {
-    /// Names, kinds, and which scripts are executable.
-    Files,
-    /// Nothing but the skill's own file.
-    None,
+/// A skill's folder on disk. It is looked at when a question comes, not before: most skills are
+/// one file, and most questions are never asked.
+#[derive(Debug)]
+pub struct OnDisk<'f> {
+    handle: BorrowedFd<'f>,
+    /// The folder seen from the handle: empty, or a name with a slash behind it.
+    prefix: CString,
+    folder: Option<String>,
+    file_name: &'static str,
+    listing: OnceCell<Package>,
+    folders: OnceCell<bool>,
 }
 
-/// Gathers what is known of an open skill folder.
-pub(super) fn describe(
-    folder: BorrowedFd<'_>,
-    name: Option<String>,
-    file: &str,
-    listing: Listing,
-) -> Package {
-    let mut package = Package {
-        folder: name,
-        file_name: Some(file.to_owned()),
-        ..Package::default()
-    };
-    if listing == Listing::Files {
-        let mut lister = Lister::default();
-        if lister.list(folder, 0).is_some() {
-            lister.finish(folder, &mut package);
+impl<'f> OnDisk<'f> {
+    /// Describes the open folder itself.
+    pub(super) fn of(
+        handle: BorrowedFd<'f>,
+        folder: Option<String>,
+        file_name: &'static str,
+    ) -> Self {
+        Self {
+            handle,
+            prefix: CString::default(),
+            folder,
+            file_name,
+            listing: OnceCell::new(),
+            folders: OnceCell::new(),
         }
     }
-    package
+
+    /// Describes a folder of the open folder.
+    pub(super) fn inside(handle: BorrowedFd<'f>, name: &CStr) -> Self {
+        let folder = Some(name.to_string_lossy().into_owned());
+        // A name that comes from the system has no NUL in it.
+        let prefix = CString::new([name.to_bytes(), b"/"].concat()).unwrap_or_default();
+        Self {
+            prefix,
+            ..Self::of(handle, folder, "SKILL.md")
+        }
+    }
+
+    fn path(&self, path: &str) -> OsString {
+        OsString::from_vec([self.prefix.as_bytes(), path.as_bytes()].concat())
+    }
+
+    /// Whether there may be folders inside. On most file systems the number of links tells: each
+    /// folder inside links back.
+    fn has_folders(&self) -> bool {
+        *self.folders.get_or_init(|| {
+            let stat = rustix::fs::statat(self.handle, self.path("."), AtFlags::empty());
+            !stat.is_ok_and(|stat| stat.st_nlink == 2)
+        })
+    }
+
+    /// Everything in the folder, listed on first use.
+    pub fn listing(&self) -> &Package {
+        self.listing.get_or_init(|| {
+            let mut package = Package {
+                folder: self.folder.clone(),
+                file_name: Some(self.file_name.to_owned()),
+                ..Package::default()
+            };
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
+            if let Ok(folder) =
+                rustix::fs::openat(self.handle, self.path("."), flags, Mode::empty())
+            {
+                let mut lister = Lister::default();
+                if lister.list(folder.as_fd(), 0).is_some() {
+                    lister.finish(folder.as_fd(), &mut package);
+                }
+            }
+            package
+        })
+    }
+}
+
+impl Facts for OnDisk<'_> {
+    fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
+    fn file_name(&self) -> Option<&str> {
+        Some(self.file_name)
+    }
+
+    fn look(&self, path: &str) -> Look {
+        if let Some(listing) = self.listing.get() {
+            return listing.look(path);
+        }
+        match rustix::fs::statat(self.handle, self.path(path), AtFlags::empty()) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Look::File(Some(stat.st_mode & 0o111 != 0))
+            }
+            Ok(_) => Look::Other,
+            Err(Errno::NOENT | Errno::NOTDIR) => Look::Missing,
+            Err(_) => Look::Unknown,
+        }
+    }
+
+    fn paths(&self) -> Vec<&str> {
+        self.listing().paths()
+    }
+
+    fn nested_skills(&self) -> Vec<&str> {
+        if self.has_folders() {
+            self.listing().nested_skills()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn sidecar(&self) -> Option<&str> {
+        if self.has_folders() {
+            self.listing().sidecar()
+        } else {
+            None
+        }
+    }
 }
 
 /// Collects the files of a skill.
 #[derive(Default)]
-pub(super) struct Lister {
+struct Lister {
     files: Vec<PackageFile>,
     /// Places in `files` of folders that are still to be listed.
     folders: Vec<usize>,
@@ -59,7 +152,7 @@ pub(super) struct Lister {
 
 impl Lister {
     /// Takes note of one entry of the folder that is being listed.
-    pub(super) fn add(&mut self, folder: BorrowedFd<'_>, entry: Entry<'_>) -> ControlFlow<()> {
+    fn add(&mut self, folder: BorrowedFd<'_>, entry: Entry<'_>) -> ControlFlow<()> {
         if self.files.len() >= MAX_ENTRIES {
             self.truncated = true;
             return ControlFlow::Break(());
@@ -123,12 +216,6 @@ impl Lister {
                 self.truncated = true;
             }
         }
-    }
-
-    /// Lists what is below the folders noted so far, and hands everything over.
-    pub(super) fn finish_top(mut self, folder: BorrowedFd<'_>, package: &mut Package) {
-        self.descend(folder, 0, 0);
-        self.finish(folder, package);
     }
 
     fn finish(mut self, folder: BorrowedFd<'_>, package: &mut Package) {

@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use prowess_spec::parse::MAX_FILE;
-use prowess_spec::{Package, ReadFault};
+use prowess_spec::{Facts, Package, ReadFault};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::package::{self, Listing};
+use super::package::OnDisk;
 
 /// The names a skill's file may have, the canonical one first.
 pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
@@ -22,78 +22,84 @@ pub struct Found<'a> {
     /// The bytes, or why there are none.
     pub bytes: Result<&'a [u8], ReadFault>,
     /// The folder around it.
-    pub package: Package,
+    pub package: &'a dyn Facts,
 }
 
-/// Reads the skill that a path names: a folder with SKILL.md, a SKILL.md itself, or a Markdown
-/// file that is a skill on its own. `buffer` holds the bytes.
+/// Reads the skill that a path names and hands it to `visit`: a folder with SKILL.md, a SKILL.md
+/// itself, or a Markdown file that is a skill on its own.
 ///
-/// Returns nothing when the path is a folder without SKILL.md: there may be skills below it.
-pub fn read_path<'b>(path: &Path, buffer: &'b mut Vec<u8>, listing: Listing) -> Option<Found<'b>> {
+/// Returns false when the path is a folder without SKILL.md: there may be skills below it.
+pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
+    let mut buffer = Vec::new();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
     if let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) {
-        return read_folder(&folder, path, folder_name(path), buffer, listing);
+        let Some(file) = skill_file(folder.as_fd()) else {
+            return false;
+        };
+        read_named(
+            folder.as_fd(),
+            path,
+            folder_name(path),
+            file,
+            &mut buffer,
+            visit,
+        );
+        return true;
     }
     let name = path.file_name().unwrap_or(path.as_os_str());
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let is_skill_file = name
-        .to_str()
-        .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
-    if is_skill_file && let Ok(folder) = rustix::fs::open(parent, flags, Mode::empty()) {
-        let file_name = name.to_string_lossy().into_owned();
-        return Some(read_named(
-            &folder,
+    let file = SKILL_FILES
+        .into_iter()
+        .find(|file| name == OsStr::new(file));
+    if let Some(file) = file
+        && let Ok(folder) = rustix::fs::open(parent, flags, Mode::empty())
+    {
+        read_named(
+            folder.as_fd(),
             parent,
-            &file_name,
             folder_name(parent),
-            buffer,
-            listing,
-        ));
+            file,
+            &mut buffer,
+            visit,
+        );
+        return true;
     }
-    let bytes = read_file(rustix::fs::CWD, path.as_os_str(), buffer);
+    let bytes = read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer);
     let package = Package {
         file_name: Some(name.to_string_lossy().into_owned()),
         ..Package::default()
     };
-    Some(Found {
+    visit(Found {
         path: path.to_owned(),
         bytes: bytes.map(|()| buffer.as_slice()),
-        package,
-    })
+        package: &package,
+    });
+    true
 }
 
-/// Reads the skill in an open folder, if it holds one.
-fn read_folder<'b>(
-    folder: &OwnedFd,
-    path: &Path,
-    name: Option<String>,
-    buffer: &'b mut Vec<u8>,
-    listing: Listing,
-) -> Option<Found<'b>> {
-    let file = SKILL_FILES
-        .into_iter()
-        .find(|file| exists(folder.as_fd(), file))?;
-    Some(read_named(folder, path, file, name, buffer, listing))
+/// The skill file of an open folder, if it has one.
+pub(super) fn skill_file(folder: BorrowedFd<'_>) -> Option<&'static str> {
+    SKILL_FILES.into_iter().find(|file| exists(folder, file))
 }
 
-fn read_named<'b>(
-    folder: &OwnedFd,
+pub(super) fn read_named(
+    folder: BorrowedFd<'_>,
     path: &Path,
-    file: &str,
     name: Option<String>,
-    buffer: &'b mut Vec<u8>,
-    listing: Listing,
-) -> Found<'b> {
-    let bytes = read_file(folder.as_fd(), OsStr::new(file), buffer);
-    let package = package::describe(folder.as_fd(), name, file, listing);
-    Found {
+    file: &'static str,
+    buffer: &mut Vec<u8>,
+    visit: &mut dyn FnMut(Found<'_>),
+) {
+    let bytes = read_file(folder, OsStr::new(file), buffer);
+    let package = OnDisk::of(folder, name, file);
+    visit(Found {
         path: path.join(file),
         bytes: bytes.map(|()| buffer.as_slice()),
-        package,
-    }
+        package: &package,
+    });
 }
 
 /// The name of a folder, also where the path ends in `.` or `..`. A link keeps its own name.
@@ -123,7 +129,7 @@ fn clean(path: &Path) -> Option<OsString> {
     parts.pop()
 }
 
-pub(super) fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
+fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
     // A link that leads nowhere exists too: it is reported, not skipped.
     rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use prowess_spec::{Package, ReadFault};
+use prowess_spec::ReadFault;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::entries::{self, Entry};
-use super::package::{Lister, Listing, MAX_ENTRIES};
+use super::package::OnDisk;
 use super::read::{self, Found};
 
 /// Folders that are never entered.
@@ -46,8 +46,6 @@ pub struct WalkOptions {
     pub max_depth: usize,
     /// How many folders of one root are opened.
     pub max_folders: usize,
-    /// Whether the files of each skill are listed.
-    pub listing: Listing,
 }
 
 impl Default for WalkOptions {
@@ -57,7 +55,6 @@ impl Default for WalkOptions {
             threads: threads.min(16),
             max_depth: 6,
             max_folders: 20_000,
-            listing: Listing::Files,
         }
     }
 }
@@ -350,9 +347,7 @@ impl Walker<'_> {
             }
             let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
             let id = Some((parent.device, *inode));
-            if self.options.listing == Listing::None
-                && self.file_only(worker, parent, name, &path, id)
-            {
+            if self.file_only(worker, parent, name, &path, id) {
                 continue;
             }
             match rustix::fs::openat(
@@ -385,18 +380,14 @@ impl Walker<'_> {
         if bytes == Err(ReadFault::Missing) {
             return false;
         }
-        let folder = Some(name.to_string_lossy().into_owned());
-        let package = Package {
-            folder,
-            file_name: Some("SKILL.md".into()),
-            ..Package::default()
-        };
+        let package = OnDisk::inside(parent.handle.as_fd(), name);
         worker.late.seen.extend(id);
         self.skills.fetch_add(1, Ordering::Relaxed);
+        let bytes = bytes.map(|()| worker.buffer.as_slice());
         (self.visit)(Found {
             path: path.join("SKILL.md"),
-            bytes: bytes.map(|()| worker.buffer.as_slice()),
-            package,
+            bytes,
+            package: &package,
         });
         true
     }
@@ -411,51 +402,7 @@ impl Walker<'_> {
         depth: usize,
         budget: &Arc<Budget>,
     ) {
-        let mut lister = Lister::default();
-        let mut listed = 0;
-        let mut file: Option<&'static str> = None;
-        let mut folders = Folders {
-            walker: self,
-            path,
-            depth,
-            budget,
-            parent: None,
-            names: Vec::new(),
-        };
-        let result = entries::for_each(handle.as_fd(), &mut |entry| {
-            listed += 1;
-            let known = read::SKILL_FILES
-                .into_iter()
-                .find(|known| known.as_bytes() == entry.name.to_bytes());
-            // `SKILL.md` counts before `skill.md`.
-            file = [file, known].into_iter().flatten().min();
-            let _ = lister.add(handle.as_fd(), entry);
-            // No skill has this many files beside its SKILL.md; from here on it is streamed.
-            if listed > MAX_ENTRIES {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
-        if let Err(error) = result {
-            worker.late.notices.push(unreadable(path, error));
-            return;
-        }
-        if file.is_none() && listed > MAX_ENTRIES {
-            file = read::SKILL_FILES
-                .into_iter()
-                .find(|file| read::exists(handle.as_fd(), file));
-        }
-        if let Some(file) = file {
-            let bytes = read::read_file(handle.as_fd(), OsStr::new(file), &mut worker.buffer);
-            let mut package = Package {
-                folder: read::folder_name(path),
-                file_name: Some(file.to_owned()),
-                ..Package::default()
-            };
-            if self.options.listing == Listing::Files {
-                lister.finish_top(handle.as_fd(), &mut package);
-            }
+        if let Some(file) = read::skill_file(handle.as_fd()) {
             let id = id.or_else(|| {
                 rustix::fs::fstat(&handle)
                     .ok()
@@ -463,19 +410,28 @@ impl Walker<'_> {
             });
             worker.late.seen.extend(id);
             self.skills.fetch_add(1, Ordering::Relaxed);
-            (self.visit)(Found {
-                path: path.join(file),
-                bytes: bytes.map(|()| worker.buffer.as_slice()),
-                package,
-            });
+            let name = read::folder_name(path);
+            read::read_named(
+                handle.as_fd(),
+                path,
+                name,
+                file,
+                &mut worker.buffer,
+                &mut |found| (self.visit)(found),
+            );
             return;
         }
-        drop(lister);
         let device = rustix::fs::fstat(&handle).map_or(0, |stat| stat.st_dev);
-        // Listing again begins at the start; the handle is ours alone.
-        let _ = rustix::fs::seek(&handle, rustix::fs::SeekFrom::Start(0));
         let folder = Arc::new(Folder { handle, device });
-        folders.parent = Some(Arc::clone(&folder));
+        let parent = Some(Arc::clone(&folder));
+        let mut folders = Folders {
+            walker: self,
+            path,
+            depth,
+            budget,
+            parent,
+            names: Vec::new(),
+        };
         let result = entries::for_each(folder.handle.as_fd(), &mut |entry| {
             folders.add(worker, entry)
         });

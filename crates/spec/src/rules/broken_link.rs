@@ -3,25 +3,24 @@
 use prowess_diag::{Edit, Fix, Span, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
+use crate::package::Look;
 use crate::resource_path::ResourcePath;
 
 rule!("broken-link", Levels::of("WWN"), Suggested, "a link leads to a file that does not exist");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    if skill.package.files.is_none() {
-        return;
-    }
     for link in skill.links() {
         let target = link.span;
         let written = target.of(parsed.text);
         let Ok(resource) = ResourcePath::new(&link.path) else { continue };
-        if !skill.package.is_missing(resource.as_str()) {
+        if skill.package.look(resource.as_str()) != Look::Missing {
             continue;
         }
         let file = resource.as_str().rsplit('/').next().unwrap_or_default();
-        let same_name = skill.package.paths().find(|path| path.rsplit('/').next() == Some(file));
-        let near = same_name.or_else(|| suggest::nearest(resource.as_str(), skill.package.paths()));
+        let paths = skill.package.paths();
+        let same_name = paths.iter().copied().find(|path| path.rsplit('/').next() == Some(file));
+        let near = same_name.or_else(|| suggest::nearest(resource.as_str(), paths.iter().copied()));
         let finding = Finding::at(target, format!("broken link: {} does not exist", wording::tick(resource.as_str())));
         out.report(match near {
             Some(near) => {

@@ -37,7 +37,7 @@ fn is_link_target(text: &str) -> bool {
 
 fn insertion(skill: &Subject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
-    let name = skill.package.folder.as_deref().and_then(name::repair)?;
+    let name = skill.package.folder().and_then(name::repair)?;
     let description = identity::first_line(parsed.body_text())?;
     let eol = line_break(parsed.text);
     let block = format!("---{eol}name: {name}{eol}description: {}{eol}---{eol}{eol}", write::scalar(&description));

@@ -10,7 +10,7 @@ rule!("name-folder-mismatch", Levels::of("EEW"), Safe, "the skill's name differs
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(text) = skill.parsed.and_then(|parsed| parsed.manifest.name.as_ref()).filter(|text| !text.is_blank()) else { return };
-    let Some(folder) = skill.package.folder.as_deref() else { return };
+    let Some(folder) = skill.package.folder() else { return };
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
     if name == folder_name {
         return;
@@ -32,7 +32,7 @@ pub(super) fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
     // A block scalar has an indicator outside its span; leave it to the author.
     entry.value.verbatim_start()?;
     let repaired = name::repair(&text.value);
-    let folder = skill.package.folder.as_deref().map(name::normalise).filter(|folder| name::faults(folder).is_empty());
+    let folder = skill.package.folder().map(name::normalise).filter(|folder| name::faults(folder).is_empty());
     let rename = |to: &str| vec![Edit::replace(text.span, write::scalar(to))];
     match (folder, repaired) {
         (Some(folder), Some(repaired)) if *folder == repaired => Some(Fix::safe("spell it like the folder", rename(&folder))),

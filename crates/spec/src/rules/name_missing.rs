@@ -10,10 +10,10 @@ rule!("name-missing", Levels::of("EWN"), Safe, "the skill has no name");
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some((parsed, manifest)) = complete_frontmatter(skill) else { return };
     // One word about an empty block is enough.
-    if manifest.entries.is_empty() && skill.package.folder.is_none() {
+    if manifest.entries.is_empty() && skill.package.folder().is_none() {
         return;
     }
-    let folder = skill.package.folder.as_deref();
+    let folder = skill.package.folder();
     let valid = folder.filter(|folder| name::faults(&name::normalise(folder)).is_empty());
     let title = "name it after its folder";
     match manifest.entry("name") {

@@ -8,7 +8,7 @@ rule!("nested-skill", Levels::of("WWN"), None, "another `SKILL.md` lies inside t
 const SHOWN: usize = 3;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let nested: Vec<&str> = skill.package.paths().filter(|path| path.ends_with("/SKILL.md")).collect();
+    let nested = skill.package.nested_skills();
     if nested.is_empty() {
         return;
     }

@@ -3,19 +3,18 @@
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
+use crate::package::Look;
 
 rule!("script-not-executable", Levels::of("WWN"), None, "a script is run directly but is not executable");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    if skill.package.files.is_none() {
-        return;
-    }
     let mut seen: Vec<&str> = Vec::new();
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
-        let executable = skill.package.entry(path).and_then(|file| file.executable);
-        if script.run_directly && executable == Some(false) && !seen.contains(&path) {
+        if script.run_directly
+            && !seen.contains(&path)
+            && skill.package.look(path) == Look::File(Some(false)) {
             seen.push(path);
             out.report(
                 Finding::at(script.span, format!("{} is run directly but is not executable", wording::tick(path)))

@@ -5,6 +5,14 @@ use super::{Node, Style, Value, full};
 /// Returns `text` as a scalar on one line: bare if that is read back as the same text, in single
 /// quotes if possible, else in double quotes.
 pub fn scalar(text: &str) -> String {
+    // Names and the like need no second look.
+    let is_simple = |b: u8| b.is_ascii_lowercase() || b == b'-';
+    if text.bytes().all(is_simple)
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && !looks_typed(text)
+    {
+        return text.to_owned();
+    }
     let single = format!("'{}'", text.replace('\'', "''"));
     for candidate in [text.to_owned(), single] {
         if reads_as(&candidate, text) {
