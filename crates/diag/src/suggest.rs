@@ -16,6 +16,7 @@ pub fn nearest_within<'a>(
 ) -> Option<&'a str> {
     let folded = Folded::of(word)?;
     let wanted = folded.letters().len();
+    let present = letters(word);
     let limit = (wanted / share.max(1)).clamp(1, 3);
     candidates
         .into_iter()
@@ -24,6 +25,14 @@ pub fn nearest_within<'a>(
             let length = candidate.len();
             let too_long = candidate.is_ascii() && length > wanted + limit + MOST_HYPHENS;
             if length + limit < wanted || too_long {
+                return None;
+            }
+            // Each edit brings or takes one letter at most.
+            let other = letters(candidate);
+            let apart = (present & !other)
+                .count_ones()
+                .max((other & !present).count_ones());
+            if apart as usize > limit {
                 return None;
             }
             let other = Folded::of(candidate)?;
@@ -36,6 +45,18 @@ pub fn nearest_within<'a>(
         })
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Which letters and digits stand in a word, one bit each; other characters share a bit with them.
+fn letters(word: &str) -> u32 {
+    let bit = |byte: u8| {
+        if byte.is_ascii_alphanumeric() {
+            1 << (byte & 31)
+        } else {
+            0
+        }
+    };
+    word.bytes().map(bit).fold(0, |bits, bit| bits | bit)
 }
 
 /// A word longer than this was not mistyped, and the comparison is quadratic in its length.

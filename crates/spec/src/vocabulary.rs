@@ -187,14 +187,25 @@ pub fn says_when(description: &str) -> bool {
 /// Tells whether one of these phrases stands in the text at the start of a word, in any letter
 /// case. One pass: descriptions are checked by the thousand.
 fn begins_any(text: &str) -> bool {
+    let bytes = text.as_bytes();
     let mut after_letter = false;
-    for (at, c) in text.char_indices() {
-        let is_letter = c.is_alphanumeric();
-        if is_letter && !after_letter {
-            let first = c.to_lowercase().next().unwrap_or(c);
+    for (at, &byte) in bytes.iter().enumerate() {
+        // A byte above 127 belongs to a letter more often than not, and begins one if it is a first
+        // byte.
+        let is_letter = byte.is_ascii_alphanumeric() || byte >= 0x80;
+        if is_letter && !after_letter && text.is_char_boundary(at) {
+            let rest = &text[at..];
+            let first = if byte < 0x80 {
+                char::from(byte.to_ascii_lowercase())
+            } else {
+                rest.chars()
+                    .next()
+                    .and_then(|c| c.to_lowercase().next())
+                    .unwrap_or(' ')
+            };
             if phrases(first)
                 .iter()
-                .any(|phrase| starts_with_folded(&text[at..], phrase))
+                .any(|phrase| starts_with_folded(rest, phrase))
             {
                 return true;
             }
@@ -247,8 +258,13 @@ fn phrases(first: char) -> &'static [&'static str] {
 }
 
 fn starts_with_folded(text: &str, phrase: &str) -> bool {
-    let mut letters = text.chars().flat_map(char::to_lowercase);
-    phrase.chars().all(|c| letters.next() == Some(c))
+    match text.get(..phrase.len()) {
+        Some(start) if phrase.is_ascii() => start.eq_ignore_ascii_case(phrase),
+        _ => {
+            let mut letters = text.chars().flat_map(char::to_lowercase);
+            phrase.chars().all(|c| letters.next() == Some(c))
+        }
+    }
 }
 
 #[cfg(test)]

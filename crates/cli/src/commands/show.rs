@@ -54,7 +54,7 @@ fn show(
         bytes,
         package,
     } = found;
-    let bytes = bytes.map_err(|fault| unreadable(&file, &fault, environment))?;
+    let bytes = bytes.map_err(|fault| unreadable(file, &fault, environment))?;
     let parsed = parse(bytes);
     let subject = Subject::new(&parsed, package);
     let findings = check(&subject, &RuleSet::new(profile, None));
@@ -83,7 +83,7 @@ fn show(
     };
     let view = View {
         identity: identify(&parsed.manifest, package.folder(), parsed.body_text()),
-        file: targets::display(&file, environment),
+        file: targets::display(file, environment),
         outline: outline(parsed.body_text()),
         errors: findings
             .iter()

@@ -293,7 +293,7 @@ impl Job<'_> {
     }
 
     fn check(&self, found: Found<'_>) {
-        let path = targets::display(&found.path, self.environment);
+        let path = targets::display(found.path, self.environment);
         match found.bytes {
             Err(fault) => {
                 let findings = check(&Subject::unread(found.package, &fault), &self.rules);
@@ -306,7 +306,7 @@ impl Job<'_> {
                     .iter()
                     .any(|finding| finding.fix.as_ref().is_some_and(prowess_diag::Fix::is_safe));
                 if self.fix && fixable {
-                    self.mend(path, &found.path, bytes, found.package, findings);
+                    self.mend(path, found.path, bytes, found.package, findings);
                 } else {
                     self.keep(path, Some(parsed.text), findings);
                 }

@@ -1,7 +1,7 @@
 //! Lists the files of a skill.
 
 use std::cell::OnceCell;
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -20,17 +20,28 @@ const MAX_DEPTH: usize = 6;
 /// How many entries of a skill's folder are listed.
 const MAX_ENTRIES: usize = 4096;
 
+/// Folders that skills have most often.
+const USUAL_FOLDERS: [&str; 7] = [
+    "references",
+    "scripts",
+    "assets",
+    "agents",
+    "examples",
+    "resources",
+    "templates",
+];
+
 /// A skill's folder on disk. It is looked at when a question comes, not before: most skills are
 /// one file, and most questions are never asked.
 #[derive(Debug)]
 pub struct OnDisk<'f> {
     handle: BorrowedFd<'f>,
-    /// The folder seen from the handle: empty, or a name with a slash behind it.
-    prefix: CString,
-    folder: Option<String>,
+    /// The folder's name in the open folder; nothing when it is the open folder itself.
+    name: Option<&'f CStr>,
+    folder: OnceCell<Option<String>>,
     file_name: &'static str,
     listing: OnceCell<Package>,
-    folders: OnceCell<bool>,
+    folders: OnceCell<Option<u64>>,
 }
 
 impl<'f> OnDisk<'f> {
@@ -42,8 +53,8 @@ impl<'f> OnDisk<'f> {
     ) -> Self {
         Self {
             handle,
-            prefix: CString::default(),
-            folder,
+            name: None,
+            folder: OnceCell::from(folder),
             file_name,
             listing: OnceCell::new(),
             folders: OnceCell::new(),
@@ -51,34 +62,66 @@ impl<'f> OnDisk<'f> {
     }
 
     /// Describes a folder of the open folder.
-    pub(super) fn inside(handle: BorrowedFd<'f>, name: &CStr) -> Self {
-        let folder = Some(name.to_string_lossy().into_owned());
-        // A name that comes from the system has no NUL in it.
-        let prefix = CString::new([name.to_bytes(), b"/"].concat()).unwrap_or_default();
+    pub(super) fn inside(handle: BorrowedFd<'f>, name: &'f CStr) -> Self {
         Self {
-            prefix,
-            ..Self::of(handle, folder, "SKILL.md")
+            handle,
+            name: Some(name),
+            folder: OnceCell::new(),
+            file_name: "SKILL.md",
+            listing: OnceCell::new(),
+            folders: OnceCell::new(),
         }
     }
 
-    fn path(&self, path: &str) -> OsString {
-        OsString::from_vec([self.prefix.as_bytes(), path.as_bytes()].concat())
+    fn folder_name(&self) -> Option<&str> {
+        let name = || self.name.map(|name| name.to_string_lossy().into_owned());
+        self.folder.get_or_init(name).as_deref()
     }
 
-    /// Whether there may be folders inside. On most file systems the number of links tells: each
-    /// folder inside links back.
-    fn has_folders(&self) -> bool {
-        *self.folders.get_or_init(|| {
-            let stat = rustix::fs::statat(self.handle, self.path("."), AtFlags::empty());
-            !stat.is_ok_and(|stat| stat.st_nlink == 2)
-        })
+    fn path(&self, path: &str) -> OsString {
+        match self.name {
+            Some(name) => OsString::from_vec([name.to_bytes(), b"/", path.as_bytes()].concat()),
+            None => path.into(),
+        }
+    }
+
+    /// How many folders there are inside, where the file system tells.
+    fn folders(&self) -> Option<u64> {
+        *self
+            .folders
+            .get_or_init(|| folders_inside(self.handle, &self.path(".")))
+    }
+
+    /// Whether a folder inside holds a SKILL.md, or folders of its own that might. Listing a folder
+    /// costs as much as reading several files, so the usual ones are asked for by name, and most
+    /// often they are all there are.
+    fn may_nest(&self) -> bool {
+        let Some(mut left) = self.folders() else {
+            return true;
+        };
+        for name in USUAL_FOLDERS {
+            if left == 0 {
+                break;
+            }
+            let Some(inside) = folders_inside(self.handle, &self.path(name)) else {
+                continue;
+            };
+            let file = self.path(&format!("{name}/SKILL.md"));
+            if inside > 0
+                || rustix::fs::statat(self.handle, file, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            {
+                return true;
+            }
+            left -= 1;
+        }
+        left > 0
     }
 
     /// Everything in the folder, listed on first use.
     pub fn listing(&self) -> &Package {
         self.listing.get_or_init(|| {
             let mut package = Package {
-                folder: self.folder.clone(),
+                folder: self.folder_name().map(str::to_owned),
                 file_name: Some(self.file_name.to_owned()),
                 ..Package::default()
             };
@@ -98,7 +141,7 @@ impl<'f> OnDisk<'f> {
 
 impl Facts for OnDisk<'_> {
     fn folder(&self) -> Option<&str> {
-        self.folder.as_deref()
+        self.folder_name()
     }
 
     fn file_name(&self) -> Option<&str> {
@@ -124,7 +167,8 @@ impl Facts for OnDisk<'_> {
     }
 
     fn nested_skills(&self) -> Vec<&str> {
-        if self.has_folders() {
+        let may_nest = self.listing.get().is_some() || self.may_nest();
+        if may_nest {
             self.listing().nested_skills()
         } else {
             Vec::new()
@@ -132,10 +176,10 @@ impl Facts for OnDisk<'_> {
     }
 
     fn sidecar(&self) -> Option<&str> {
-        if self.has_folders() {
-            self.listing().sidecar()
-        } else {
-            None
+        match self.listing.get() {
+            Some(listing) => listing.sidecar(),
+            None if self.folders() == Some(0) || self.look(SIDECAR_PATH) == Look::Missing => None,
+            None => self.listing().sidecar(),
         }
     }
 }
@@ -226,6 +270,16 @@ impl Lister {
             package.sidecar = read_sidecar(folder);
         }
     }
+}
+
+/// How many folders a folder holds. On most file systems the number of links tells: one for the
+/// name, one for `.`, and one for the `..` of each folder inside. Others always say 1.
+fn folders_inside(folder: BorrowedFd<'_>, path: &OsStr) -> Option<u64> {
+    let stat = rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return None;
+    }
+    u64::from(stat.st_nlink).checked_sub(2)
 }
 
 fn read_sidecar(folder: BorrowedFd<'_>) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use prowess_spec::parse::MAX_FILE;
 use prowess_spec::{Facts, Package, ReadFault};
@@ -18,7 +18,7 @@ pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
 #[derive(Debug)]
 pub struct Found<'a> {
     /// The path of its file; where the file is missing, of its folder.
-    pub path: PathBuf,
+    pub path: &'a Path,
     /// The bytes, or why there are none.
     pub bytes: Result<&'a [u8], ReadFault>,
     /// The folder around it.
@@ -73,7 +73,7 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
         ..Package::default()
     };
     visit(Found {
-        path: path.to_owned(),
+        path,
         bytes: bytes.map(|()| buffer.as_slice()),
         package: &package,
     });
@@ -96,7 +96,7 @@ pub(super) fn read_named(
     let bytes = read_file(folder, OsStr::new(file), buffer);
     let package = OnDisk::of(folder, name, file);
     visit(Found {
-        path: path.join(file),
+        path: &path.join(file),
         bytes: bytes.map(|()| buffer.as_slice()),
         package: &package,
     });

@@ -202,6 +202,9 @@ struct Walker<'v> {
 #[derive(Default)]
 struct Worker {
     buffer: Vec<u8>,
+    /// Scratch for names and paths, so that a skill costs no memory of its own.
+    name: Vec<u8>,
+    path: PathBuf,
     late: Late,
 }
 
@@ -345,17 +348,13 @@ impl Walker<'_> {
                 });
                 return;
             }
-            let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
             let id = Some((parent.device, *inode));
-            if self.file_only(worker, parent, name, &path, id) {
+            if self.file_only(worker, parent, name, &job.path, id) {
                 continue;
             }
-            match rustix::fs::openat(
-                &parent.handle,
-                name.as_c_str(),
-                OPEN_FOLDER | OFlags::NOFOLLOW,
-                Mode::empty(),
-            ) {
+            let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
+            let flags = OPEN_FOLDER | OFlags::NOFOLLOW;
+            match rustix::fs::openat(&parent.handle, name.as_c_str(), flags, Mode::empty()) {
                 Ok(folder) => self.folder(worker, folder, &path, id, job.depth, &job.budget),
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
@@ -368,25 +367,31 @@ impl Walker<'_> {
         worker: &mut Worker,
         parent: &Folder,
         name: &CStr,
-        path: &Path,
+        folder: &Path,
         id: Option<Id>,
     ) -> bool {
-        let file = [name.to_bytes(), b"/SKILL.md"].concat();
-        let bytes = read::read_file(
-            parent.handle.as_fd(),
-            OsStr::from_bytes(&file),
-            &mut worker.buffer,
-        );
+        let Worker {
+            buffer,
+            name: file,
+            path,
+            late,
+        } = worker;
+        file.clear();
+        file.extend_from_slice(name.to_bytes());
+        file.extend_from_slice(b"/SKILL.md");
+        let bytes = read::read_file(parent.handle.as_fd(), OsStr::from_bytes(file), buffer);
         if bytes == Err(ReadFault::Missing) {
             return false;
         }
-        let package = OnDisk::inside(parent.handle.as_fd(), name);
-        worker.late.seen.extend(id);
+        path.clear();
+        path.push(folder);
+        path.push(OsStr::from_bytes(file));
+        late.seen.extend(id);
         self.skills.fetch_add(1, Ordering::Relaxed);
-        let bytes = bytes.map(|()| worker.buffer.as_slice());
+        let package = OnDisk::inside(parent.handle.as_fd(), name);
         (self.visit)(Found {
-            path: path.join("SKILL.md"),
-            bytes,
+            path,
+            bytes: bytes.map(|()| buffer.as_slice()),
             package: &package,
         });
         true

@@ -8,6 +8,8 @@ pub(crate) mod links;
 pub mod scripts;
 pub mod shell;
 
+use std::cell::Cell;
+
 use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr2};
 use prowess_diag::Span;
 
@@ -119,6 +121,12 @@ pub fn analyse(text: &str, body: Span, names: &[&str]) -> Body {
         end,
         names,
         items,
+        has_dollar: memchr(b'$', &text.as_bytes()[start..end]).is_some(),
+        last: Cell::new(Line {
+            start: 1,
+            end: 0,
+            next: 0,
+        }),
     };
     reader.read();
     Body {
@@ -127,7 +135,8 @@ pub fn analyse(text: &str, body: Span, names: &[&str]) -> Body {
     }
 }
 
-fn count_lines(bytes: &[u8]) -> usize {
+/// Counts lines; a final line break does not open another one.
+pub(crate) fn count_lines(bytes: &[u8]) -> usize {
     let breaks = memchr_iter(b'\n', bytes).count();
     // A lone `\r` ends a line, one before `\n` does not.
     let lone = memchr_iter(b'\r', bytes)
@@ -145,6 +154,10 @@ struct Reader<'t> {
     end: usize,
     names: &'t [&'t str],
     items: Vec<Item>,
+    /// Whether there is a `$` at all; without one, code need not be searched for placeholders.
+    has_dollar: bool,
+    /// The line that was asked for last: most questions are about it again.
+    last: Cell<Line>,
 }
 
 impl Reader<'_> {
@@ -192,13 +205,19 @@ impl Reader<'_> {
 
     /// The line around an offset.
     fn line(&self, here: usize) -> Line {
+        let last = self.last.get();
+        if last.start <= here && here < last.end {
+            return last;
+        }
         let before = &self.bytes[self.start..here];
         let start =
             memrchr2(b'\n', b'\r', before).map_or(self.start, |found| self.start + found + 1);
-        Line {
+        let line = Line {
             start,
             ..Line::at(&self.bytes[..self.end], here)
-        }
+        };
+        self.last.set(line);
+        line
     }
 
     /// Reads what a `]` closes, if it is a link.
@@ -361,6 +380,9 @@ impl Reader<'_> {
 
     /// Finds the placeholders in a range.
     fn placeholders(&mut self, start: usize, end: usize, place: Place) {
+        if !self.has_dollar {
+            return;
+        }
         let mut at = start;
         while let Some(found) = memchr(b'$', &self.bytes[at..end]) {
             at = self.dollar(at + found, end, place, start);

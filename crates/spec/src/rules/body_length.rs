@@ -3,6 +3,7 @@
 use prowess_diag::{Span, wording};
 
 use super::{Finding, Levels, Sink, Subject};
+use crate::body::count_lines;
 use crate::tokens;
 
 rule!("body-length", Levels::of("WWN"), None, "the body is longer than 500 lines or 5,000 tokens");
@@ -17,7 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let text = parsed.body_text();
     let all = skill.body().lines;
     // Blank lines at both ends are not worth a word.
-    let lines = if all > MAX_LINES { text.trim().lines().count() } else { all };
+    let lines = if all > MAX_LINES { count_lines(text.trim().as_bytes()) } else { all };
     let tokens = tokens::exceeds(text, MAX_TOKENS).unwrap_or(0);
     if lines <= MAX_LINES && tokens <= MAX_TOKENS {
         return;

@@ -544,22 +544,11 @@ fn plain_length(line: &[u8], in_flow: bool) -> Option<usize> {
     ) {
         return None;
     }
-    let mut end = line.len();
-    for (i, &byte) in line.iter().enumerate() {
-        match byte {
-            b':' if line.get(i + 1).is_none_or(|&next| next == b' ') || in_flow => return None,
-            b'#' if line[i - 1] == b' ' => {
-                end = i;
-                break;
-            }
-            b',' | b']' if in_flow => {
-                end = i;
-                break;
-            }
-            b'[' | b'{' | b'}' | b'?' | b'#' if in_flow => return None,
-            _ => {}
-        }
-    }
+    let mut end = if in_flow {
+        plain_end_in_flow(line)?
+    } else {
+        plain_end(line)?
+    };
     check_characters(line)?;
     while line[end - 1] == b' ' {
         end -= 1;
@@ -567,13 +556,44 @@ fn plain_length(line: &[u8], in_flow: bool) -> Option<usize> {
     Some(end)
 }
 
+/// Where a plain scalar ends on a line: at a comment. A colon that ends a word makes a map of it.
+fn plain_end(line: &[u8]) -> Option<usize> {
+    for at in memchr::memchr2_iter(b':', b'#', line) {
+        match line[at] {
+            b':' if line.get(at + 1).is_none_or(|&next| next == b' ') => return None,
+            b'#' if line[at - 1] == b' ' => return Some(at),
+            _ => {}
+        }
+    }
+    Some(line.len())
+}
+
+/// The same inside brackets, where more characters mean something.
+fn plain_end_in_flow(line: &[u8]) -> Option<usize> {
+    for (at, byte) in line.iter().enumerate() {
+        match byte {
+            b',' | b']' => return Some(at),
+            b':' | b'[' | b'{' | b'}' | b'?' | b'#' => return None,
+            _ => {}
+        }
+    }
+    Some(line.len())
+}
+
 /// Control characters, tabs, and the Unicode characters that YAML treats specially are for the
 /// full reader.
 fn check_characters(bytes: &[u8]) -> Option<()> {
-    let mut rest = bytes;
-    if bytes.iter().any(|&byte| byte < b' ' || byte == 0x7f) {
+    // Without a branch for each byte, so that many are looked at in one instruction.
+    let control = bytes
+        .iter()
+        .fold(false, |found, &byte| found | (byte < b' ') | (byte == 0x7f));
+    if control {
         return None;
     }
+    if bytes.is_ascii() {
+        return Some(());
+    }
+    let mut rest = bytes;
     while let Some(found) = rest.iter().position(|&byte| byte >= 0x80) {
         let special = match rest[found] {
             // U+0080 to U+009F, among them NEL
