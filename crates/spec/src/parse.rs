@@ -169,7 +169,11 @@ fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> 
         span,
         kind: ProblemKind::NotMapping { found },
     });
-    Manifest::default()
+    // An empty block lacks its keys; in anything else they may stand in another form.
+    Manifest {
+        incomplete: found != "empty",
+        ..Manifest::default()
+    }
 }
 
 /// Two different answers to a question of permission are no answer: grant nothing.

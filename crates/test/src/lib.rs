@@ -1,1 +1,3 @@
-//! stub
+//! Test support: what tests and fuzz targets share.
+
+pub mod oracle;

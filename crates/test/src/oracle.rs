@@ -1,0 +1,225 @@
+//! Statements that hold for every input. Each panics when it does not.
+//!
+//! Property tests call them with generated text in every `cargo test`; the fuzz targets in `fuzz/`
+//! call the same functions with whatever the fuzzer thinks of.
+
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "an oracle speaks by panicking"
+)]
+
+use prowess_spec::tool_pattern::{ToolPattern, parse_list};
+use prowess_spec::yaml::{Node, Value, full, plain, write};
+use prowess_spec::{Package, Profile, ResourcePath, RuleSet, Subject, check, fix, identify, parse};
+
+/// Where the fast YAML reader answers, the full one gives the same tree with the same places.
+pub fn readers_agree(text: &str) {
+    let Some(fast) = plain::read(text, 3) else {
+        return;
+    };
+    let full = full::read(text, 3)
+        .unwrap_or_else(|error| panic!("fast reads {text:?}, full says {error:?}"));
+    assert!(
+        full.duplicates.is_empty(),
+        "fast reads duplicates in {text:?}"
+    );
+    assert_eq!(fast, full.root, "{text:?}");
+}
+
+/// Parsing and checking give an answer, every place lies in the text on character boundaries, and
+/// findings come in order.
+pub fn parse_holds(bytes: &[u8]) {
+    let parsed = parse(bytes);
+    let fits = |span: prowess_diag::Span| parsed.text.get(span.range()).is_some();
+    assert!(fits(parsed.body), "body of {bytes:?}");
+    for entry in &parsed.manifest.entries {
+        assert!(fits(entry.key_span), "key {} of {bytes:?}", entry.key);
+        entry
+            .value
+            .walk(&mut |node| assert!(fits(node.span), "value of {} in {bytes:?}", entry.key));
+    }
+    let package = Package::named("folder");
+    let subject = Subject::new(&parsed, &package);
+    for item in &subject.body().items {
+        assert!(fits(item.span), "{item:?} of {bytes:?}");
+    }
+    for profile in Profile::ALL {
+        let findings = check(&subject, &RuleSet::new(profile, None));
+        assert!(
+            findings.is_sorted_by_key(|finding| finding.span),
+            "order of {bytes:?}"
+        );
+        for finding in &findings {
+            assert!(
+                finding
+                    .span
+                    .is_none_or(|span| fits(span) || bytes.len() > parsed.text.len()),
+                "{finding:?} of {bytes:?}"
+            );
+            for edit in finding.fix.iter().flat_map(|fix| &fix.edits) {
+                assert!(fits(edit.span), "{finding:?} of {bytes:?}");
+            }
+        }
+    }
+    let identity = identify(&parsed.manifest, Some("folder"), parsed.body_text());
+    assert!(!identity.name.is_empty(), "a folder's name is always there");
+}
+
+/// Fixing ends, leaves nothing safe to fix, and a second time changes nothing.
+pub fn fixes_hold(bytes: &[u8]) {
+    let package = Package::named("folder");
+    for profile in Profile::ALL {
+        let rules = RuleSet::new(profile, None);
+        let Some(fixed) = fix::fix_all(bytes, &package, &rules) else {
+            continue;
+        };
+        let left: Vec<_> = fixed
+            .remaining
+            .iter()
+            .filter(|finding| finding.fix.as_ref().is_some_and(prowess_diag::Fix::is_safe))
+            .collect();
+        assert!(
+            left.is_empty(),
+            "{:?} of {:?} is left in {:?}",
+            left,
+            String::from_utf8_lossy(bytes),
+            fixed.text
+        );
+        let again =
+            fix::fix_all(fixed.text.as_bytes(), &package, &rules).expect("fixed text is text");
+        assert_eq!(again.text, fixed.text, "fixing twice");
+    }
+}
+
+/// Frontmatter that is YAML is read as it stands: nothing is mended. What is mended parses, and
+/// reads as the same values.
+pub fn repair_holds(text: &str) {
+    use prowess_spec::problem::ProblemKind;
+    let file = format!("---\n{text}\n---\n");
+    let parsed = parse(file.as_bytes());
+    let repairs: Vec<_> = parsed
+        .problems
+        .iter()
+        .filter(|problem| matches!(problem.kind, ProblemKind::YamlRepaired { .. }))
+        .collect();
+    let Some(yaml) = parsed.yaml else { return };
+    if full::read(yaml.of(&file), 0).is_ok() {
+        assert!(repairs.is_empty(), "mends what parses: {text:?}");
+        return;
+    }
+    let only_repairs = repairs.len()
+        == parsed
+            .problems
+            .iter()
+            .filter(|problem| problem.span.start >= yaml.start)
+            .count();
+    if repairs.is_empty() || !only_repairs {
+        return;
+    }
+    let fixes: Vec<prowess_diag::Fix> = repairs
+        .iter()
+        .filter_map(|problem| {
+            if let ProblemKind::YamlRepaired { edits, .. } = &problem.kind {
+                Some(prowess_diag::Fix::safe("", edits.clone()))
+            } else {
+                None
+            }
+        })
+        .collect();
+    let (mended, applied) = prowess_diag::fix::apply(&file, &fixes);
+    assert_eq!(applied, fixes.len(), "repairs overlap in {text:?}");
+    let again = parse(mended.as_bytes());
+    assert_eq!(
+        values(&parsed.manifest.entries),
+        values(&again.manifest.entries),
+        "{text:?} became {mended:?}"
+    );
+}
+
+fn values(entries: &[prowess_spec::yaml::Entry]) -> Vec<(String, String)> {
+    entries
+        .iter()
+        .map(|entry| (entry.key.to_string(), flat(&entry.value)))
+        .collect()
+}
+
+fn flat(node: &Node) -> String {
+    match &node.value {
+        Value::Scalar(text, _) => format!("{text:?}"),
+        Value::Sequence(items, _) => {
+            format!("[{}]", items.iter().map(flat).collect::<Vec<_>>().join(","))
+        }
+        Value::Mapping(entries, _) => format!(
+            "{{{}}}",
+            entries
+                .iter()
+                .map(|entry| format!("{:?}:{}", entry.key, flat(&entry.value)))
+                .collect::<Vec<_>>()
+                .join(",")
+        ),
+    }
+}
+
+/// A text written as a scalar is read back as the same text.
+pub fn scalar_round_trips(text: &str) {
+    for written in [write::scalar(text), write::quoted(text)] {
+        let source = format!("k: {written}\n");
+        let document =
+            full::read(&source, 0).unwrap_or_else(|error| panic!("{source:?} gives {error:?}"));
+        let value = document.root.as_ref().and_then(|root| root.get("k"));
+        let found = value.and_then(|node| {
+            if let Value::Scalar(text, _) = &node.value {
+                Some(&**text)
+            } else {
+                None
+            }
+        });
+        assert_eq!(found, Some(text), "{source:?}");
+    }
+}
+
+/// A resource path, joined to a folder, stays in the folder.
+pub fn path_stays_inside(raw: &str) {
+    if let Ok(path) = ResourcePath::new(raw) {
+        let clean = path.as_str();
+        assert!(
+            !clean.is_empty() && !clean.starts_with('/') && !clean.contains(['\\', '\0']),
+            "{raw:?} gives {clean:?}"
+        );
+        assert!(
+            clean
+                .split('/')
+                .all(|part| !part.is_empty() && part != "." && part != ".."),
+            "{raw:?} gives {clean:?}"
+        );
+    }
+}
+
+/// Tokens of a tool list stand in order, apart from each other; nothing with a parenthesis in it
+/// becomes a bare name.
+pub fn tool_tokens_hold(text: &str) {
+    let tokens = parse_list(text);
+    assert!(
+        tokens
+            .windows(2)
+            .all(|pair| pair[0].range.end <= pair[1].range.start),
+        "{text:?}"
+    );
+    for token in &tokens {
+        let word = text
+            .get(token.range.clone())
+            .expect("a token lies in the text");
+        if let Ok(ToolPattern::Bare(name)) = &token.pattern {
+            assert!(
+                !word.contains(['(', ')']) && &**name == word,
+                "{text:?}: {word:?} became {name}"
+            );
+            let follows = text[token.range.end..].trim_start();
+            assert!(
+                !follows.starts_with('('),
+                "{text:?}: {word:?} is bare although a parenthesis follows"
+            );
+        }
+    }
+}
