@@ -174,7 +174,9 @@ fn glued_key(line: &str) -> Option<&'static str> {
 }
 
 /// A repair of one entry, in offsets of the entry's text.
-struct Mended {
+struct Mended<'t> {
+    /// What was mended.
+    source: &'t str,
     edits: Vec<Edit>,
     title: String,
     reason: Option<String>,
@@ -182,7 +184,7 @@ struct Mended {
     text: String,
 }
 
-impl Mended {
+impl Mended<'_> {
     /// Reads the mended text and moves its places back to where things stand in the original.
     fn read(&self, base: usize) -> Option<yaml::Document> {
         let mut document = full::read(&self.text, 0).ok()?;
@@ -197,8 +199,16 @@ impl Mended {
         Some(document)
     }
 
-    /// Where an offset of the mended text stands in the original.
+    /// Where an offset of the mended text stands in the original, never inside a character.
     fn original(&self, offset: usize) -> usize {
+        let mut at = self.original_byte(offset).min(self.source.len());
+        while !self.source.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    }
+
+    fn original_byte(&self, offset: usize) -> usize {
         let mut mended_at = 0;
         let mut original_at = 0;
         for edit in &self.edits {
@@ -219,7 +229,7 @@ impl Mended {
 }
 
 /// Mends one entry, if that makes it parse.
-fn mend(text: &str) -> Option<Mended> {
+fn mend(text: &str) -> Option<Mended<'_>> {
     let mut edits: Vec<Edit> = Vec::new();
     let mut reason = None;
     let mut place = None;
@@ -347,6 +357,7 @@ fn mend(text: &str) -> Option<Mended> {
         "indent with spaces"
     };
     Some(Mended {
+        source: text,
         edits,
         title: title.to_owned(),
         reason,
@@ -356,7 +367,7 @@ fn mend(text: &str) -> Option<Mended> {
 }
 
 /// Puts the missing blank behind a key's colon, and then mends whatever else is wrong.
-fn mend_glued(text: &str, colon: usize) -> Option<Mended> {
+fn mend_glued(text: &str, colon: usize) -> Option<Mended<'_>> {
     let blank = Edit::insert(colon, " ");
     let spaced = format!("{} {}", &text[..colon], &text[colon..]);
     let mut edits = vec![blank];
@@ -375,6 +386,7 @@ fn mend_glued(text: &str, colon: usize) -> Option<Mended> {
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
     let reason = Some("no blank stands behind the colon".to_owned());
     Some(Mended {
+        source: text,
         edits,
         title: "put a blank behind the colon".to_owned(),
         reason,

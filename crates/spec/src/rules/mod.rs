@@ -139,9 +139,8 @@ fn frontmatter_start(parsed: &Parsed<'_>) -> Span {
 
 /// Grows a span over the whole lines it touches, line break included.
 fn whole_lines(text: &str, span: Span) -> Span {
-    let start = text[..span.start as usize]
-        .rfind(['\n', '\r'])
-        .map_or(0, |at| at + 1);
+    let before = text.get(..span.start as usize).unwrap_or_default();
+    let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
     let line = crate::frontmatter::Line::at(text.as_bytes(), span.end as usize);
     Span::new(start, line.next)
 }
