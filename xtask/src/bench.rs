@@ -258,7 +258,7 @@ fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
     Ok(bytes)
 }
 
-fn copy_tree(source: &Path, target: &Path) -> Result<u64> {
+pub(crate) fn copy_tree(source: &Path, target: &Path) -> Result<u64> {
     std::fs::create_dir_all(target)?;
     let mut bytes = 0;
     for entry in std::fs::read_dir(source)? {

@@ -30,7 +30,7 @@ pub struct Identity {
 pub enum Source {
     /// The frontmatter.
     Frontmatter,
-    /// The name of the folder.
+    /// The name of the folder; a description made from the name.
     Folder,
     /// The first line of the body.
     Body,
@@ -79,6 +79,8 @@ pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identi
         Some(text) => (text.value.trim().to_owned(), Source::Frontmatter),
         None => match first_line(body) {
             Some(line) => (wording::shorten(&line, DERIVED_DESCRIPTION), Source::Body),
+            // Nothing to go by but the name.
+            None if !name.is_empty() => (format!("Skill: {name}"), Source::Folder),
             None => (String::new(), Source::Nothing),
         },
     };
@@ -162,7 +164,7 @@ mod tests {
             Some("x"),
             "x||Quote",
         );
-        check("", Some("x"), "x||");
+        check("", Some("x"), "x||Skill: x");
         check("", None, "||");
     }
 }

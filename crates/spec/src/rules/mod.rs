@@ -81,7 +81,7 @@ macro_rules! rule {
 rules! {
     missing_file not_a_file unreadable_file file_too_large not_utf8 nul_byte byte_order_mark lone_carriage_return file_name
     frontmatter_missing frontmatter_misplaced frontmatter_unclosed fence_trailing_space frontmatter_too_large frontmatter_not_a_map
-    yaml_repaired yaml_invalid yaml_feature duplicate_key flow_collection
+    yaml_repaired yaml_invalid yaml_feature duplicate_key tab_separator flow_collection
     unknown_key misspelt_key key_without_effect text_expected field_type boolean_value choice_value
     name_missing name_characters name_case name_hyphens name_length name_folder_mismatch
     description_missing description_length description_trigger compatibility_length
