@@ -118,7 +118,7 @@ fn fix_all(folders: &[&str]) -> Result<()> {
     for (path, text) in &original {
         if fixed.get(path) != Some(text) {
             changed += 1;
-            let shown = path.display().to_string();
+            let shown = path.strip_prefix(world.path())?.display().to_string();
             ensure!(
                 fixable.contains(&shown.as_str()),
                 "{shown} changed and had nothing to fix"
@@ -135,10 +135,9 @@ fn fix_all(folders: &[&str]) -> Result<()> {
 
 fn validate(prowess: &Path, folder: &Path, arguments: &[&str]) -> Result<Value> {
     let output = Command::new(prowess)
-        .arg("validate")
-        .arg(folder)
+        .args(["validate", "."])
         .args(arguments)
-        .current_dir("/")
+        .current_dir(folder)
         .output()?;
     ensure!(
         output.status.code().is_some_and(|code| code < 2),

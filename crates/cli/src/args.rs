@@ -138,7 +138,7 @@ pub(crate) struct ValidateArgs {
     /// Where the skill is meant for: claude-ai
     #[arg(long, value_name = "TARGET", help_heading = "Rules")]
     pub(crate) target: Option<String>,
-    /// Only this rule (can be repeated)
+    /// Only this rule (can be repeated, or a list with commas)
     #[arg(
         long,
         value_name = "RULE",
@@ -146,7 +146,7 @@ pub(crate) struct ValidateArgs {
         value_delimiter = ','
     )]
     pub(crate) select: Vec<String>,
-    /// Skip this rule (can be repeated)
+    /// Skip this rule (can be repeated, or a list with commas)
     #[arg(
         long,
         value_name = "RULE",
@@ -154,7 +154,7 @@ pub(crate) struct ValidateArgs {
         value_delimiter = ','
     )]
     pub(crate) ignore: Vec<String>,
-    /// Severity of a rule: error, warning, note, off (can be repeated)
+    /// Severity of a rule: error, warning, note, off (can be repeated, or a list with commas)
     #[arg(
         long,
         value_name = "RULE=LEVEL",
@@ -165,6 +165,9 @@ pub(crate) struct ValidateArgs {
     /// Lowest severity that fails the run: error, warning, note (default: error)
     #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
     pub(crate) fail_on: Option<String>,
+    /// Disregard configuration files
+    #[arg(long, help_heading = "Rules")]
+    pub(crate) no_config: bool,
     /// full, concise, json, github, sarif (default: full)
     #[arg(
         long,

@@ -13,6 +13,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// It is a link to a file somewhere else.
+    #[error("{} is a link that leads out of its folder", path.display())]
+    Outside {
+        /// The file.
+        path: PathBuf,
+    },
     /// The system says no.
     #[error("cannot write {}", path.display())]
     Write {
@@ -32,6 +38,16 @@ pub fn replace_file(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Erro
     };
     let target = std::fs::canonicalize(path).map_err(failed)?;
     let folder = target.parent().unwrap_or(Path::new("/"));
+    // A link inside a skill may lead to its other files, never to files that are not part of it.
+    let own = path
+        .parent()
+        .filter(|own| !own.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    if !folder.starts_with(std::fs::canonicalize(own).map_err(failed)?) {
+        return Err(Error::Outside {
+            path: path.to_owned(),
+        });
+    }
     let permissions = std::fs::metadata(&target).map_err(failed)?.permissions();
     let mut file = tempfile::Builder::new()
         .prefix(".prowess-")
@@ -72,6 +88,18 @@ mod tests {
             0o640
         );
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_link_that_leads_out_is_not_followed() {
+        let world = tempfile::tempdir().unwrap();
+        let (skill, other) = (world.path().join("skill"), world.path().join("other"));
+        std::fs::create_dir(&skill).unwrap();
+        std::fs::write(&other, "old").unwrap();
+        std::os::unix::fs::symlink(&other, skill.join("SKILL.md")).unwrap();
+        let result = replace_file(&skill.join("SKILL.md"), b"old", b"new");
+        assert!(matches!(result, Err(Error::Outside { .. })));
+        assert_eq!(std::fs::read(&other).unwrap(), b"old");
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub struct Manifest {
     pub version: Option<Text>,
     /// Whether parts of the frontmatter were refused, so that an absent field may have been there.
     pub incomplete: bool,
+    /// Keys that stand in the file and were not read.
+    pub lost: Vec<Box<str>>,
 }
 
 /// A piece of text and its place.
@@ -213,12 +215,21 @@ impl Manifest {
 
     /// Tells whether the model must not invoke the skill on its own.
     pub fn model_invocation_disabled(&self) -> bool {
-        self.disable_model_invocation.is_some_and(|flag| flag.value)
+        self.disable_model_invocation.map_or_else(
+            || self.has_lost("disable-model-invocation"),
+            |flag| flag.value,
+        )
     }
 
     /// Tells whether people may invoke the skill by name.
     pub fn is_user_invocable(&self) -> bool {
-        self.user_invocable.is_none_or(|flag| flag.value)
+        self.user_invocable
+            .map_or_else(|| !self.has_lost("user-invocable"), |flag| flag.value)
+    }
+
+    /// Tells whether a key stands in the file and was not read. What it restricts stays restricted.
+    fn has_lost(&self, key: &str) -> bool {
+        self.lost.iter().any(|lost| &**lost == key)
     }
 
     /// Tells whether the skill runs in a conversation of its own.

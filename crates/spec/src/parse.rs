@@ -4,7 +4,7 @@ use memchr::memchr;
 use prowess_diag::Span;
 
 use crate::frontmatter::{self, MAX_FRONTMATTER, Split};
-use crate::manifest::Manifest;
+use crate::manifest::{Flag, Manifest};
 use crate::problem::{Problem, ProblemKind};
 use crate::repair;
 use crate::yaml::{self, Value};
@@ -133,6 +133,7 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
             let salvage = repair::salvage(source, base, Some(&["name", "description"]));
             Manifest {
                 incomplete: true,
+                lost: salvage.lost,
                 ..Manifest::from_entries(salvage.entries)
             }
         }
@@ -151,6 +152,7 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
                 .any(|problem| !matches!(problem.kind, ProblemKind::YamlRepaired { .. }));
             let mut manifest = Manifest {
                 incomplete,
+                lost: salvage.lost,
                 ..Manifest::from_entries(salvage.entries)
             };
             for problem in &salvage.problems {
@@ -184,11 +186,14 @@ fn withdraw(manifest: &mut Manifest, duplicate: &yaml::Duplicate) {
     manifest.incomplete = true;
     match &*duplicate.key {
         "allowed-tools" => manifest.allowed_tools = None,
-        "disable-model-invocation" => {
-            if let Some(flag) = &mut manifest.disable_model_invocation {
-                flag.value = true;
-            }
-        }
+        "disable-model-invocation" => safer(&mut manifest.disable_model_invocation, true),
+        "user-invocable" => safer(&mut manifest.user_invocable, false),
         _ => {}
+    }
+}
+
+fn safer(flag: &mut Option<Flag>, value: bool) {
+    if let Some(flag) = flag {
+        flag.value = value;
     }
 }

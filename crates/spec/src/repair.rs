@@ -17,6 +17,8 @@ use crate::yaml::{self, Entry, Value, full};
 pub(crate) struct Salvage {
     pub(crate) entries: Vec<Entry>,
     pub(crate) problems: Vec<Problem>,
+    /// Keys that stand there and were not read.
+    pub(crate) lost: Vec<Box<str>>,
 }
 
 /// Reads frontmatter that is not YAML as a whole. With `only` set, other keys are left out.
@@ -26,11 +28,13 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
         let entry_text = &text[range.clone()];
         let key = leading_key(entry_text).or_else(|| glued_key(entry_text));
         if only.is_some_and(|only| !key.is_some_and(|key| only.contains(&key))) {
+            result.lost.extend(key.map(Box::from));
             continue;
         }
         match full::read(entry_text, base + range.start) {
             Ok(document) => keep(&mut result, document, None),
             Err(yaml::Error::Refused(refusals)) => {
+                result.lost.extend(key.map(Box::from));
                 let refused = |refusal: yaml::Refusal| Problem {
                     span: refusal.span,
                     kind: ProblemKind::YamlRefused(refusal),
@@ -62,6 +66,7 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                         keep(&mut result, document, Some(Problem { span, kind }));
                     }
                     None => {
+                        result.lost.extend(key.map(Box::from));
                         let key = key.map(str::to_owned);
                         result.problems.push(Problem {
                             span: at,

@@ -87,8 +87,10 @@ fn page(rule: &Rule, width: usize) -> String {
         } else if line.starts_with("```")
             && (fence == 0 || line.trim_end_matches('`').is_empty() && line.len() >= fence)
         {
-            // The settings behind an example are for the tests, not for people.
             let marks = line.len() - line.trim_start_matches('`').len();
+            if fence == 0 {
+                text.push_str(&caption(&line[marks..]));
+            }
             fence = if fence == 0 { marks } else { 0 };
             text.push_str(&format!("{dim}{}{dim:#}\n", &line[..marks]));
         } else if fence > 0 || line.starts_with('|') {
@@ -102,6 +104,32 @@ fn page(rule: &Rule, width: usize) -> String {
         }
     }
     text
+}
+
+/// What people need to know about an example: where it stands, and what stands beside it.
+fn caption(info: &str) -> String {
+    let setting = |name: &str| {
+        info.split(' ')
+            .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    let mut parts = Vec::new();
+    parts.extend(setting("folder").map(|folder| format!("in the folder `{folder}`")));
+    parts.extend(setting("profile").map(|profile| format!("with `--profile {profile}`")));
+    parts.extend(setting("target").map(|target| format!("with `--target {target}`")));
+    parts.extend(setting("files").map(|files| {
+        format!(
+            "beside {}",
+            files.replace('!', " (executable)").replace(',', ", ")
+        )
+    }));
+    if info.contains(" escapes") {
+        parts.push("`\\u{…}` stands for a character".to_owned());
+    }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("{}:\n", parts.join(", "))
+    }
 }
 
 /// One line: how severe, and whether it can be mended.

@@ -37,7 +37,7 @@ pub(crate) fn run(
     read_path(&path, &mut visit);
     outcome.unwrap_or_else(|| {
         let shown = targets::display(&path, environment);
-        let hint = format!("list the skills below it with `prowess validate {shown}`");
+        let hint = format!("check the skills below it with `prowess validate {shown}`");
         Err(CliError::new(format!("SKILL.md not found in `{shown}`")).hint(hint))
     })
 }

@@ -33,7 +33,11 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let (config, warnings) = config::load(environment)?;
+    let (config, warnings) = if args.no_config {
+        Default::default()
+    } else {
+        config::load(environment)?
+    };
     for report in &warnings {
         printer.findings(report);
     }
@@ -60,6 +64,12 @@ pub(crate) fn run(
         results: Mutex::default(),
     };
     let roots = job.sources(&args.paths)?;
+    if roots.is_none() && args.fix && (format != FormatArg::Full || args.statistics) {
+        return Err(CliError::new(
+            "with `-` and `--fix` the answer is the mended text; no other format fits",
+        )
+        .hint("leave out `--fix` to see the findings"));
+    }
     if roots.is_none() {
         return job.standard_input(printer, fail_on);
     }
@@ -93,13 +103,14 @@ pub(crate) fn run(
     results.files.dedup_by(|a, b| a.path == b.path);
     print_results(&results, &rules, format, args.statistics, printer)?;
     summarise(&results, args, &elapsed, printer);
-    Ok(
-        if results.counts().at_least(fail_on) > 0 || results.failed > 0 {
-            Exit::No
-        } else {
-            Exit::Done
-        },
-    )
+    for failure in &results.failures {
+        printer.error(failure);
+    }
+    Ok(match results.counts().at_least(fail_on) {
+        _ if !results.failures.is_empty() => Exit::Failed,
+        0 => Exit::Done,
+        _ => Exit::No,
+    })
 }
 
 /// The rules that flags and configuration ask for. Flags count more.
@@ -186,7 +197,7 @@ struct Results {
     files: Vec<Checked>,
     fixed: usize,
     fixed_files: usize,
-    failed: usize,
+    failures: Vec<CliError>,
 }
 
 impl Results {
@@ -271,7 +282,12 @@ impl Job<'_> {
                     self.unread(path, &ReadFault::Unreadable(reason.clone()));
                 }
             }
-            if summary.skills == 0 && unreadable == 0 && !self.is_default_root(&folder) {
+            let too_deep = summary
+                .notices
+                .iter()
+                .any(|notice| matches!(notice, Notice::TooDeep { .. }));
+            if summary.skills == 0 && unreadable == 0 && !too_deep && !self.is_default_root(&folder)
+            {
                 self.unread(&folder, &ReadFault::Missing);
             }
             notices.extend(summary.notices);
@@ -328,20 +344,14 @@ impl Job<'_> {
         };
         if fixed.text.as_bytes() != bytes {
             if let Err(error) = replace::replace_file(file, bytes, fixed.text.as_bytes()) {
-                let cause = std::error::Error::source(&error)
-                    .map(|source| format!(": {source}"))
-                    .unwrap_or_default();
-                let finding = Diagnostic {
-                    rule: "unreadable-file",
-                    severity: Severity::Error,
-                    message: format!("not fixed: {error}{cause}"),
-                    span: None,
-                    label: None,
-                    help: Some("nothing was written; run the command again".into()),
-                    fix: None,
+                let error = match std::error::Error::source(&error) {
+                    Some(source) => CliError::new(error.to_string()).cause(source),
+                    None => CliError::new(error.to_string()),
                 };
-                self.lock().failed += 1;
-                return self.keep(path, std::str::from_utf8(bytes).ok(), vec![finding]);
+                self.lock()
+                    .failures
+                    .push(error.hint("nothing was written to this file"));
+                return self.keep(path, std::str::from_utf8(bytes).ok(), before);
             }
             let mut results = self.lock();
             results.fixed += fixed.applied;
@@ -561,6 +571,9 @@ fn print_statistics(
     if format == FormatArg::Json {
         let rules: Vec<Value> = rows.iter().map(|(rule, (findings, skills))| json!({ "rule": rule, "findings": findings, "skills": skills })).collect();
         return printer.json(&json!({ "schema": "prowess.validate-statistics/1", "skills": results.skills, "rules": rules }));
+    }
+    if rows.is_empty() {
+        return Ok(());
     }
     let mut text = String::from("findings   skills  rule\n");
     for (rule, (findings, skills)) in rows {

@@ -1,7 +1,7 @@
 //! Workflow commands that annotate a pull request.
 
 use crate::render::positions;
-use crate::{Diagnostic, FileReport, LineIndex, Severity};
+use crate::{Diagnostic, FileReport, LineIndex, Severity, sanitize};
 
 /// Returns the workflow command for one finding, without a line break.
 pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> String {
@@ -29,9 +29,9 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
     }
     format!(
         "::{level} file={}{at},title={}::{}",
-        property(&report.path),
+        property(&sanitize::line(&report.path)),
         property(diagnostic.rule),
-        data(&message)
+        data(&sanitize::line(&message))
     )
 }
 

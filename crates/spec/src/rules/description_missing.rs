@@ -4,14 +4,30 @@ use super::{Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_st
 use crate::identity;
 use crate::manifest::Text;
 
-rule!("description-missing", Levels::of("EEW"), None, "the skill has no description");
+rule!(
+    "description-missing",
+    Levels::of("EEW"),
+    None,
+    "the skill has no description"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((parsed, manifest)) = complete_frontmatter(skill) else { return };
+    let Some((parsed, manifest)) = complete_frontmatter(skill) else {
+        return;
+    };
     let (span, message) = match manifest.entry("description") {
-        None => (frontmatter_start(parsed), "missing required field in frontmatter: `description`"),
-        Some(entry) if entry.value.is_null() || manifest.description.as_ref().is_some_and(Text::is_blank) => {
-            (entry.key_span, "field `description` must be a non-empty string")
+        None => (
+            frontmatter_start(parsed),
+            "missing required field in frontmatter: `description`",
+        ),
+        Some(entry)
+            if entry.value.is_null()
+                || manifest.description.as_ref().is_some_and(Text::is_blank) =>
+        {
+            (
+                entry.key_span,
+                "field `description` must be a non-empty string",
+            )
         }
         Some(_) => return,
     };

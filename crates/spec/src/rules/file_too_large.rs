@@ -10,7 +10,13 @@ rule!("file-too-large", Levels::of("EEE"), None, "the file is larger than 1 MiB"
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(ReadFault::TooLarge { bytes }) = skill.fault {
-        let message = format!("the file has {}, more than the {} that are read", wording::size(*bytes), wording::size(MAX_FILE as u64));
-        out.report(Finding::file(message).help("move details to files in `references/` and link to them"));
+        let message = format!(
+            "the file has {}, more than the {} that are read",
+            wording::size(*bytes),
+            wording::size(MAX_FILE as u64)
+        );
+        out.report(
+            Finding::file(message).help("move details to files in `references/` and link to them"),
+        );
     }
 }

@@ -8,13 +8,27 @@ use crate::name;
 use crate::problem::ProblemKind;
 use crate::yaml::write;
 
-rule!("frontmatter-missing", Levels::of("EEW"), Suggested, "the file has no frontmatter");
+rule!(
+    "frontmatter-missing",
+    Levels::of("EEW"),
+    Suggested,
+    "the file has no frontmatter"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let Some(problem) = parsed.problems.iter().find(|problem| problem.kind == ProblemKind::FrontmatterMissing) else { return };
+    let Some(problem) = parsed
+        .problems
+        .iter()
+        .find(|problem| problem.kind == ProblemKind::FrontmatterMissing)
+    else {
+        return;
+    };
     let first = problem.span.of(parsed.text);
-    let mut finding = Finding::at(problem.span, "SKILL.md must start with YAML frontmatter (`---`)");
+    let mut finding = Finding::at(
+        problem.span,
+        "SKILL.md must start with YAML frontmatter (`---`)",
+    );
     if is_link_target(parsed.text) {
         finding = finding
             .label("this is the target of a symbolic link, checked out as text")
@@ -24,7 +38,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     } else if first.trim_end() != first.trim() && first.trim() == "---" {
         finding = finding.label("the opening line must begin at column 1");
     } else {
-        finding = finding.label("no `---` on the first line").fix(insertion(skill));
+        finding = finding
+            .label("no `---` on the first line")
+            .fix(insertion(skill));
     }
     out.report(finding);
 }
@@ -40,6 +56,12 @@ fn insertion(skill: &Subject<'_>) -> Option<Fix> {
     let name = skill.package.folder().and_then(name::repair)?;
     let description = identity::first_line(parsed.body_text())?;
     let eol = line_break(parsed.text);
-    let block = format!("---{eol}name: {name}{eol}description: {}{eol}---{eol}{eol}", write::scalar(&description));
-    Some(Fix::suggested("begin with name and description", vec![Edit::insert(parsed.body.start as usize, block)]))
+    let block = format!(
+        "---{eol}name: {name}{eol}description: {}{eol}---{eol}{eol}",
+        write::scalar(&description)
+    );
+    Some(Fix::suggested(
+        "begin with name and description",
+        vec![Edit::insert(parsed.body.start as usize, block)],
+    ))
 }

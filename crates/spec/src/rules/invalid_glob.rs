@@ -4,13 +4,26 @@ use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("invalid-glob", Levels::of("WWW"), None, "a pattern in `paths` cannot be read");
+rule!(
+    "invalid-glob",
+    Levels::of("WWW"),
+    None,
+    "a pattern in `paths` cannot be read"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
+        return;
+    };
     for glob in &manifest.paths {
         if let Some(why) = fault(&glob.value) {
-            out.report(Finding::at(glob.span, format!("the pattern {} matches nothing", wording::tick(&glob.value))).label(why));
+            out.report(
+                Finding::at(
+                    glob.span,
+                    format!("the pattern {} matches nothing", wording::tick(&glob.value)),
+                )
+                .label(why),
+            );
         }
     }
 }
@@ -28,7 +41,9 @@ fn fault(glob: &str) -> Option<&'static str> {
                 Some(left) => braces = left,
                 None => return Some("a `}` has no partner"),
             },
-            '[' if !closes_bracket(&mut characters) => return Some("a `[` has no partner; write `\\[` for the character itself"),
+            '[' if !closes_bracket(&mut characters) => {
+                return Some("a `[` has no partner; write `\\[` for the character itself");
+            }
             _ => {}
         }
     }

@@ -2,7 +2,12 @@
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("key-without-effect", Levels::of("WWN"), None, "a key has no effect without another one");
+rule!(
+    "key-without-effect",
+    Levels::of("WWN"),
+    None,
+    "a key has no effect without another one"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -13,9 +18,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for key in ["agent", "background"] {
         if let Some(entry) = manifest.entry(key).filter(|entry| !entry.value.is_null()) {
             out.report(
-                Finding::at(entry.key_span, format!("`{key}` has no effect without `context: fork`"))
-                    .label("only a forked skill has an agent of its own")
-                    .help("add `context: fork`, or remove the key"),
+                Finding::at(
+                    entry.key_span,
+                    format!("`{key}` has no effect without `context: fork`"),
+                )
+                .label("only a forked skill has an agent of its own")
+                .help("add `context: fork`, or remove the key"),
             );
         }
     }

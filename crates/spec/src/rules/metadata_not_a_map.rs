@@ -2,10 +2,20 @@
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("metadata-not-a-map", Levels::of("EWW"), None, "`metadata` is not a map");
+rule!(
+    "metadata-not-a-map",
+    Levels::of("EWW"),
+    None,
+    "`metadata` is not a map"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(entry) = skill.parsed.and_then(|parsed| parsed.manifest.entry("metadata")) else { return };
+    let Some(entry) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.entry("metadata"))
+    else {
+        return;
+    };
     if entry.value.entries().is_none() && !entry.value.is_null() {
         out.report(
             Finding::at(entry.value.span, "`metadata` must be a map of texts")

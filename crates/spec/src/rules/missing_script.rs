@@ -7,7 +7,12 @@ use crate::body::ItemKind;
 use crate::package::Look;
 use crate::resource_path::ResourcePath;
 
-rule!("missing-script", Levels::of("WWN"), None, "the body names a script that does not exist");
+rule!(
+    "missing-script",
+    Levels::of("WWN"),
+    None,
+    "the body names a script that does not exist"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -17,15 +22,24 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let clean = ResourcePath::new(path);
         let missing = clean.is_ok_and(|clean| skill.package.look(clean.as_str()) == Look::Missing);
         // A link to it has a rule of its own.
-        let linked = skill.body().items.iter().any(|item| item.span.contains(script.span) && matches!(item.kind, ItemKind::Link { .. }));
+        let linked = skill.body().items.iter().any(|item| {
+            item.span.contains(script.span) && matches!(item.kind, ItemKind::Link { .. })
+        });
         if seen.contains(&path) || !missing || linked {
             continue;
         }
         seen.push(path);
-        let finding = Finding::at(script.span, format!("the script {} does not exist", wording::tick(path)));
-        out.report(match suggest::nearest(path, skill.package.paths().into_iter()) {
-            Some(near) => finding.label(format!("did you mean `{near}`?")),
-            None => finding.label("no such file in the skill's folder").help("add the script, or name the folder it is in if it is not part of the skill"),
-        });
+        let finding = Finding::at(
+            script.span,
+            format!("the script {} does not exist", wording::tick(path)),
+        );
+        out.report(
+            match suggest::nearest(path, skill.package.paths().into_iter()) {
+                Some(near) => finding.label(format!("did you mean `{near}`?")),
+                None => finding.label("no such file in the skill's folder").help(
+                    "add the script, or name the folder it is in if it is not part of the skill",
+                ),
+            },
+        );
     }
 }

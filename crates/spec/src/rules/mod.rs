@@ -1,6 +1,7 @@
 //! The rules, one file each; each has a page of the same name in `pages/`.
 //!
-//! To add a rule: write `rules/<rule>.rs` and `pages/<rule>.md`, and add one line below. The page
+//! To add a rule: write `rules/<rule>.rs` and `pages/<rule>.md`, and add its
+//! module and its constant to the two lists below. The page
 //! is the documentation and the test: its `bad` examples must be found, its `good` ones must not,
 //! and the first `bad` one with its safe fixes applied must equal `fixed`.
 
@@ -52,14 +53,6 @@ impl FixKind {
     }
 }
 
-macro_rules! rules {
-    ($($module:ident)*) => {
-        $(mod $module;)*
-        /// Every rule, in the order of the documentation.
-        pub static RULES: &[Rule] = &[$($module::RULE),*];
-    };
-}
-
 /// Builds the constant that every rule file defines.
 macro_rules! rule {
     ($id:literal, $levels:expr, $fix:ident, $summary:literal) => {
@@ -78,21 +71,142 @@ macro_rules! rule {
     };
 }
 
-rules! {
-    missing_file not_a_file unreadable_file file_too_large not_utf8 nul_byte byte_order_mark lone_carriage_return file_name
-    frontmatter_missing frontmatter_misplaced frontmatter_unclosed fence_trailing_space frontmatter_too_large frontmatter_not_a_map
-    yaml_repaired yaml_invalid yaml_feature duplicate_key tab_separator flow_collection
-    unknown_key misspelt_key key_without_effect text_expected field_type boolean_value choice_value
-    name_missing name_characters name_case name_hyphens name_length name_folder_mismatch
-    description_missing description_length description_trigger compatibility_length
-    metadata_not_a_map metadata_value
-    tool_syntax tool_list_form unrestricted_tool unknown_tool tool_not_allowed
-    body_empty body_length broken_link link_outside missing_script script_not_executable nested_skill
-    injection_in_code injection_not_allowed placeholder_in_code unsafe_placeholder unused_argument
-    bidi_characters invisible_characters
-    unreachable_skill invalid_glob invalid_hooks invalid_sidecar
-    claude_ai_keys claude_ai_name claude_ai_description
-}
+mod bidi_characters;
+mod body_empty;
+mod body_length;
+mod boolean_value;
+mod broken_link;
+mod byte_order_mark;
+mod choice_value;
+mod claude_ai_description;
+mod claude_ai_keys;
+mod claude_ai_name;
+mod compatibility_length;
+mod description_length;
+mod description_missing;
+mod description_trigger;
+mod duplicate_key;
+mod fence_trailing_space;
+mod field_type;
+mod file_name;
+mod file_too_large;
+mod flow_collection;
+mod frontmatter_misplaced;
+mod frontmatter_missing;
+mod frontmatter_not_a_map;
+mod frontmatter_too_large;
+mod frontmatter_unclosed;
+mod injection_in_code;
+mod injection_not_allowed;
+mod invalid_glob;
+mod invalid_hooks;
+mod invalid_sidecar;
+mod invisible_characters;
+mod key_without_effect;
+mod link_outside;
+mod lone_carriage_return;
+mod metadata_not_a_map;
+mod metadata_value;
+mod missing_file;
+mod missing_script;
+mod misspelt_key;
+mod name_case;
+mod name_characters;
+mod name_folder_mismatch;
+mod name_hyphens;
+mod name_length;
+mod name_missing;
+mod nested_skill;
+mod not_a_file;
+mod not_utf8;
+mod nul_byte;
+mod placeholder_in_code;
+mod script_not_executable;
+mod tab_separator;
+mod text_expected;
+mod tool_list_form;
+mod tool_not_allowed;
+mod tool_syntax;
+mod unknown_key;
+mod unknown_tool;
+mod unreachable_skill;
+mod unreadable_file;
+mod unrestricted_tool;
+mod unsafe_placeholder;
+mod unused_argument;
+mod yaml_feature;
+mod yaml_invalid;
+mod yaml_repaired;
+
+/// Every rule, in the order of the documentation.
+pub static RULES: &[Rule] = &[
+    missing_file::RULE,
+    not_a_file::RULE,
+    unreadable_file::RULE,
+    file_too_large::RULE,
+    not_utf8::RULE,
+    nul_byte::RULE,
+    byte_order_mark::RULE,
+    lone_carriage_return::RULE,
+    file_name::RULE,
+    frontmatter_missing::RULE,
+    frontmatter_misplaced::RULE,
+    frontmatter_unclosed::RULE,
+    fence_trailing_space::RULE,
+    frontmatter_too_large::RULE,
+    frontmatter_not_a_map::RULE,
+    yaml_repaired::RULE,
+    yaml_invalid::RULE,
+    yaml_feature::RULE,
+    duplicate_key::RULE,
+    tab_separator::RULE,
+    flow_collection::RULE,
+    unknown_key::RULE,
+    misspelt_key::RULE,
+    key_without_effect::RULE,
+    text_expected::RULE,
+    field_type::RULE,
+    boolean_value::RULE,
+    choice_value::RULE,
+    name_missing::RULE,
+    name_characters::RULE,
+    name_case::RULE,
+    name_hyphens::RULE,
+    name_length::RULE,
+    name_folder_mismatch::RULE,
+    description_missing::RULE,
+    description_length::RULE,
+    description_trigger::RULE,
+    compatibility_length::RULE,
+    metadata_not_a_map::RULE,
+    metadata_value::RULE,
+    tool_syntax::RULE,
+    tool_list_form::RULE,
+    unrestricted_tool::RULE,
+    unknown_tool::RULE,
+    tool_not_allowed::RULE,
+    body_empty::RULE,
+    body_length::RULE,
+    broken_link::RULE,
+    link_outside::RULE,
+    missing_script::RULE,
+    script_not_executable::RULE,
+    nested_skill::RULE,
+    injection_in_code::RULE,
+    injection_not_allowed::RULE,
+    placeholder_in_code::RULE,
+    unsafe_placeholder::RULE,
+    unused_argument::RULE,
+    bidi_characters::RULE,
+    invisible_characters::RULE,
+    unreachable_skill::RULE,
+    invalid_glob::RULE,
+    invalid_hooks::RULE,
+    invalid_sidecar::RULE,
+    claude_ai_keys::RULE,
+    claude_ai_name::RULE,
+    claude_ai_description::RULE,
+];
 
 /// Returns the rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

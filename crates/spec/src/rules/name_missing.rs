@@ -2,13 +2,22 @@
 
 use prowess_diag::Fix;
 
-use super::{Edit, Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, insert_key};
+use super::{
+    Edit, Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, insert_key,
+};
 use crate::name;
 
-rule!("name-missing", Levels::of("EWN"), Safe, "the skill has no name");
+rule!(
+    "name-missing",
+    Levels::of("EWN"),
+    Safe,
+    "the skill has no name"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((parsed, manifest)) = complete_frontmatter(skill) else { return };
+    let Some((parsed, manifest)) = complete_frontmatter(skill) else {
+        return;
+    };
     // One word about an empty block is enough.
     if manifest.entries.is_empty() && skill.package.folder().is_none() {
         return;
@@ -18,17 +27,38 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let title = "name it after its folder";
     match manifest.entry("name") {
         None => {
-            let fix = valid.and_then(|folder| insert_key(parsed, &format!("name: {folder}"))).map(|edit| Fix::safe(title, vec![edit]));
-            let label = folder.map_or("no `name` in here".to_owned(), |folder| format!("no `name` in here; the folder's, `{folder}`, is used"));
-            out.report(Finding::at(frontmatter_start(parsed), "missing required field in frontmatter: `name`").label(label).fix(fix));
+            let fix = valid
+                .and_then(|folder| insert_key(parsed, &format!("name: {folder}")))
+                .map(|edit| Fix::safe(title, vec![edit]));
+            let label = folder.map_or("no `name` in here".to_owned(), |folder| {
+                format!("no `name` in here; the folder's, `{folder}`, is used")
+            });
+            out.report(
+                Finding::at(
+                    frontmatter_start(parsed),
+                    "missing required field in frontmatter: `name`",
+                )
+                .label(label)
+                .fix(fix),
+            );
         }
-        Some(entry) if entry.value.is_null() || manifest.name.as_ref().is_some_and(super::super::manifest::Text::is_blank) => {
+        Some(entry)
+            if entry.value.is_null()
+                || manifest
+                    .name
+                    .as_ref()
+                    .is_some_and(super::super::manifest::Text::is_blank) =>
+        {
             let edit = |folder: &str| {
                 let gap = if entry.value.span.is_empty() { " " } else { "" };
                 Edit::replace(entry.value.span, format!("{gap}{folder}"))
             };
             let fix = valid.map(|folder| Fix::safe(title, vec![edit(folder)]));
-            out.report(Finding::at(entry.key_span, "field `name` must be a non-empty string").label("nothing stands here").fix(fix));
+            out.report(
+                Finding::at(entry.key_span, "field `name` must be a non-empty string")
+                    .label("nothing stands here")
+                    .fix(fix),
+            );
         }
         Some(_) => {}
     }

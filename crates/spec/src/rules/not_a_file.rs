@@ -7,6 +7,9 @@ rule!("not-a-file", Levels::of("EEE"), None, "`SKILL.md` is not a regular file",
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(ReadFault::NotAFile(what)) = skill.fault {
-        out.report(Finding::file(format!("`SKILL.md` is {what}, not a regular file")).help("put a text file in its place"));
+        out.report(
+            Finding::file(format!("`SKILL.md` is {what}, not a regular file"))
+                .help("put a text file in its place"),
+        );
     }
 }

@@ -3,13 +3,21 @@
 use super::{Finding, Levels, Sink, Subject};
 use crate::problem::ProblemKind;
 
-rule!("nul-byte", Levels::of("EEE"), None, "the file contains a NUL byte");
+rule!(
+    "nul-byte",
+    Levels::of("EEE"),
+    None,
+    "the file contains a NUL byte"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::Nul {
-            out.report(Finding::at(problem.span, "the file contains a NUL byte").help("remove it: `tr -d '\\000'`"));
+            out.report(
+                Finding::at(problem.span, "the file contains a NUL byte")
+                    .help("remove it: `tr -d '\\000'`"),
+            );
         }
     }
 }

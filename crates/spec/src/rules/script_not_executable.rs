@@ -5,7 +5,12 @@ use prowess_diag::wording;
 use super::{Finding, Levels, Sink, Subject};
 use crate::package::Look;
 
-rule!("script-not-executable", Levels::of("WWN"), None, "a script is run directly but is not executable");
+rule!(
+    "script-not-executable",
+    Levels::of("WWN"),
+    None,
+    "a script is run directly but is not executable"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -14,12 +19,19 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let path = script.span.of(parsed.text);
         if script.run_directly
             && !seen.contains(&path)
-            && skill.package.look(path) == Look::File(Some(false)) {
+            && skill.package.look(path) == Look::File(Some(false))
+        {
             seen.push(path);
             out.report(
-                Finding::at(script.span, format!("{} is run directly but is not executable", wording::tick(path)))
-                    .label("running it will fail with `permission denied`")
-                    .help(format!("make it executable: `chmod +x {path}`")),
+                Finding::at(
+                    script.span,
+                    format!(
+                        "{} is run directly but is not executable",
+                        wording::tick(path)
+                    ),
+                )
+                .label("running it will fail with `permission denied`")
+                .help(format!("make it executable: `chmod +x {path}`")),
             );
         }
     }

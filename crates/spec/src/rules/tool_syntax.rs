@@ -5,15 +5,37 @@ use prowess_diag::{Edit, Fix, wording};
 use super::{Finding, Levels, Sink, Subject};
 use crate::tool_pattern::TokenFault;
 
-rule!("tool-syntax", Levels::of("WEE"), Suggested, "an entry of a tool list cannot be read");
+rule!(
+    "tool-syntax",
+    Levels::of("WEE"),
+    Suggested,
+    "an entry of a tool list cannot be read"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
-    for (key, list, effect) in [("allowed-tools", &manifest.allowed_tools, "it grants nothing"), ("disallowed-tools", &manifest.disallowed_tools, "it removes nothing")] {
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
+        return;
+    };
+    for (key, list, effect) in [
+        (
+            "allowed-tools",
+            &manifest.allowed_tools,
+            "it grants nothing",
+        ),
+        (
+            "disallowed-tools",
+            &manifest.disallowed_tools,
+            "it removes nothing",
+        ),
+    ] {
         for token in list.iter().flat_map(|list| &list.tokens) {
             let Err(fault) = &token.pattern else { continue };
             let shown = wording::tick(wording::shorten(&token.text, 60));
-            let finding = Finding::at(token.span, format!("`{key}` has an entry that cannot be read: {shown}")).label(format!("{}; {effect}", fault.explain()));
+            let finding = Finding::at(
+                token.span,
+                format!("`{key}` has an entry that cannot be read: {shown}"),
+            )
+            .label(format!("{}; {effect}", fault.explain()));
             out.report(match fault {
                 TokenFault::SpaceBeforeParenthesis => {
                     let joined = token.text.split_whitespace().collect::<Vec<_>>().join(" ").replacen(" (", "(", 1);

@@ -6,7 +6,12 @@ use super::{Finding, Levels, Sink, Subject};
 use crate::fields::{self, Home, METADATA_KEYS};
 use crate::profile::{Profile, Target};
 
-rule!("unknown-key", Levels::of("EWN"), None, "a key is not part of the format");
+rule!(
+    "unknown-key",
+    Levels::of("EWN"),
+    None,
+    "a key is not part of the format"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -19,9 +24,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if is_known(key, out.profile()) || meant.is_some() {
             continue;
         }
-        let finding = Finding::at(entry.key_span, format!("unexpected field in frontmatter: {}", wording::tick(key)));
+        let finding = Finding::at(
+            entry.key_span,
+            format!("unexpected field in frontmatter: {}", wording::tick(key)),
+        );
         out.report(if METADATA_KEYS.contains(&key) {
-            finding.label("belongs under `metadata`").help(format!("write `metadata:` and, indented below it, `{key}: …`"))
+            finding.label("belongs under `metadata`").help(format!(
+                "write `metadata:` and, indented below it, `{key}: …`"
+            ))
         } else if fields::find(key).is_some_and(|field| field.home == Home::ClaudeCode) {
             finding.label("known to Claude Code only")
         } else {

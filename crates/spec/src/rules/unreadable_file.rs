@@ -7,6 +7,9 @@ rule!("unreadable-file", Levels::of("EEE"), None, "the file cannot be read", on_
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(ReadFault::Unreadable(reason)) = skill.fault {
-        out.report(Finding::file(format!("cannot read the file: {reason}")).help("check its permissions with `ls -l`"));
+        out.report(
+            Finding::file(format!("cannot read the file: {reason}"))
+                .help("check its permissions with `ls -l`"),
+        );
     }
 }

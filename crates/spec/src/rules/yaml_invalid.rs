@@ -3,7 +3,12 @@
 use super::{Finding, Levels, Sink, Subject};
 use crate::problem::ProblemKind;
 
-rule!("yaml-invalid", Levels::of("EEE"), None, "a part of the frontmatter is not YAML and was not read");
+rule!(
+    "yaml-invalid",
+    Levels::of("EEE"),
+    None,
+    "a part of the frontmatter is not YAML and was not read"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

@@ -5,12 +5,22 @@ use prowess_diag::Fix;
 use super::{Finding, Levels, Sink, Subject};
 use crate::problem::ProblemKind;
 
-rule!("yaml-repaired", Levels::of("EWW"), Safe, "the frontmatter is not valid YAML, but what was meant is clear");
+rule!(
+    "yaml-repaired",
+    Levels::of("EEW"),
+    Safe,
+    "the frontmatter is not valid YAML, but what was meant is clear"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
-        if let ProblemKind::YamlRepaired { message, title, edits } = &problem.kind {
+        if let ProblemKind::YamlRepaired {
+            message,
+            title,
+            edits,
+        } = &problem.kind
+        {
             out.report(
                 Finding::at(problem.span, format!("invalid YAML: {message}"))
                     .label("strict readers refuse the whole file")

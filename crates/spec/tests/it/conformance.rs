@@ -451,6 +451,13 @@ fn case_30_a_refused_feature_grants_nothing() {
 }
 
 #[test]
+fn case_30_a_restriction_that_was_not_read_still_restricts() {
+    let text = "---\nname: x\ndescription: d\ndisable-model-invocation: true\nuser-invocable: false\nx: &a 1\n---\n";
+    let manifest = parse(text.as_bytes()).manifest;
+    assert!(manifest.model_invocation_disabled() && !manifest.is_user_invocable());
+}
+
+#[test]
 fn case_32_any_bytes_give_a_diagnostic() {
     for (bytes, rule) in [
         (&b"---\nname: x\ndescription: \xff\n---\n"[..], "not-utf8"),
