@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
-use prowess_spec::{Profile, RuleSet, Subject, check, parse};
+use prowess_spec::parse;
 
 const ROUNDS: usize = 7;
 const THREADS: usize = 2;
@@ -57,10 +58,7 @@ pub(crate) fn run(corpus: &Path, skills: usize) -> Result<()> {
         grown.push((size, samples));
     }
     println!("\ngrowth: time of (c) and of (a), and peak memory of (c)\n");
-    println!(
-        "{:>8} {:>10} {:>10} {:>9} {:>9}",
-        "skills", "(a)", "(c)", "(c)/(a)", "memory"
-    );
+    println!("{:>8} {:>10} {:>10} {:>9} {:>9}", "skills", "(a)", "(c)", "(c)/(a)", "memory");
     for (size, samples) in &grown {
         let (read, checked) = (&samples[0], &samples[3]);
         println!(
@@ -118,18 +116,12 @@ fn measure(folder: &Path, rounds: usize) -> Result<Vec<Sample>> {
 
 /// Runs one job in a process of its own; gives the time inside it and its peak memory in KiB.
 fn run_job(job: &str, folder: &Path) -> Result<(Duration, u64)> {
-    let output = Command::new(std::env::current_exe()?)
-        .arg("bench-job")
-        .arg(job)
-        .arg(folder)
-        .output()?;
+    let output =
+        Command::new(std::env::current_exe()?).arg("bench-job").arg(job).arg(folder).output()?;
     let text = String::from_utf8(output.stdout)?;
     let mut words = text.split_whitespace();
     let mut number = || {
-        words
-            .next()
-            .and_then(|word| word.parse::<u64>().ok())
-            .context("the job printed no numbers")
+        words.next().and_then(|word| word.parse::<u64>().ok()).context("the job printed no numbers")
     };
     Ok((Duration::from_nanos(number()?), number()?))
 }
@@ -137,11 +129,8 @@ fn run_job(job: &str, folder: &Path) -> Result<(Duration, u64)> {
 /// The child's side: does one job and prints nanoseconds, peak KiB and a count.
 pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
     let count = AtomicUsize::new(0);
-    let options = WalkOptions {
-        threads: THREADS,
-        max_folders: usize::MAX,
-        ..WalkOptions::default()
-    };
+    let options =
+        WalkOptions { threads: THREADS, max_folders: usize::MAX, ..WalkOptions::default() };
     let roots = [folder.to_owned()];
     let checked = |profile| {
         let rules = RuleSet::new(profile, None);
@@ -179,12 +168,7 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
         "check-spec" => checked(Profile::Spec),
         other => bail!("no job {other}"),
     };
-    println!(
-        "{} {} {}",
-        elapsed.as_nanos(),
-        peak_memory(),
-        count.into_inner()
-    );
+    println!("{} {} {}", elapsed.as_nanos(), peak_memory(), count.into_inner());
     Ok(())
 }
 
@@ -250,9 +234,7 @@ fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
         let source = &folders[index % folders.len()];
         let name = source.file_name().unwrap_or_default().to_string_lossy();
         // The folder keeps its name, which rules compare with the skill's.
-        let copy = target
-            .join(format!("set-{:04}", index / folders.len()))
-            .join(&*name);
+        let copy = target.join(format!("set-{:04}", index / folders.len())).join(&*name);
         bytes += copy_tree(source, &copy)?;
     }
     Ok(bytes)
@@ -269,11 +251,7 @@ pub(crate) fn copy_tree(source: &Path, target: &Path) -> Result<u64> {
             bytes += copy_tree(&entry.path(), &copy)?;
         } else if kind.is_file() {
             let size = std::fs::copy(entry.path(), &copy)?;
-            bytes += if entry.file_name() == "SKILL.md" {
-                size
-            } else {
-                0
-            };
+            bytes += if entry.file_name() == "SKILL.md" { size } else { 0 };
         }
     }
     Ok(bytes)

@@ -10,8 +10,9 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 use prowess_diag::Severity;
+use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
-use prowess_spec::{Profile, RuleSet, Subject, check, parse};
+use prowess_spec::parse;
 use serde_json::Value;
 
 /// Prints one JSON line for each folder on standard input: its errors, or that it crashed.
@@ -40,27 +41,20 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
     all.push(world.path().to_owned());
     let ours = Mutex::new(Vec::new());
     let rules = RuleSet::new(Profile::Spec, None);
-    walk(
-        &all,
-        WalkOptions {
-            max_folders: usize::MAX,
-            ..WalkOptions::default()
-        },
-        &|found| {
-            let Ok(bytes) = found.bytes else { return };
-            let parsed = parse(bytes);
-            let findings = check(&Subject::new(&parsed, found.package), &rules);
-            let errors: Vec<String> = findings
-                .into_iter()
-                .filter(|finding| finding.severity == Severity::Error)
-                .map(|finding| format!("{}: {}", finding.rule, finding.message))
-                .collect();
-            let folder = found.path.parent().unwrap_or(found.path).to_owned();
-            if let Ok(mut ours) = ours.lock() {
-                ours.push((folder, errors, String::from_utf8_lossy(bytes).into_owned()));
-            }
-        },
-    );
+    walk(&all, WalkOptions { max_folders: usize::MAX, ..WalkOptions::default() }, &|found| {
+        let Ok(bytes) = found.bytes else { return };
+        let parsed = parse(bytes);
+        let findings = check(&Subject::new(&parsed, found.package), &rules);
+        let errors: Vec<String> = findings
+            .into_iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .map(|finding| format!("{}: {}", finding.rule, finding.message))
+            .collect();
+        let folder = found.path.parent().unwrap_or(found.path).to_owned();
+        if let Ok(mut ours) = ours.lock() {
+            ours.push((folder, errors, String::from_utf8_lossy(bytes).into_owned()));
+        }
+    });
     let mut ours = ours.into_inner().unwrap_or_default();
     ours.sort();
     let theirs = reference(python, ours.iter().map(|(folder, ..)| folder.as_path()))?;
@@ -152,18 +146,11 @@ fn reference<'a>(python: &str, folders: impl Iterator<Item = &'a Path>) -> Resul
         .spawn()
         .with_context(|| format!("cannot run {python}"))?;
     let mut input = child.stdin.take().context("standard input")?;
-    let lines: String = folders
-        .map(|folder| format!("{}\n", folder.display()))
-        .collect();
+    let lines: String = folders.map(|folder| format!("{}\n", folder.display())).collect();
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = child.wait_with_output()?;
-    writer
-        .join()
-        .map_err(|_| anyhow::anyhow!("the writer stopped"))??;
-    String::from_utf8(output.stdout)?
-        .lines()
-        .map(|line| Ok(serde_json::from_str(line)?))
-        .collect()
+    writer.join().map_err(|_| anyhow::anyhow!("the writer stopped"))??;
+    String::from_utf8(output.stdout)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
 /// Writes skills with one change each to their frontmatter, from real ones; gives their number.
@@ -214,10 +201,7 @@ fn mutate(folders: &[&str], target: &Path) -> Result<usize> {
         if let (Ok(bytes), Some(folder), Ok(mut sources)) =
             (found.bytes, found.package.folder(), sources.lock())
         {
-            sources.push((
-                folder.to_owned(),
-                String::from_utf8_lossy(bytes).into_owned(),
-            ));
+            sources.push((folder.to_owned(), String::from_utf8_lossy(bytes).into_owned()));
         }
     });
     let mut sources = sources.into_inner().unwrap_or_default();
@@ -227,15 +211,9 @@ fn mutate(folders: &[&str], target: &Path) -> Result<usize> {
     for (index, (folder, text)) in sources.iter().enumerate().step_by(3) {
         for turn in 0..6 {
             let (from, to) = CHANGES[(index / 3 * 6 + turn) % CHANGES.len()];
-            let end = text
-                .get(4..)
-                .and_then(|rest| rest.find("\n---"))
-                .map_or(0, |end| end + 4);
-            let places: Vec<usize> = text[..end]
-                .match_indices(from)
-                .map(|(at, _)| at)
-                .filter(|&at| at > 3)
-                .collect();
+            let end = text.get(4..).and_then(|rest| rest.find("\n---")).map_or(0, |end| end + 4);
+            let places: Vec<usize> =
+                text[..end].match_indices(from).map(|(at, _)| at).filter(|&at| at > 3).collect();
             let Some(&at) = places.get((index + turn) % places.len().max(1)) else {
                 continue;
             };

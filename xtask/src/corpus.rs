@@ -8,8 +8,9 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail, ensure};
 use prowess_diag::{Counts, wording};
+use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
-use prowess_spec::{Profile, RuleSet, Subject, check, identify, parse};
+use prowess_spec::{identify, parse};
 use serde_json::Value;
 
 pub(crate) fn run(folders: &[&str]) -> Result<()> {
@@ -55,10 +56,7 @@ fn load_all(folders: &[&str]) -> Result<()> {
         }
     });
     let totals = totals.into_inner().unwrap_or_default();
-    ensure!(
-        totals.skills == summary.skills && totals.skills > 0,
-        "no skills below {folders:?}"
-    );
+    ensure!(totals.skills == summary.skills && totals.skills > 0, "no skills below {folders:?}");
     println!(
         "{} read, {} with text, {} without a usable name and description\n",
         wording::count(totals.skills, "skill"),
@@ -76,10 +74,7 @@ fn load_all(folders: &[&str]) -> Result<()> {
         totals.counts.errors, totals.counts.warnings, totals.counts.notes, totals.counts.fixable
     );
     if !totals.unusable.is_empty() {
-        bail!(
-            "these have text but no usable name and description: {:?}",
-            totals.unusable
-        );
+        bail!("these have text but no usable name and description: {:?}", totals.unusable);
     }
     Ok(())
 }
@@ -103,10 +98,7 @@ fn fix_all(folders: &[&str]) -> Result<()> {
         "fixable findings are left: {}",
         number(&first, "fixable")
     );
-    ensure!(
-        number(&second, "fixed") == 0 && again == fixed,
-        "a second --fix changes something"
-    );
+    ensure!(number(&second, "fixed") == 0 && again == fixed, "a second --fix changes something");
     let fixable: Vec<&str> = before["findings"]
         .as_array()
         .context("findings")?
@@ -119,10 +111,7 @@ fn fix_all(folders: &[&str]) -> Result<()> {
         if fixed.get(path) != Some(text) {
             changed += 1;
             let shown = path.strip_prefix(world.path())?.display().to_string();
-            ensure!(
-                fixable.contains(&shown.as_str()),
-                "{shown} changed and had nothing to fix"
-            );
+            ensure!(fixable.contains(&shown.as_str()), "{shown} changed and had nothing to fix");
         }
     }
     println!(
@@ -168,14 +157,7 @@ fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
 pub(crate) fn build_command(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "prowess-cli",
-            "--message-format",
-            "json",
-        ])
+        .args(["build", "--quiet", "--package", "prowess-cli", "--message-format", "json"])
         .current_dir(root)
         .stderr(std::process::Stdio::inherit())
         .output()?;

@@ -1,9 +1,6 @@
 //! Chores of the project. `cargo xtask` lists them.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "a development tool that talks to its developer"
-)]
+#![expect(clippy::print_stdout, reason = "a development tool that talks to its developer")]
 
 mod bench;
 mod compat;
@@ -34,10 +31,9 @@ fn main() -> Result<()> {
         ["generate"] => generate::run(&root()?, false),
         ["generate", "--check"] => generate::run(&root()?, true),
         ["bench", corpus] => bench::run(Path::new(corpus), 10_000),
-        ["bench", corpus, skills] => bench::run(
-            Path::new(corpus),
-            skills.parse().context("SKILLS is a number")?,
-        ),
+        ["bench", corpus, skills] => {
+            bench::run(Path::new(corpus), skills.parse().context("SKILLS is a number")?)
+        }
         ["bench-job", job, folder] => bench::job(job, Path::new(folder)),
         ["bench-start"] => bench::start(&root()?),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
@@ -54,8 +50,5 @@ fn main() -> Result<()> {
 /// The project's root.
 fn root() -> Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(manifest
-        .parent()
-        .context("xtask lies in the project")?
-        .to_owned())
+    Ok(manifest.parent().context("xtask lies in the project")?.to_owned())
 }

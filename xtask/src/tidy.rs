@@ -1,3 +1,331 @@
-pub(crate) fn run(_: &std::path::Path) -> anyhow::Result<()> {
+//! Checks what the compiler does not: layers, purity, sizes, rules, stray files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use toml::Table;
+
+/// Most lines a file may have.
+const MAX_FILE_LINES: usize = 800;
+/// Most lines of source a crate may have, tests apart.
+const MAX_CRATE_LINES: usize = 5000;
+/// Crates that nothing here may depend on directly, and why.
+const BANNED: &[(&str, &str)] = &[
+    ("serde_yaml", "unmaintained"),
+    ("serde_yml", "has an advisory"),
+    ("chrono", "use jiff"),
+    ("async-trait", "ports return boxed futures"),
+    ("openssl", "one TLS stack: rustls"),
+    ("native-tls", "one TLS stack: rustls"),
+    ("lazy_static", "std has LazyLock"),
+];
+/// Crates that must not be anywhere below a pure crate.
+const IMPURE: &[&str] =
+    &["tokio", "reqwest", "sqlx", "rusqlite", "notify", "rustix", "libc-net", "hyper", "axum"];
+/// What the source of a pure crate must not name.
+const IMPURE_SOURCE: &[&str] = &[
+    "std::fs",
+    "std::env",
+    "std::process",
+    "std::net",
+    "SystemTime",
+    "Instant::now",
+    "std::thread",
+];
+/// Files at the root that belong there.
+const ROOT_FILES: &[&str] = &[
+    "AGENTS.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "SECURITY.md",
+    "STYLE.md",
+    "clippy.toml",
+    "deny.toml",
+    "rustfmt.toml",
+    ".gitignore",
+];
+/// Folders at the root that belong there.
+const ROOT_FOLDERS: &[&str] =
+    &[".cargo", ".ci", "crates", "docs", "examples", "fuzz", "schemas", "xtask"];
+
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let mut faults = Vec::new();
+    let files = tracked(root)?;
+    let crates = crates(root)?;
+    check_layers(&crates, &mut faults);
+    check_purity(root, &crates, &files, &mut faults)?;
+    check_sizes(root, &files, &mut faults)?;
+    check_rules(root, &mut faults)?;
+    check_text(root, &files, &mut faults)?;
+    check_strays(&files, &mut faults);
+    if faults.is_empty() {
+        println!("tidy: {} crates, {} files", crates.len(), files.len());
+        return Ok(());
+    }
+    for fault in &faults {
+        println!("tidy: {fault}");
+    }
+    bail!("{} faults", faults.len())
+}
+
+/// Files under version control, and new ones that are not ignored.
+fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
+    let output = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .context("git ls-files")?;
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().map(PathBuf::from).filter(|path| root.join(path).is_file()).collect())
+}
+
+struct Crate {
+    folder: PathBuf,
+    layer: i64,
+    pure: bool,
+    dev: bool,
+    dependencies: Vec<String>,
+}
+
+fn crates(root: &Path) -> Result<BTreeMap<String, Crate>> {
+    let mut crates = BTreeMap::new();
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(root.join("crates"))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    folders.push(root.join("xtask"));
+    for folder in folders {
+        let text = std::fs::read_to_string(folder.join("Cargo.toml"))
+            .with_context(|| folder.display().to_string())?;
+        let manifest: Table = text.parse()?;
+        let package =
+            manifest.get("package").and_then(toml::Value::as_table).context("[package]")?;
+        let facts = package
+            .get("metadata")
+            .and_then(|m| m.get("prowess"))
+            .with_context(|| format!("{}: [package.metadata.prowess]", folder.display()))?;
+        let flag = |key: &str| facts.get(key).and_then(toml::Value::as_bool).unwrap_or(false);
+        let keys = |section: &str| {
+            manifest
+                .get(section)
+                .and_then(toml::Value::as_table)
+                .map(|table| table.keys().cloned().collect::<Vec<_>>())
+                .unwrap_or_default()
+        };
+        let name = package.get("name").and_then(toml::Value::as_str).context("name")?.to_owned();
+        let layer = facts
+            .get("layer")
+            .and_then(toml::Value::as_integer)
+            .with_context(|| format!("{name}: layer"))?;
+        crates.insert(
+            name,
+            Crate {
+                folder,
+                layer,
+                pure: flag("pure"),
+                dev: flag("dev"),
+                dependencies: keys("dependencies"),
+            },
+        );
+    }
+    Ok(crates)
+}
+
+fn check_layers(crates: &BTreeMap<String, Crate>, faults: &mut Vec<String>) {
+    for (name, item) in crates {
+        for dependency in &item.dependencies {
+            if let Some((_, why)) = BANNED.iter().find(|(banned, _)| banned == dependency) {
+                faults.push(format!("{name} depends on {dependency}: {why}"));
+            }
+            let Some(below) = crates.get(dependency) else {
+                continue;
+            };
+            if below.layer >= item.layer {
+                faults.push(format!(
+                    "{name} (layer {}) depends on {dependency} (layer {}): arrows point down",
+                    item.layer, below.layer
+                ));
+            }
+            if below.dev && !item.dev {
+                faults
+                    .push(format!("{name} depends on {dependency}, which is for development only"));
+            }
+            if item.pure && !below.pure {
+                faults.push(format!("{name} is pure and depends on {dependency}, which is not"));
+            }
+        }
+        let short = name.trim_start_matches("prowess-");
+        if ["core", "common", "util", "utils", "types"].contains(&short) {
+            faults.push(format!("{name}: name the role"));
+        }
+    }
+}
+
+fn check_purity(
+    root: &Path,
+    crates: &BTreeMap<String, Crate>,
+    files: &[PathBuf],
+    faults: &mut Vec<String>,
+) -> Result<()> {
+    for (name, item) in crates.iter().filter(|(_, item)| item.pure) {
+        let output = Command::new("cargo")
+            .args([
+                "tree",
+                "--package",
+                name,
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "--offline",
+                "--locked",
+            ])
+            .current_dir(root)
+            .output()?;
+        if !output.status.success() {
+            bail!("cargo tree {name}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        for line in String::from_utf8(output.stdout)?.lines() {
+            let below = line.split(' ').next().unwrap_or_default();
+            if IMPURE.contains(&below) {
+                faults.push(format!("{name} is pure and has {below} below it"));
+            }
+        }
+        let source = item.folder.strip_prefix(root)?.join("src");
+        for file in files.iter().filter(|file| file.starts_with(&source)) {
+            let text = std::fs::read_to_string(root.join(file))?;
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for word in IMPURE_SOURCE.iter().filter(|word| code.contains(**word)) {
+                faults.push(format!("{}: a pure crate must not use {word}", file.display()));
+            }
+        }
+    }
     Ok(())
+}
+
+fn check_sizes(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Result<()> {
+    let mut crates: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "rs")) {
+        let text = std::fs::read_to_string(root.join(file))?;
+        let lines = text.lines().count();
+        if lines > MAX_FILE_LINES {
+            faults
+                .push(format!("{} has {lines} lines, more than {MAX_FILE_LINES}", file.display()));
+        }
+        let parts: Vec<_> = file.components().take(3).collect();
+        if let [_, name, source] = parts.as_slice()
+            && source.as_os_str() == "src"
+        {
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default().lines().count();
+            *crates.entry(PathBuf::from(name.as_os_str())).or_default() += code;
+        }
+    }
+    for (name, lines) in crates {
+        if lines > MAX_CRATE_LINES {
+            faults.push(format!(
+                "crate {} has {lines} lines, more than {MAX_CRATE_LINES}",
+                name.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Every rule file is in the table, has its page, and no page is left over.
+fn check_rules(root: &Path, faults: &mut Vec<String>) -> Result<()> {
+    let names = |folder: &str, ending: &str| -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(root.join(folder))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            names.extend(
+                name.strip_suffix(ending)
+                    .filter(|name| *name != "mod")
+                    .map(|name| name.replace('_', "-")),
+            );
+        }
+        names.sort();
+        Ok(names)
+    };
+    let mut table: Vec<String> =
+        prowess_lint::rules::RULES.iter().map(|rule| rule.id.to_owned()).collect();
+    table.sort();
+    for (what, found) in [
+        ("rule file", names("crates/lint/src/rules", ".rs")?),
+        ("rule page", names("crates/lint/pages", ".md")?),
+    ] {
+        for name in table.iter().filter(|name| !found.contains(name)) {
+            faults.push(format!("{name} has no {what}"));
+        }
+        for name in found.iter().filter(|name| !table.contains(name)) {
+            faults.push(format!("{what} {name} is not in the table"));
+        }
+    }
+    Ok(())
+}
+
+fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Result<()> {
+    // Put together, so that this file does not contain what it looks for.
+    let forbidden = [
+        (["todo", "!("].concat(), "unfinished"),
+        (["unimplemented", "!("].concat(), "unfinished"),
+        (["#[", "ignore"].concat(), "an ignored test"),
+        (["crates", ".io"].concat(), "names a registry"),
+        (["/work", "/main"].concat(), "a path of one machine"),
+        (["/home", "/"].concat(), "a path of one machine"),
+        (["/Users", "/"].concat(), "a path of one machine"),
+    ];
+    for file in files {
+        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if !["rs", "md", "toml", "sh", "yaml"].contains(&ending) && !file.starts_with(".ci") {
+            continue;
+        }
+        let text = std::fs::read_to_string(root.join(file))?;
+        for (word, why) in &forbidden {
+            if let Some(line) = text.lines().position(|line| line.contains(word.as_str())) {
+                faults.push(format!("{}:{}: {why}: {word}", file.display(), line + 1));
+            }
+        }
+        for (number, line) in
+            text.lines().enumerate().filter(|(_, line)| line.contains(&["TO", "DO"].concat()))
+        {
+            // A reminder names what it waits for: TODO(issue): …
+            if ending == "rs" && !line.contains(&["TO", "DO("].concat()) {
+                faults.push(format!(
+                    "{}:{}: a reminder must name its issue in parentheses",
+                    file.display(),
+                    number + 1
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_strays(files: &[PathBuf], faults: &mut Vec<String>) {
+    for file in files {
+        let mut parts = file.components();
+        let first = parts
+            .next()
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let at_root = parts.next().is_none();
+        let known = if at_root {
+            ROOT_FILES.contains(&first.as_str())
+        } else {
+            ROOT_FOLDERS.contains(&first.as_str())
+        };
+        if !known {
+            faults.push(format!(
+                "{} is a stray file; add it to xtask/src/tidy.rs if it belongs there",
+                file.display()
+            ));
+        }
+    }
 }

@@ -58,7 +58,7 @@ pub(crate) struct GlobalArgs {
         help = "When to use colours: auto, always, never (default: auto)"
     )]
     pub(crate) color: ColorArg,
-    /// Show no progress [env: PROWESS_NO_PROGRESS]
+    /// Show no progress [env: `PROWESS_NO_PROGRESS`]
     #[arg(long, global = true)]
     pub(crate) no_progress: bool,
 }
@@ -139,28 +139,13 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "TARGET", help_heading = "Rules")]
     pub(crate) target: Option<String>,
     /// Only this rule (can be repeated, or a list with commas)
-    #[arg(
-        long,
-        value_name = "RULE",
-        help_heading = "Rules",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',')]
     pub(crate) select: Vec<String>,
     /// Skip this rule (can be repeated, or a list with commas)
-    #[arg(
-        long,
-        value_name = "RULE",
-        help_heading = "Rules",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',')]
     pub(crate) ignore: Vec<String>,
     /// Severity of a rule: error, warning, note, off (can be repeated, or a list with commas)
-    #[arg(
-        long,
-        value_name = "RULE=LEVEL",
-        help_heading = "Rules",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "RULE=LEVEL", help_heading = "Rules", value_delimiter = ',')]
     pub(crate) severity: Vec<String>,
     /// Lowest severity that fails the run: error, warning, note (default: error)
     #[arg(long, value_name = "LEVEL", help_heading = "Rules")]

@@ -32,18 +32,12 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "PROWESS_NO_PROGRESS",
         summary: "Show no progress on the terminal when set to `1` or `true`",
     },
-    Variable {
-        name: "NO_COLOR",
-        summary: "Print no colours when set to anything",
-    },
+    Variable { name: "NO_COLOR", summary: "Print no colours when set to anything" },
     Variable {
         name: "CLICOLOR_FORCE",
         summary: "Print colours even when the output is not a terminal",
     },
-    Variable {
-        name: "COLUMNS",
-        summary: "Width of the terminal, where it cannot be asked",
-    },
+    Variable { name: "COLUMNS", summary: "Width of the terminal, where it cannot be asked" },
 ];
 
 /// What the process was started with.
@@ -73,9 +67,7 @@ impl Environment {
     /// Reads what there is; what is missing stays empty.
     pub(crate) fn read() -> Self {
         let path = |name: &str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
         let text = |name: &str| std::env::var(name).ok();
         let base = etcetera::base_strategy::Xdg::new().ok();
@@ -101,16 +93,8 @@ impl Environment {
 
     /// The user's configuration file.
     pub(crate) fn user_config(&self) -> Option<PathBuf> {
-        let in_home = || {
-            self.prowess_home
-                .as_ref()
-                .map(|home| home.join("config.toml"))
-        };
-        let usual = || {
-            self.config_home
-                .as_ref()
-                .map(|home| home.join("prowess/config.toml"))
-        };
+        let in_home = || self.prowess_home.as_ref().map(|home| home.join("config.toml"));
+        let usual = || self.config_home.as_ref().map(|home| home.join("prowess/config.toml"));
         self.config_file.clone().or_else(in_home).or_else(usual)
     }
 

@@ -4,8 +4,6 @@ use std::fmt::Display;
 
 use prowess_diag::FileReport;
 
-use crate::exit::Exit;
-
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub(crate) struct CliError {
@@ -22,23 +20,13 @@ pub(crate) struct CliError {
 impl CliError {
     /// Starts an error.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            cause: None,
-            hints: Vec::new(),
-            report: None,
-        }
+        Self { message: message.into(), cause: None, hints: Vec::new(), report: None }
     }
 
     /// Adds what the system or a library says.
     pub(crate) fn cause(mut self, cause: impl Display) -> Self {
         let text = cause.to_string();
-        self.cause = Some(
-            text.split(" (os error")
-                .next()
-                .unwrap_or_default()
-                .to_lowercase(),
-        );
+        self.cause = Some(text.split(" (os error").next().unwrap_or_default().to_lowercase());
         self
     }
 
@@ -46,11 +34,6 @@ impl CliError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
-    }
-
-    /// The exit code that goes with it.
-    pub(crate) fn exit_code(&self) -> Exit {
-        Exit::Failed
     }
 }
 

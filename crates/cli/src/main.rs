@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) => {
             printer.error(&error);
-            error.exit_code().into()
+            exit::Exit::Failed.into()
         }
     }
 }

@@ -33,10 +33,7 @@ pub struct Edit {
 impl Edit {
     /// Replaces `span` by `replacement`.
     pub fn replace(span: Span, replacement: impl Into<String>) -> Self {
-        Self {
-            span,
-            replacement: replacement.into(),
-        }
+        Self { span, replacement: replacement.into() }
     }
 
     /// Inserts text at `offset`.
@@ -64,20 +61,12 @@ pub struct Fix {
 impl Fix {
     /// Returns a fix that `--fix` applies.
     pub fn safe(title: impl Into<String>, edits: Vec<Edit>) -> Self {
-        Self {
-            title: title.into(),
-            applicability: Applicability::Safe,
-            edits,
-        }
+        Self { title: title.into(), applicability: Applicability::Safe, edits }
     }
 
     /// Returns a fix that is only shown.
     pub fn suggested(title: impl Into<String>, edits: Vec<Edit>) -> Self {
-        Self {
-            title: title.into(),
-            applicability: Applicability::Suggested,
-            edits,
-        }
+        Self { title: title.into(), applicability: Applicability::Suggested, edits }
     }
 
     /// Tells whether `--fix` applies it.
@@ -95,10 +84,7 @@ pub fn apply<'a>(text: &str, fixes: impl IntoIterator<Item = &'a Fix>) -> (Strin
     let mut taken: Vec<&Edit> = Vec::new();
     let mut applied = 0;
     for fix in fixes {
-        let fits = fix
-            .edits
-            .iter()
-            .all(|edit| text.get(edit.span.range()).is_some());
+        let fits = fix.edits.iter().all(|edit| text.get(edit.span.range()).is_some());
         if !fits {
             continue;
         }
@@ -106,10 +92,7 @@ pub fn apply<'a>(text: &str, fixes: impl IntoIterator<Item = &'a Fix>) -> (Strin
             applied += 1;
             continue;
         }
-        let clashes = fix
-            .edits
-            .iter()
-            .any(|edit| taken.iter().any(|other| touch(edit, other)));
+        let clashes = fix.edits.iter().any(|edit| taken.iter().any(|other| touch(edit, other)));
         if !clashes {
             taken.extend(&fix.edits);
             applied += 1;
@@ -138,10 +121,7 @@ mod tests {
     use super::*;
 
     fn fix(edits: &[(usize, usize, &str)]) -> Fix {
-        let edits = edits
-            .iter()
-            .map(|&(s, e, r)| Edit::replace(Span::new(s, e), r))
-            .collect();
+        let edits = edits.iter().map(|&(s, e, r)| Edit::replace(Span::new(s, e), r)).collect();
         Fix::safe("change", edits)
     }
 
@@ -153,10 +133,8 @@ mod tests {
 
     #[test]
     fn an_overlapping_fix_waits_whole() {
-        let (text, applied) = apply(
-            "abcdef",
-            [&fix(&[(1, 3, "-")]), &fix(&[(0, 1, "A"), (2, 4, "!")])],
-        );
+        let (text, applied) =
+            apply("abcdef", [&fix(&[(1, 3, "-")]), &fix(&[(0, 1, "A"), (2, 4, "!")])]);
         assert_eq!((text.as_str(), applied), ("a-def", 1));
     }
 

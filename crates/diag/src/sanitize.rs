@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// Escapes control, bidirectional and invisible characters, so that text from a skill can neither
 /// move the cursor, nor change colours, nor look like other text. Line breaks are escaped too.
 pub fn line(text: &str) -> Cow<'_, str> {
-    escape(text, |c| needs_escape(c))
+    escape(text, needs_escape)
 }
 
 /// Like [`line`], for text of several lines: line breaks and tabs stay.
@@ -16,10 +16,7 @@ pub fn block(text: &str) -> Cow<'_, str> {
 /// Replaces what a terminal would act on by one visible character of the same length in UTF-8
 /// where possible, so that spans into the text stay right. Used for source lines in snippets.
 pub fn same_width(text: &str) -> Cow<'_, str> {
-    if !text
-        .chars()
-        .any(|c| !matches!(c, '\n' | '\t' | '\r') && needs_escape(c))
-    {
+    if !text.chars().any(|c| !matches!(c, '\n' | '\t' | '\r') && needs_escape(c)) {
         return Cow::Borrowed(text);
     }
     let mut result = String::with_capacity(text.len());

@@ -18,10 +18,7 @@ impl Span {
     /// Returns the span between two byte offsets; an end before the start gives an empty span.
     pub fn new(start: usize, end: usize) -> Self {
         let start = clamp(start);
-        Self {
-            start,
-            end: clamp(end).max(start),
-        }
+        Self { start, end: clamp(end).max(start) }
     }
 
     /// Returns the empty span at `offset`.
@@ -47,10 +44,7 @@ impl Span {
     /// Returns the smallest span that covers both.
     #[must_use]
     pub fn cover(self, other: Self) -> Self {
-        Self {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
     /// Tells whether `other` lies wholly inside.

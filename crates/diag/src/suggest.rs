@@ -29,9 +29,7 @@ pub fn nearest_within<'a>(
             }
             // Each edit brings or takes one letter at most.
             let other = letters(candidate);
-            let apart = (present & !other)
-                .count_ones()
-                .max((other & !present).count_ones());
+            let apart = (present & !other).count_ones().max((other & !present).count_ones());
             if apart as usize > limit {
                 return None;
             }
@@ -50,11 +48,7 @@ pub fn nearest_within<'a>(
 /// Which letters and digits stand in a word, one bit each; other characters share a bit with them.
 fn letters(word: &str) -> u32 {
     let bit = |byte: u8| {
-        if byte.is_ascii_alphanumeric() {
-            1 << (byte & 31)
-        } else {
-            0
-        }
+        if byte.is_ascii_alphanumeric() { 1 << (byte & 31) } else { 0 }
     };
     word.bytes().map(bit).fold(0, |bits, bit| bits | bit)
 }
@@ -74,10 +68,7 @@ struct Folded {
 impl Folded {
     /// Folds a word; nothing when nothing is left, or too much.
     fn of(word: &str) -> Option<Self> {
-        let mut folded = Self {
-            letters: ['\0'; LONGEST],
-            length: 0,
-        };
+        let mut folded = Self { letters: ['\0'; LONGEST], length: 0 };
         let kept = word.chars().filter(|c| !matches!(c, '-' | '_' | ' '));
         for c in kept {
             if c.is_ascii() {
@@ -110,9 +101,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
         let [before_last, last, row] = &mut rows;
         row[0] = small(i + 1);
         for (j, &y) in b.iter().enumerate() {
-            let mut best = (last[j] + u8::from(x != y))
-                .min(last[j + 1] + 1)
-                .min(row[j] + 1);
+            let mut best = (last[j] + u8::from(x != y)).min(last[j + 1] + 1).min(row[j] + 1);
             let swapped = i > 0 && j > 0 && x == b[j - 1] && a[i - 1] == y;
             if swapped {
                 best = best.min(before_last[j - 1] + 1);
@@ -133,13 +122,8 @@ fn small(n: usize) -> u8 {
 mod tests {
     use super::*;
 
-    const KEYS: [&str; 5] = [
-        "name",
-        "description",
-        "allowed-tools",
-        "user-invocable",
-        "when_to_use",
-    ];
+    const KEYS: [&str; 5] =
+        ["name", "description", "allowed-tools", "user-invocable", "when_to_use"];
 
     #[test]
     fn slips_find_their_word() {

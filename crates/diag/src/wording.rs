@@ -33,22 +33,14 @@ pub fn all<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 /// Puts backticks round a name; a name with a backtick in it gets double ones.
 pub fn tick(name: impl Display) -> String {
     let name = name.to_string();
-    if name.contains('`') {
-        format!("`` {name} ``")
-    } else {
-        format!("`{name}`")
-    }
+    if name.contains('`') { format!("`` {name} ``") } else { format!("`{name}`") }
 }
 
 /// Cuts text to `limit` characters, marking the cut.
 pub fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
-        Some(_) => text
-            .chars()
-            .take(limit.saturating_sub(1))
-            .chain(['…'])
-            .collect(),
+        Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
@@ -98,23 +90,14 @@ mod tests {
     #[test]
     fn sizes_have_one_decimal() {
         assert_eq!(
-            [
-                size(0),
-                size(999),
-                size(1000),
-                size(1_234_567),
-                size(5_000_000_000)
-            ],
+            [size(0), size(999), size(1000), size(1_234_567), size(5_000_000_000)],
             ["0 B", "999 B", "1.0 kB", "1.2 MB", "5.0 GB"]
         );
     }
 
     #[test]
     fn shortening_counts_characters() {
-        assert_eq!(
-            [shorten("技能技能", 4), shorten("技能技能", 3)],
-            ["技能技能", "技能…"]
-        );
+        assert_eq!([shorten("技能技能", 4), shorten("技能技能", 3)], ["技能技能", "技能…"]);
     }
 
     #[test]

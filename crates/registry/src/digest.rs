@@ -63,12 +63,7 @@ pub enum Error {
 pub fn files(folder: &Path) -> Result<Vec<FileFacts>, Error> {
     let mut found = Vec::new();
     collect(folder, Path::new(""), 0, &mut found)?;
-    found.sort_by(|a, b| {
-        a.path
-            .as_os_str()
-            .as_bytes()
-            .cmp(b.path.as_os_str().as_bytes())
-    });
+    found.sort_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     Ok(found)
 }
 
@@ -79,24 +74,17 @@ fn collect(
     found: &mut Vec<FileFacts>,
 ) -> Result<(), Error> {
     let folder = root.join(inner);
-    let failed = |source| Error::Read {
-        path: folder.clone(),
-        source,
-    };
+    let failed = |source| Error::Read { path: folder.clone(), source };
     for entry in std::fs::read_dir(&folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let path = inner.join(&name);
-        let metadata = entry.metadata().map_err(|source| Error::Read {
-            path: root.join(&path),
-            source,
-        })?;
+        let metadata =
+            entry.metadata().map_err(|source| Error::Read { path: root.join(&path), source })?;
         if metadata.is_dir() {
             if !SKIPPED.iter().any(|skipped| OsStr::new(skipped) == name) {
                 if depth >= MAX_DEPTH {
-                    return Err(Error::TooLarge {
-                        path: root.to_owned(),
-                    });
+                    return Err(Error::TooLarge { path: root.to_owned() });
                 }
                 collect(root, &path, depth + 1, found)?;
             }
@@ -108,19 +96,10 @@ fn collect(
             _ if metadata.permissions().mode() & 0o111 != 0 => FactKind::Executable,
             _ => FactKind::File,
         };
-        found.push(FileFacts {
-            path,
-            size: metadata.size(),
-            kind,
-        });
-        let total: u64 = found
-            .iter()
-            .map(|file| file.size)
-            .fold(0, u64::saturating_add);
+        found.push(FileFacts { path, size: metadata.size(), kind });
+        let total: u64 = found.iter().map(|file| file.size).fold(0, u64::saturating_add);
         if found.len() > MAX_FILES || total > MAX_BYTES {
-            return Err(Error::TooLarge {
-                path: root.to_owned(),
-            });
+            return Err(Error::TooLarge { path: root.to_owned() });
         }
     }
     Ok(())
@@ -136,10 +115,7 @@ pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, Error> {
     let mut buffer = vec![0; 64 * 1024];
     for file in files {
         let path = folder.join(&file.path);
-        let failed = |source| Error::Read {
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| Error::Read { path: path.clone(), source };
         let name = file.path.as_os_str().as_bytes();
         hasher.update((name.len() as u64).to_le_bytes());
         hasher.update(name);
@@ -204,7 +180,7 @@ mod tests {
         step(&|| std::fs::write(root.join("a/y"), "").unwrap());
         step(&|| std::fs::rename(root.join("a/y"), root.join("a/z")).unwrap());
         step(&|| {
-            std::fs::set_permissions(root.join("a/x"), PermissionsExt::from_mode(0o755)).unwrap()
+            std::fs::set_permissions(root.join("a/x"), PermissionsExt::from_mode(0o755)).unwrap();
         });
         step(&|| std::os::unix::fs::symlink("a/x", root.join("l")).unwrap());
     }

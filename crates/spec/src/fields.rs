@@ -79,12 +79,7 @@ pub const FIELDS: &[Field] = &[
         Home::Standard,
         "What the skill needs from its environment, at most 500 characters.",
     ),
-    field(
-        "metadata",
-        Shape::Map,
-        Home::Standard,
-        "Further facts, text under text keys.",
-    ),
+    field("metadata", Shape::Map, Home::Standard, "Further facts, text under text keys."),
     field(
         "allowed-tools",
         Shape::Tools,
@@ -103,27 +98,16 @@ pub const FIELDS: &[Field] = &[
         Home::ClaudeCode,
         "What to type behind the name, shown while typing.",
     ),
-    field(
-        "arguments",
-        Shape::Words,
-        Home::ClaudeCode,
-        "Names for `$name` placeholders, in order.",
-    ),
+    field("arguments", Shape::Words, Home::ClaudeCode, "Names for `$name` placeholders, in order."),
     field(
         "disable-model-invocation",
-        Shape::Flag {
-            default: false,
-            safer: true,
-        },
+        Shape::Flag { default: false, safer: true },
         Home::ClaudeCode,
         "Whether only people may invoke the skill.",
     ),
     field(
         "user-invocable",
-        Shape::Flag {
-            default: true,
-            safer: false,
-        },
+        Shape::Flag { default: true, safer: false },
         Home::ClaudeCode,
         "Whether people may invoke the skill by name.",
     ),
@@ -151,18 +135,10 @@ pub const FIELDS: &[Field] = &[
         Home::ClaudeCode,
         "`fork` runs the skill in a conversation of its own.",
     ),
-    field(
-        "agent",
-        Shape::Text,
-        Home::ClaudeCode,
-        "Kind of agent for `context: fork`.",
-    ),
+    field("agent", Shape::Text, Home::ClaudeCode, "Kind of agent for `context: fork`."),
     field(
         "background",
-        Shape::Flag {
-            default: true,
-            safer: false,
-        },
+        Shape::Flag { default: true, safer: false },
         Home::ClaudeCode,
         "Whether a forked skill runs in the background.",
     ),
@@ -172,45 +148,22 @@ pub const FIELDS: &[Field] = &[
         Home::ClaudeCode,
         "Commands that run at events while the skill is active.",
     ),
-    field(
-        "paths",
-        Shape::Globs,
-        Home::ClaudeCode,
-        "Files whose use makes the skill available.",
-    ),
+    field("paths", Shape::Globs, Home::ClaudeCode, "Files whose use makes the skill available."),
     field(
         "shell",
         Shape::Choice(&["bash", "powershell"]),
         Home::ClaudeCode,
         "Shell for injected commands.",
     ),
-    field(
-        "maxTicks",
-        Shape::Number,
-        Home::Other,
-        "How many turns a sub-run may take (Agentick).",
-    ),
+    field("maxTicks", Shape::Number, Home::Other, "How many turns a sub-run may take (Agentick)."),
     field(
         "always_present",
-        Shape::Flag {
-            default: false,
-            safer: false,
-        },
+        Shape::Flag { default: false, safer: false },
         Home::Other,
         "Whether the skill is always listed in the prompt (Planck).",
     ),
-    field(
-        "creator",
-        Shape::Text,
-        Home::Other,
-        "Who wrote the skill: `user` or `agent` (Planck).",
-    ),
-    field(
-        "planck_version",
-        Shape::Text,
-        Home::Other,
-        "Planck version that shipped the skill.",
-    ),
+    field("creator", Shape::Text, Home::Other, "Who wrote the skill: `user` or `agent` (Planck)."),
+    field("planck_version", Shape::Text, Home::Other, "Planck version that shipped the skill."),
     field("version", Shape::Text, Home::Other, "Version of the skill."),
 ];
 
@@ -228,12 +181,7 @@ pub const METADATA_KEYS: &[&str] = &[
 ];
 
 const fn field(key: &'static str, shape: Shape, home: Home, summary: &'static str) -> Field {
-    Field {
-        key,
-        shape,
-        home,
-        summary,
-    }
+    Field { key, shape, home, summary }
 }
 
 /// Returns the field with this exact key.
@@ -257,16 +205,11 @@ pub fn meant(key: &str) -> Option<&'static str> {
     ];
     // Words of their own that are near a key of ours.
     const OTHER: &[&str] = &["mode", "models", "agents"];
-    let is_metadata = METADATA_KEYS
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(key));
+    let is_metadata = METADATA_KEYS.iter().any(|known| known.eq_ignore_ascii_case(key));
     if find(key).is_some() || is_metadata || OTHER.contains(&key) {
         return None;
     }
-    let known = KNOWN
-        .iter()
-        .find(|(spelling, _)| *spelling == key)
-        .map(|&(_, key)| key);
+    let known = KNOWN.iter().find(|(spelling, _)| *spelling == key).map(|&(_, key)| key);
     known.or_else(|| {
         prowess_diag::suggest::nearest_within(key, FIELDS.iter().map(|field| field.key), 4)
     })
@@ -280,10 +223,7 @@ mod tests {
     fn claude_code_has_twenty_keys_and_the_standard_six() {
         let count = |home| FIELDS.iter().filter(|field| field.home == home).count();
         assert_eq!(
-            (
-                count(Home::Standard),
-                count(Home::Standard) + count(Home::ClaudeCode)
-            ),
+            (count(Home::Standard), count(Home::Standard) + count(Home::ClaudeCode)),
             (6, 20)
         );
     }

@@ -55,9 +55,7 @@ impl Source {
 pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
     let written = written.map(|text| name::normalise(&text.value).into_owned());
-    let valid = written
-        .as_deref()
-        .and_then(|text| SkillName::new(text).ok());
+    let valid = written.as_deref().and_then(|text| SkillName::new(text).ok());
     let folder = folder
         .map(|folder| name::normalise(folder).into_owned())
         .filter(|folder| !folder.is_empty());
@@ -67,14 +65,8 @@ pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identi
         (None, None, Some(written)) => (written.clone(), Source::Frontmatter),
         (None, None, None) => (String::new(), Source::Nothing),
     };
-    let alias = [written, folder]
-        .into_iter()
-        .flatten()
-        .find(|other| *other != name);
-    let described = manifest
-        .description
-        .as_ref()
-        .filter(|text| !text.is_blank());
+    let alias = [written, folder].into_iter().flatten().find(|other| *other != name);
+    let described = manifest.description.as_ref().filter(|text| !text.is_blank());
     let (description, description_source) = match described {
         Some(text) => (text.value.trim().to_owned(), Source::Frontmatter),
         None => match first_line(body) {
@@ -84,13 +76,7 @@ pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identi
             None => (String::new(), Source::Nothing),
         },
     };
-    Identity {
-        name,
-        name_source,
-        alias,
-        description,
-        description_source,
-    }
+    Identity { name, name_source, alias, description, description_source }
 }
 
 /// Returns the first line of a body that says something, without its Markdown marks.
@@ -127,12 +113,8 @@ mod tests {
     fn check(text: &str, folder: Option<&str>, expected: &str) {
         let parsed = parse(text.as_bytes());
         let found = identify(&parsed.manifest, folder, parsed.body_text());
-        let line = format!(
-            "{}|{}|{}",
-            found.name,
-            found.alias.unwrap_or_default(),
-            found.description
-        );
+        let line =
+            format!("{}|{}|{}", found.name, found.alias.unwrap_or_default(), found.description);
         assert_eq!(line, expected, "{text}");
     }
 
@@ -145,25 +127,13 @@ mod tests {
             Some("my-skill"),
             "my-skill|My Skill|d",
         );
-        check(
-            "---\nname: My Skill\ndescription: d\n---\n",
-            None,
-            "My Skill||d",
-        );
+        check("---\nname: My Skill\ndescription: d\n---\n", None, "My Skill||d");
     }
 
     #[test]
     fn folder_and_body_stand_in() {
-        check(
-            "# Deploy *now*\n\ntext",
-            Some("deploy"),
-            "deploy||Deploy *now",
-        );
-        check(
-            "---\nname:\n---\n<!-- note\nmore -->\n> Quote\n",
-            Some("x"),
-            "x||Quote",
-        );
+        check("# Deploy *now*\n\ntext", Some("deploy"), "deploy||Deploy *now");
+        check("---\nname:\n---\n<!-- note\nmore -->\n> Quote\n", Some("x"), "x||Quote");
         check("", Some("x"), "x||Skill: x");
         check("", None, "||");
     }

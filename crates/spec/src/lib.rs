@@ -1,18 +1,15 @@
-//! The Agent Skills format: parse, check, repair.
+//! The Agent Skills format: what a `SKILL.md` says.
 //!
-//! [`parse`](parse::parse) turns the bytes of a `SKILL.md` into a typed [`Manifest`], a body and
-//! a list of problems; it never fails. [`check`](check::check) runs the [`rules`](rules::RULES)
-//! over the result and the facts of the folder around it. [`fix`] applies the safe fixes.
+//! [`parse`](parse::parse) turns the bytes of a file into a typed [`Manifest`], a body and a list of
+//! problems; it never fails. What is *wrong* with a skill is the business of `prowess-lint`.
 //!
 //! Nothing here touches a file, the clock or the environment: the registry reads, this crate
-//! decides.
+//! understands.
 
 #![warn(clippy::disallowed_methods)]
 
 pub mod body;
-pub mod check;
 pub mod fields;
-pub mod fix;
 pub mod frontmatter;
 pub mod identity;
 pub mod manifest;
@@ -20,10 +17,8 @@ pub mod name;
 pub mod package;
 pub mod parse;
 pub mod problem;
-pub mod profile;
 mod repair;
 pub mod resource_path;
-pub mod rules;
 pub mod schema;
 pub mod sidecar;
 pub mod tokens;
@@ -31,12 +26,9 @@ pub mod tool_pattern;
 pub mod vocabulary;
 pub mod yaml;
 
-pub use check::{ReadFault, Subject, check};
 pub use identity::{Identity, identify};
 pub use manifest::Manifest;
 pub use name::SkillName;
-pub use package::{Facts, FileKind, Look, Package, PackageFile};
+pub use package::{Facts, FileKind, Look, Package, PackageFile, ReadFault};
 pub use parse::{Parsed, parse};
-pub use profile::{Profile, RuleSet, Target};
 pub use resource_path::ResourcePath;
-pub use rules::Rule;

@@ -111,26 +111,14 @@ pub struct ToolToken {
 impl Text {
     fn of(node: &Node) -> Option<Self> {
         let value = node.text()?;
-        let verbatim = node
-            .verbatim_start()
-            .and_then(|start| u32::try_from(start).ok());
-        Some(Self {
-            value: value.into(),
-            span: node.span,
-            verbatim,
-        })
+        let verbatim = node.verbatim_start().and_then(|start| u32::try_from(start).ok());
+        Some(Self { value: value.into(), span: node.span, verbatim })
     }
 
     fn part(&self, range: std::ops::Range<usize>) -> Self {
         let span = self.subspan(range.clone());
-        let verbatim = self
-            .verbatim
-            .map(|start| start + u32::try_from(range.start).unwrap_or(0));
-        Self {
-            value: self.value.get(range).unwrap_or_default().into(),
-            span,
-            verbatim,
-        }
+        let verbatim = self.verbatim.map(|start| start + u32::try_from(range.start).unwrap_or(0));
+        Self { value: self.value.get(range).unwrap_or_default().into(), span, verbatim }
     }
 
     /// Returns the place of a part of the text; the whole place when the text was folded or escaped.
@@ -150,9 +138,7 @@ impl Text {
 impl ToolList {
     /// Returns the patterns that parsed.
     pub fn patterns(&self) -> impl Iterator<Item = &ToolPattern> {
-        self.tokens
-            .iter()
-            .filter_map(|token| token.pattern.as_ref().ok())
+        self.tokens.iter().filter_map(|token| token.pattern.as_ref().ok())
     }
 }
 
@@ -165,9 +151,8 @@ impl Manifest {
         }
         if manifest.version.is_none() {
             let metadata = entries.iter().find(|entry| &*entry.key == "metadata");
-            manifest.version = metadata
-                .and_then(|entry| entry.value.get("version"))
-                .and_then(Text::of);
+            manifest.version =
+                metadata.and_then(|entry| entry.value.get("version")).and_then(Text::of);
         }
         manifest.entries = entries;
         manifest
@@ -196,10 +181,7 @@ impl Manifest {
             "shell" => self.shell = Text::of(node),
             "paths" => self.paths = globs(node),
             "maxTicks" => {
-                self.max_ticks = node
-                    .text()
-                    .and_then(|text| text.parse().ok())
-                    .filter(|&n| n > 0)
+                self.max_ticks = node.text().and_then(|text| text.parse().ok()).filter(|&n| n > 0);
             }
             "creator" => self.creator = Text::of(node),
             "planck_version" => self.planck_version = Text::of(node),
@@ -215,16 +197,13 @@ impl Manifest {
 
     /// Tells whether the model must not invoke the skill on its own.
     pub fn model_invocation_disabled(&self) -> bool {
-        self.disable_model_invocation.map_or_else(
-            || self.has_lost("disable-model-invocation"),
-            |flag| flag.value,
-        )
+        self.disable_model_invocation
+            .map_or_else(|| self.has_lost("disable-model-invocation"), |flag| flag.value)
     }
 
     /// Tells whether people may invoke the skill by name.
     pub fn is_user_invocable(&self) -> bool {
-        self.user_invocable
-            .map_or_else(|| !self.has_lost("user-invocable"), |flag| flag.value)
+        self.user_invocable.map_or_else(|| !self.has_lost("user-invocable"), |flag| flag.value)
     }
 
     /// Tells whether a key stands in the file and was not read. What it restricts stays restricted.
@@ -234,9 +213,7 @@ impl Manifest {
 
     /// Tells whether the skill runs in a conversation of its own.
     pub fn is_forked(&self) -> bool {
-        self.context
-            .as_ref()
-            .is_some_and(|context| &*context.value == "fork")
+        self.context.as_ref().is_some_and(|context| &*context.value == "fork")
     }
 }
 
@@ -247,18 +224,11 @@ fn hint(node: &Node) -> Option<Text> {
     };
     let words: Vec<&str> = items.iter().filter_map(Node::text).collect();
     let value = format!("[{}]", words.join(", ")).into();
-    (!words.is_empty()).then_some(Text {
-        value,
-        span: node.span,
-        verbatim: None,
-    })
+    (!words.is_empty()).then_some(Text { value, span: node.span, verbatim: None })
 }
 
 fn words(node: &Node, separates: impl Fn(char) -> bool + Copy) -> Vec<Text> {
-    texts(node)
-        .iter()
-        .flat_map(|text| split(text, separates))
-        .collect()
+    texts(node).iter().flat_map(|text| split(text, separates)).collect()
 }
 
 /// A text, or the texts of a list.
@@ -322,10 +292,7 @@ fn tools(node: &Node) -> Option<ToolList> {
             });
         }
     }
-    Some(ToolList {
-        tokens,
-        span: node.span,
-    })
+    Some(ToolList { tokens, span: node.span })
 }
 
 /// Reads a yes or no. What is neither counts as the safer value.
@@ -351,29 +318,18 @@ fn literal_flag(node: &Node) -> Option<Flag> {
     if node.is_null() {
         return None;
     }
-    let is_plain = matches!(
-        &node.value,
-        crate::yaml::Value::Scalar(_, crate::yaml::Style::Plain)
-    );
+    let is_plain = matches!(&node.value, crate::yaml::Value::Scalar(_, crate::yaml::Style::Plain));
     let literal = match node.text() {
         Some("true" | "True" | "TRUE") if is_plain => Some(true),
         Some("false" | "False" | "FALSE") if is_plain => Some(false),
         _ => None,
     };
-    Some(Flag {
-        value: literal.unwrap_or(false),
-        understood: literal.is_some(),
-        span: node.span,
-    })
+    Some(Flag { value: literal.unwrap_or(false), understood: literal.is_some(), span: node.span })
 }
 
 /// Reads the words for yes and no, in any letter case.
 pub fn parse_flag(text: &str) -> Option<bool> {
-    let is = |words: &[&str]| {
-        words
-            .iter()
-            .any(|word| text.trim().eq_ignore_ascii_case(word))
-    };
+    let is = |words: &[&str]| words.iter().any(|word| text.trim().eq_ignore_ascii_case(word));
     if is(&["true", "yes", "on", "1"]) {
         Some(true)
     } else if is(&["false", "no", "off", "0"]) {

@@ -17,11 +17,7 @@ impl SkillName {
     pub fn new(raw: &str) -> Result<Self, Vec<NameFault>> {
         let name = normalise(raw);
         let faults = faults(&name);
-        if faults.is_empty() {
-            Ok(Self(name.into()))
-        } else {
-            Err(faults)
-        }
+        if faults.is_empty() { Ok(Self(name.into())) } else { Err(faults) }
     }
 
     /// Returns the name.
@@ -82,9 +78,7 @@ pub fn faults(name: &str) -> Vec<NameFault> {
     if bytes.len() <= MAX_NAME
         && bytes.first().is_some_and(|&b| plain(b))
         && bytes.last().is_some_and(|&b| plain(b))
-        && bytes
-            .windows(2)
-            .all(|pair| plain(pair[1]) || (pair[1] == b'-' && pair[0] != b'-'))
+        && bytes.windows(2).all(|pair| plain(pair[1]) || (pair[1] == b'-' && pair[0] != b'-'))
     {
         return Vec::new();
     }
@@ -107,10 +101,7 @@ pub fn faults(name: &str) -> Vec<NameFault> {
     }
     let mut foreign = name.chars().filter(|&c| !is_name_character(c)).peekable();
     if let Some(&first) = foreign.peek() {
-        faults.push(NameFault::Characters {
-            first,
-            only_underscores: foreign.all(|c| c == '_'),
-        });
+        faults.push(NameFault::Characters { first, only_underscores: foreign.all(|c| c == '_') });
     }
     faults
 }
@@ -173,11 +164,7 @@ mod tests {
             "ﬁle",
             "٣",
         ] {
-            assert!(
-                SkillName::new(name).is_ok(),
-                "{name} {:?}",
-                SkillName::new(name)
-            );
+            assert!(SkillName::new(name).is_ok(), "{name} {:?}", SkillName::new(name));
         }
         assert_eq!(SkillName::new(" ⅷ ").unwrap().as_str(), "viii");
     }

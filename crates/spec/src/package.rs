@@ -69,23 +69,32 @@ pub enum Look {
     Unknown,
 }
 
+/// Why a skill's file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadFault {
+    /// There is no such file in the folder.
+    Missing,
+    /// It is something else: "a folder", "a FIFO", "a device", "a link that leads nowhere".
+    NotAFile(&'static str),
+    /// It is larger than we read.
+    TooLarge {
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// The system says no.
+    Unreadable(String),
+}
+
 impl Package {
     /// Returns a package of which only the folder's name is known.
     pub fn named(folder: impl Into<String>) -> Self {
-        Self {
-            folder: Some(folder.into()),
-            file_name: Some("SKILL.md".into()),
-            ..Self::default()
-        }
+        Self { folder: Some(folder.into()), file_name: Some("SKILL.md".into()), ..Self::default() }
     }
 
     /// Returns the entry at a path.
     pub fn entry(&self, path: &str) -> Option<&PackageFile> {
         let files = self.files.as_deref()?;
-        files
-            .binary_search_by(|file| (*file.path).cmp(path))
-            .ok()
-            .map(|index| &files[index])
+        files.binary_search_by(|file| (*file.path).cmp(path)).ok().map(|index| &files[index])
     }
 }
 
@@ -109,11 +118,7 @@ impl Facts for Package {
     }
 
     fn paths(&self) -> Vec<&str> {
-        let files = self
-            .files
-            .iter()
-            .flatten()
-            .filter(|file| file.kind == FileKind::File);
+        let files = self.files.iter().flatten().filter(|file| file.kind == FileKind::File);
         files.map(|file| &*file.path).collect()
     }
 

@@ -45,24 +45,13 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     if memchr(b'\r', text.as_bytes()).is_some() {
         let places = frontmatter::lone_carriage_returns(text);
         if let Some(&span) = places.first() {
-            problems.push(Problem {
-                span,
-                kind: ProblemKind::LoneCarriageReturn { places },
-            });
+            problems.push(Problem { span, kind: ProblemKind::LoneCarriageReturn { places } });
         }
     }
-    let manifest = split.yaml.map_or_else(Manifest::default, |yaml| {
-        read_manifest(text, yaml, &mut problems)
-    });
+    let manifest =
+        split.yaml.map_or_else(Manifest::default, |yaml| read_manifest(text, yaml, &mut problems));
     let Split { yaml, body, fences } = split;
-    Parsed {
-        text,
-        manifest,
-        yaml,
-        body,
-        fences,
-        problems,
-    }
+    Parsed { text, manifest, yaml, body, fences, problems }
 }
 
 fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
@@ -72,19 +61,13 @@ fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
             Ok(text) => text,
             Err(error) => {
                 let at = error.valid_up_to();
-                problems.push(Problem {
-                    span: Span::at(at),
-                    kind: ProblemKind::NotUtf8,
-                });
+                problems.push(Problem { span: Span::at(at), kind: ProblemKind::NotUtf8 });
                 std::str::from_utf8(&bytes[..at]).unwrap_or_default()
             }
         },
     };
     if let Some(at) = memchr(0, text.as_bytes()) {
-        problems.push(Problem {
-            span: Span::new(at, at + 1),
-            kind: ProblemKind::Nul,
-        });
+        problems.push(Problem { span: Span::new(at, at + 1), kind: ProblemKind::Nul });
     }
     text
 }
@@ -94,14 +77,9 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
     if source.len() > MAX_FRONTMATTER {
         problems.push(Problem {
             span: Span::at(base),
-            kind: ProblemKind::FrontmatterTooLarge {
-                bytes: source.len(),
-            },
+            kind: ProblemKind::FrontmatterTooLarge { bytes: source.len() },
         });
-        return Manifest {
-            incomplete: true,
-            ..Manifest::default()
-        };
+        return Manifest { incomplete: true, ..Manifest::default() };
     }
     match yaml::read(source, base) {
         Ok(document) => {
@@ -124,10 +102,8 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
         }
         Err(yaml::Error::Refused(refusals)) => {
             for refusal in refusals {
-                problems.push(Problem {
-                    span: refusal.span,
-                    kind: ProblemKind::YamlRefused(refusal),
-                });
+                problems
+                    .push(Problem { span: refusal.span, kind: ProblemKind::YamlRefused(refusal) });
             }
             // Nothing that grants or runs anything is taken from such a file.
             let salvage = repair::salvage(source, base, Some(&["name", "description"]));
@@ -167,15 +143,9 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
 }
 
 fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> Manifest {
-    problems.push(Problem {
-        span,
-        kind: ProblemKind::NotMapping { found },
-    });
+    problems.push(Problem { span, kind: ProblemKind::NotMapping { found } });
     // An empty block lacks its keys; in anything else they may stand in another form.
-    Manifest {
-        incomplete: found != "empty",
-        ..Manifest::default()
-    }
+    Manifest { incomplete: found != "empty", ..Manifest::default() }
 }
 
 /// Two different answers to a question of permission are no answer: grant nothing.

@@ -44,35 +44,22 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
             Err(yaml::Error::Syntax { at, message }) => {
                 let mended = mend(entry_text)
                     .and_then(|mended| Some((mended.read(base + range.start)?, mended)));
-                match mended {
-                    Some((document, mended)) => {
-                        let edits = mended
-                            .edits
-                            .iter()
-                            .map(|edit| shift(edit, base + range.start))
-                            .collect();
-                        let message = mended.reason.unwrap_or(message);
-                        let span = mended.place.map_or(at, |place| {
-                            Span::new(
-                                base + range.start + place.start,
-                                base + range.start + place.end,
-                            )
-                        });
-                        let kind = ProblemKind::YamlRepaired {
-                            message,
-                            title: mended.title,
-                            edits,
-                        };
-                        keep(&mut result, document, Some(Problem { span, kind }));
-                    }
-                    None => {
-                        result.lost.extend(key.map(Box::from));
-                        let key = key.map(str::to_owned);
-                        result.problems.push(Problem {
-                            span: at,
-                            kind: ProblemKind::YamlInvalid { message, key },
-                        });
-                    }
+                if let Some((document, mended)) = mended {
+                    let edits =
+                        mended.edits.iter().map(|edit| shift(edit, base + range.start)).collect();
+                    let message = mended.reason.unwrap_or(message);
+                    let span = mended.place.map_or(at, |place| {
+                        Span::new(base + range.start + place.start, base + range.start + place.end)
+                    });
+                    let kind = ProblemKind::YamlRepaired { message, title: mended.title, edits };
+                    keep(&mut result, document, Some(Problem { span, kind }));
+                } else {
+                    result.lost.extend(key.map(Box::from));
+                    let key = key.map(str::to_owned);
+                    result.problems.push(Problem {
+                        span: at,
+                        kind: ProblemKind::YamlInvalid { message, key },
+                    });
                 }
             }
         }
@@ -86,24 +73,18 @@ fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem
     result.problems.extend(repaired);
     let Value::Mapping(entries, _) = root.value else {
         let message = "this line is not a `key: value` pair".to_owned();
-        result.problems.push(Problem {
-            span,
-            kind: ProblemKind::YamlInvalid { message, key: None },
-        });
+        result
+            .problems
+            .push(Problem { span, kind: ProblemKind::YamlInvalid { message, key: None } });
         return;
     };
     for duplicate in document.duplicates {
-        result.problems.push(Problem {
-            span: duplicate.again,
-            kind: ProblemKind::DuplicateKey(duplicate),
-        });
+        result
+            .problems
+            .push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
     }
     for entry in entries {
-        match result
-            .entries
-            .iter()
-            .find(|earlier| earlier.key == entry.key)
-        {
+        match result.entries.iter().find(|earlier| earlier.key == entry.key) {
             None => result.entries.push(entry),
             Some(earlier) => {
                 let duplicate = yaml::Duplicate {
@@ -156,16 +137,11 @@ fn lines(text: &str) -> Vec<Range<usize>> {
 fn leading_key(line: &str) -> Option<&str> {
     let end = line.find(':')?;
     let key = &line[..end];
-    let plain = key
-        .chars()
-        .all(|c| c.is_alphanumeric() || "_-. ".contains(c))
+    let plain = key.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c))
         && key.trim() == key
         && !key.is_empty()
         && !key.starts_with('-');
-    let ends = line[end + 1..]
-        .chars()
-        .next()
-        .is_none_or(char::is_whitespace);
+    let ends = line[end + 1..].chars().next().is_none_or(char::is_whitespace);
     // More than three words before a colon are a sentence, not a key.
     (plain && ends && key.split(' ').count() <= 3).then_some(key)
 }
@@ -174,8 +150,7 @@ fn leading_key(line: &str) -> Option<&str> {
 fn glued_key(line: &str) -> Option<&'static str> {
     let (key, rest) = line.split_once(':')?;
     let field = crate::fields::find(key)?;
-    rest.starts_with(|c: char| !c.is_whitespace())
-        .then_some(field.key)
+    rest.starts_with(|c: char| !c.is_whitespace()).then_some(field.key)
 }
 
 /// A repair of one entry, in offsets of the entry's text.
@@ -257,14 +232,8 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
         if line[..blanks].contains('\t') {
             let spaces = line[..blanks].replace('\t', "  ");
-            edits.push(Edit::replace(
-                Span::new(range.start, range.start + blanks),
-                spaces,
-            ));
-            note(
-                "a tab is used for indentation",
-                range.start..range.start + blanks,
-            );
+            edits.push(Edit::replace(Span::new(range.start, range.start + blanks), spaces));
+            note("a tab is used for indentation", range.start..range.start + blanks);
         }
         let Some(value_at) = value_start(line) else {
             continue;
@@ -295,24 +264,18 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             .collect();
         index += follow.len();
         let start = range.start + value_at;
-        let end = follow.last().map_or(start + value.len(), |last| {
-            last.start + text[last.clone()].trim_end().len()
-        });
+        let end = follow
+            .last()
+            .map_or(start + value.len(), |last| last.start + text[last.clone()].trim_end().len());
         let whole = &text[start..end];
-        let joined = whole
-            .lines()
-            .map(str::trim)
-            .collect::<Vec<_>>()
-            .join("\n  ");
+        let joined = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n  ");
         // A stray line that looks like a key is one, not the rest of this value.
         if follow.iter().any(|next| {
             !is_deeper(&text[next.clone()], blanks) && looks_like_key(&text[next.clone()])
         }) {
             return None;
         }
-        let stray = follow
-            .iter()
-            .any(|next| !is_deeper(&text[next.clone()], blanks));
+        let stray = follow.iter().any(|next| !is_deeper(&text[next.clone()], blanks));
         let parses =
             full::read(&format!("k: {joined}\n"), 0).is_ok_and(|document| one_entry(&document));
         if parses {
@@ -329,10 +292,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         }
         let (value, comment) = split_comment(&joined);
         let quoted = quote(value)?;
-        note(
-            &why(value),
-            start..start + whole.lines().next().unwrap_or_default().trim_end().len(),
-        );
+        note(&why(value), start..start + whole.lines().next().unwrap_or_default().trim_end().len());
         let indent = " ".repeat(blanks);
         let replacement = format!("{quoted}{comment}").replace("\n  ", &format!("\n{indent}  "));
         edits.push(Edit::replace(Span::new(start, end), replacement));
@@ -344,31 +304,14 @@ fn mend(text: &str) -> Option<Mended<'_>> {
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     let document = full::read(&mended, 0).ok()?;
     let kept_key = leading_key(text).map(str::to_owned);
-    let found = document
-        .root
-        .as_ref()?
-        .entries()?
-        .first()
-        .map(|entry| entry.key.to_string());
+    let found = document.root.as_ref()?.entries()?.first().map(|entry| entry.key.to_string());
     if found != kept_key {
         return None;
     }
-    let quotes_only = edits
-        .iter()
-        .all(|edit| !edit.span.is_empty() && !edit.replacement.trim().is_empty());
-    let title = if quotes_only {
-        "quote the value"
-    } else {
-        "indent with spaces"
-    };
-    Some(Mended {
-        source: text,
-        edits,
-        title: title.to_owned(),
-        reason,
-        place,
-        text: mended,
-    })
+    let quotes_only =
+        edits.iter().all(|edit| !edit.span.is_empty() && !edit.replacement.trim().is_empty());
+    let title = if quotes_only { "quote the value" } else { "indent with spaces" };
+    Some(Mended { source: text, edits, title: title.to_owned(), reason, place, text: mended })
 }
 
 /// Puts the missing blank behind a key's colon, and then mends whatever else is wrong.
@@ -414,9 +357,7 @@ fn looks_like_key(line: &str) -> bool {
     let key = line.split(':').next().unwrap_or_default();
     key.len() < line.trim_end().len()
         && !key.is_empty()
-        && key
-            .chars()
-            .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 fn is_deeper(line: &str, blanks: usize) -> bool {
@@ -462,13 +403,10 @@ fn quote(value: &str) -> Option<String> {
         candidates.push(single(inner));
     } else if let Some(inner) = enclosed(value, '\'') {
         candidates.push(single(inner));
-    } else if let Some(inner) = value
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
+    } else if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+        && !inner.contains(['[', ']'])
     {
-        if !inner.contains(['[', ']']) {
-            candidates.push(quote_items(inner));
-        }
+        candidates.push(quote_items(inner));
     }
     candidates.push(single(value));
     candidates.into_iter().find(|candidate| parses(candidate))
@@ -536,11 +474,7 @@ fn why(value: &str) -> String {
     if "[]{}@`%&*!|>,#?".contains(first) {
         return format!(
             "an unquoted value begins with `{}`",
-            if first == '`' {
-                "a backtick".into()
-            } else {
-                first.to_string()
-            }
+            if first == '`' { "a backtick".into() } else { first.to_string() }
         )
         .replace("`a backtick`", "a backtick");
     }
@@ -552,10 +486,7 @@ fn why(value: &str) -> String {
 
 fn shift(edit: &Edit, by: usize) -> Edit {
     let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
-    Edit {
-        span,
-        replacement: edit.replacement.clone(),
-    }
+    Edit { span, replacement: edit.replacement.clone() }
 }
 
 #[cfg(test)]
@@ -581,10 +512,7 @@ mod tests {
             .collect();
         assert_eq!(
             (found, why),
-            (
-                values.iter().map(|&v| v.to_owned()).collect(),
-                reasons.to_vec()
-            ),
+            (values.iter().map(|&v| v.to_owned()).collect(), reasons.to_vec()),
             "{text}"
         );
     }
@@ -602,31 +530,11 @@ mod tests {
             &["an unquoted value begins with `[`"],
         );
         check("a: @b\n", &["a=@b"], &["an unquoted value begins with `@`"]);
-        check(
-            "a: `b` c\n",
-            &["a=`b` c"],
-            &["an unquoted value begins with a backtick"],
-        );
-        check(
-            "paths: *.md\n",
-            &["paths=*.md"],
-            &["an unquoted value begins with `*`"],
-        );
-        check(
-            "a: it's: so\n",
-            &["a=it's: so"],
-            &["an unquoted value contains a colon"],
-        );
-        check(
-            "a: x: y # why\n",
-            &["a=x: y"],
-            &["an unquoted value contains a colon"],
-        );
-        check(
-            "a: fix: #12\n",
-            &["a=fix: #12"],
-            &["an unquoted value contains a colon"],
-        );
+        check("a: `b` c\n", &["a=`b` c"], &["an unquoted value begins with a backtick"]);
+        check("paths: *.md\n", &["paths=*.md"], &["an unquoted value begins with `*`"]);
+        check("a: it's: so\n", &["a=it's: so"], &["an unquoted value contains a colon"]);
+        check("a: x: y # why\n", &["a=x: y"], &["an unquoted value contains a colon"]);
+        check("a: fix: #12\n", &["a=fix: #12"], &["an unquoted value contains a colon"]);
         check(
             "a: one: two\n  three\nb: c\n",
             &["a=one: two three", "b=c"],
@@ -636,11 +544,7 @@ mod tests {
 
     #[test]
     fn broken_quotation_marks_are_mended() {
-        check(
-            "a: \"x\" y\n",
-            &["a=\"x\" y"],
-            &["text stands behind the closing quotation mark"],
-        );
+        check("a: \"x\" y\n", &["a=\"x\" y"], &["text stands behind the closing quotation mark"]);
         check(
             "a: \"\\d+\"\n",
             &["a=\\d+"],
@@ -651,45 +555,26 @@ mod tests {
             &["a=say \"hi\" now"],
             &["a quoted value contains its own quotation mark"],
         );
-        check(
-            "a: 'it's'\n",
-            &["a=it's"],
-            &["a quoted value contains its own quotation mark"],
-        );
-        check(
-            "a: \"open\nb: c\n",
-            &["a=\"open", "b=c"],
-            &["a quotation mark is never closed"],
-        );
+        check("a: 'it's'\n", &["a=it's"], &["a quoted value contains its own quotation mark"]);
+        check("a: \"open\nb: c\n", &["a=\"open", "b=c"], &["a quotation mark is never closed"]);
     }
 
     #[test]
     fn indentation_is_mended() {
-        check(
-            "m:\n\tx: 1\nb: c\n",
-            &["m=…", "b=c"],
-            &["a tab is used for indentation"],
-        );
+        check("m:\n\tx: 1\nb: c\n", &["m=…", "b=c"], &["a tab is used for indentation"]);
         check(
             "a: one\ntwo words\nb: c\n",
             &["a=one two words", "b=c"],
             &["a line continues the value but is not indented"],
         );
-        check(
-            "k: [a, @b, c]\n",
-            &["k=…"],
-            &["an unquoted value begins with `[`"],
-        );
+        check("k: [a, @b, c]\n", &["k=…"], &["an unquoted value begins with `[`"]);
     }
 
     #[test]
     fn a_hopeless_entry_does_not_take_the_others_along() {
         let result = salvage("name: x\nbad: {a: [}\n  - ]\ndescription: y\n", 0, None);
         let keys: Vec<&str> = result.entries.iter().map(|entry| &*entry.key).collect();
-        assert!(
-            keys.contains(&"name") && keys.contains(&"description"),
-            "{keys:?}"
-        );
+        assert!(keys.contains(&"name") && keys.contains(&"description"), "{keys:?}");
     }
 
     #[test]

@@ -16,11 +16,8 @@ pub struct Schema {
 }
 
 /// Every schema of this crate.
-pub const SCHEMAS: &[Schema] = &[Schema {
-    name: "skill",
-    summary: "The frontmatter of SKILL.md",
-    build: skill,
-}];
+pub const SCHEMAS: &[Schema] =
+    &[Schema { name: "skill", summary: "The frontmatter of SKILL.md", build: skill }];
 
 /// Returns the schema of the frontmatter.
 pub fn skill() -> Value {

@@ -177,10 +177,7 @@ pub fn says_when(description: &str) -> bool {
     let known_script =
         |c: char| matches!(c, 'A'..='\u{24f}' | '\u{400}'..='\u{4ff}' | '\u{1e00}'..='\u{1eff}');
     let dense = |c: char| matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
-    !description
-        .chars()
-        .filter(|c| c.is_alphabetic())
-        .all(known_script)
+    !description.chars().filter(|c| c.is_alphabetic()).all(known_script)
         && !description.chars().any(dense)
 }
 
@@ -198,15 +195,9 @@ fn begins_any(text: &str) -> bool {
             let first = if byte < 0x80 {
                 char::from(byte.to_ascii_lowercase())
             } else {
-                rest.chars()
-                    .next()
-                    .and_then(|c| c.to_lowercase().next())
-                    .unwrap_or(' ')
+                rest.chars().next().and_then(|c| c.to_lowercase().next()).unwrap_or(' ')
             };
-            if phrases(first)
-                .iter()
-                .any(|phrase| starts_with_folded(rest, phrase))
-            {
+            if phrases(first).iter().any(|phrase| starts_with_folded(rest, phrase)) {
                 return true;
             }
         }

@@ -3,15 +3,12 @@
 //! Property tests call them with generated text in every `cargo test`; the fuzz targets in `fuzz/`
 //! call the same functions with whatever the fuzzer thinks of.
 
-#![expect(
-    clippy::panic,
-    clippy::expect_used,
-    reason = "an oracle speaks by panicking"
-)]
+#![expect(clippy::panic, clippy::expect_used, reason = "an oracle speaks by panicking")]
 
+use prowess_lint::{Profile, RuleSet, Subject, check, fix};
 use prowess_spec::tool_pattern::{ToolPattern, parse_list};
 use prowess_spec::yaml::{Node, Value, full, plain, write};
-use prowess_spec::{Package, Profile, ResourcePath, RuleSet, Subject, check, fix, identify, parse};
+use prowess_spec::{Package, ResourcePath, identify, parse};
 
 /// Where the fast YAML reader answers, the full one gives the same tree with the same places.
 pub fn readers_agree(text: &str) {
@@ -20,10 +17,7 @@ pub fn readers_agree(text: &str) {
     };
     let full = full::read(text, 3)
         .unwrap_or_else(|error| panic!("fast reads {text:?}, full says {error:?}"));
-    assert!(
-        full.duplicates.is_empty(),
-        "fast reads duplicates in {text:?}"
-    );
+    assert!(full.duplicates.is_empty(), "fast reads duplicates in {text:?}");
     assert_eq!(fast, full.root, "{text:?}");
 }
 
@@ -46,15 +40,10 @@ pub fn parse_holds(bytes: &[u8]) {
     }
     for profile in Profile::ALL {
         let findings = check(&subject, &RuleSet::new(profile, None));
-        assert!(
-            findings.is_sorted_by_key(|finding| finding.span),
-            "order of {bytes:?}"
-        );
+        assert!(findings.is_sorted_by_key(|finding| finding.span), "order of {bytes:?}");
         for finding in &findings {
             assert!(
-                finding
-                    .span
-                    .is_none_or(|span| fits(span) || bytes.len() > parsed.text.len()),
+                finding.span.is_none_or(|span| fits(span) || bytes.len() > parsed.text.len()),
                 "{finding:?} of {bytes:?}"
             );
             for edit in finding.fix.iter().flat_map(|fix| &fix.edits) {
@@ -109,11 +98,7 @@ pub fn repair_holds(text: &str) {
         return;
     }
     let only_repairs = repairs.len()
-        == parsed
-            .problems
-            .iter()
-            .filter(|problem| problem.span.start >= yaml.start)
-            .count();
+        == parsed.problems.iter().filter(|problem| problem.span.start >= yaml.start).count();
     if repairs.is_empty() || !only_repairs {
         return;
     }
@@ -138,10 +123,7 @@ pub fn repair_holds(text: &str) {
 }
 
 fn values(entries: &[prowess_spec::yaml::Entry]) -> Vec<(String, String)> {
-    entries
-        .iter()
-        .map(|entry| (entry.key.to_string(), flat(&entry.value)))
-        .collect()
+    entries.iter().map(|entry| (entry.key.to_string(), flat(&entry.value))).collect()
 }
 
 fn flat(node: &Node) -> String {
@@ -169,11 +151,7 @@ pub fn scalar_round_trips(text: &str) {
             full::read(&source, 0).unwrap_or_else(|error| panic!("{source:?} gives {error:?}"));
         let value = document.root.as_ref().and_then(|root| root.get("k"));
         let found = value.and_then(|node| {
-            if let Value::Scalar(text, _) = &node.value {
-                Some(&**text)
-            } else {
-                None
-            }
+            if let Value::Scalar(text, _) = &node.value { Some(&**text) } else { None }
         });
         assert_eq!(found, Some(text), "{source:?}");
     }
@@ -188,9 +166,7 @@ pub fn path_stays_inside(raw: &str) {
             "{raw:?} gives {clean:?}"
         );
         assert!(
-            clean
-                .split('/')
-                .all(|part| !part.is_empty() && part != "." && part != ".."),
+            clean.split('/').all(|part| !part.is_empty() && part != "." && part != ".."),
             "{raw:?} gives {clean:?}"
         );
     }
@@ -200,16 +176,9 @@ pub fn path_stays_inside(raw: &str) {
 /// becomes a bare name.
 pub fn tool_tokens_hold(text: &str) {
     let tokens = parse_list(text);
-    assert!(
-        tokens
-            .windows(2)
-            .all(|pair| pair[0].range.end <= pair[1].range.start),
-        "{text:?}"
-    );
+    assert!(tokens.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start), "{text:?}");
     for token in &tokens {
-        let word = text
-            .get(token.range.clone())
-            .expect("a token lies in the text");
+        let word = text.get(token.range.clone()).expect("a token lies in the text");
         if let Ok(ToolPattern::Bare(name)) = &token.pattern {
             assert!(
                 !word.contains(['(', ')']) && &**name == word,

@@ -2,8 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{Severity, suggest, wording};
-use prowess_spec::profile::{Profile, Target};
-use prowess_spec::rules::{self, RULES, Rule};
+use prowess_lint::profile::{Profile, Target};
+use prowess_lint::rules::{self, RULES, Rule};
 use serde_json::{Value, json};
 
 use crate::args::ExplainArgs;
@@ -78,10 +78,7 @@ fn page(rule: &Rule, width: usize) -> String {
     for (index, line) in rule.page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
             let cyan = bold(AnsiColor::Cyan);
-            text.push_str(&format!(
-                "{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n",
-                facts(rule)
-            ));
+            text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n", facts(rule)));
         } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
             text.push_str(&format!("{strong}{title}{strong:#}\n"));
         } else if line.starts_with("```")
@@ -108,28 +105,21 @@ fn page(rule: &Rule, width: usize) -> String {
 
 /// What people need to know about an example: where it stands, and what stands beside it.
 fn caption(info: &str) -> String {
-    let setting = |name: &str| {
-        info.split(' ')
-            .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-    };
+    let setting =
+        |name: &str| info.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let mut parts = Vec::new();
     parts.extend(setting("folder").map(|folder| format!("in the folder `{folder}`")));
     parts.extend(setting("profile").map(|profile| format!("with `--profile {profile}`")));
     parts.extend(setting("target").map(|target| format!("with `--target {target}`")));
-    parts.extend(setting("files").map(|files| {
-        format!(
-            "beside {}",
-            files.replace('!', " (executable)").replace(',', ", ")
-        )
-    }));
+    parts.extend(
+        setting("files").map(|files| {
+            format!("beside {}", files.replace('!', " (executable)").replace(',', ", "))
+        }),
+    );
     if info.contains(" escapes") {
         parts.push("`\\u{…}` stands for a character".to_owned());
     }
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!("{}:\n", parts.join(", "))
-    }
+    if parts.is_empty() { String::new() } else { format!("{}:\n", parts.join(", ")) }
 }
 
 /// One line: how severe, and whether it can be mended.
@@ -139,11 +129,7 @@ fn facts(rule: &Rule) -> String {
         Some(format!("{} in {}", severity.as_str(), profile.as_str()))
     });
     let target = rule.levels.claude_ai.map(|severity| {
-        format!(
-            "{} with --target {}",
-            severity.as_str(),
-            Target::ClaudeAi.as_str()
-        )
+        format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
     });
     let levels: Vec<String> = levels.chain(target).collect();
     format!("{}; {}", levels.join(", "), rule.fix.describe())

@@ -89,32 +89,21 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
         printer.answer(&command.render_long_help().ansi().to_string())?;
         return Ok(Exit::Done);
     }
-    let known: Vec<String> = root
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
+    let known: Vec<String> =
+        root.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let topics = TOPICS.iter().map(|(name, _)| *name).chain(["environment"]);
     let error = CliError::new(format!("no help on `{subject}`"));
-    Err(
-        match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics)) {
-            Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
-            None => error.hint("list the commands and topics with `prowess help`"),
-        },
-    )
+    Err(match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics)) {
+        Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
+        None => error.hint("list the commands and topics with `prowess help`"),
+    })
 }
 
 fn environment() -> String {
-    let width = VARIABLES
-        .iter()
-        .map(|variable| variable.name.len())
-        .max()
-        .unwrap_or(0);
+    let width = VARIABLES.iter().map(|variable| variable.name.len()).max().unwrap_or(0);
     let mut text = String::from("Environment variables\n\n");
     for variable in VARIABLES {
-        text.push_str(&format!(
-            "  {:width$}  {}\n",
-            variable.name, variable.summary
-        ));
+        text.push_str(&format!("  {:width$}  {}\n", variable.name, variable.summary));
     }
     text
 }

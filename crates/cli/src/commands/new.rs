@@ -20,28 +20,16 @@ type TemplateFile = (&'static str, &'static str, bool);
 
 fn template(template: TemplateArg) -> &'static [TemplateFile] {
     match template {
-        TemplateArg::Minimal => &[(
-            "SKILL.md",
-            include_str!("../../templates/minimal/SKILL.md"),
-            false,
-        )],
+        TemplateArg::Minimal => {
+            &[("SKILL.md", include_str!("../../templates/minimal/SKILL.md"), false)]
+        }
         TemplateArg::Script => &[
-            (
-                "SKILL.md",
-                include_str!("../../templates/script/SKILL.md"),
-                false,
-            ),
-            (
-                "scripts/run.sh",
-                include_str!("../../templates/script/run.sh"),
-                true,
-            ),
+            ("SKILL.md", include_str!("../../templates/script/SKILL.md"), false),
+            ("scripts/run.sh", include_str!("../../templates/script/run.sh"), true),
         ],
-        TemplateArg::Arguments => &[(
-            "SKILL.md",
-            include_str!("../../templates/arguments/SKILL.md"),
-            false,
-        )],
+        TemplateArg::Arguments => {
+            &[("SKILL.md", include_str!("../../templates/arguments/SKILL.md"), false)]
+        }
     }
 }
 
@@ -50,20 +38,13 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let typed = args
-        .name
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+    let typed = args.name.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let skill = SkillName::new(typed).map_err(|_| invalid_name(args, typed))?;
     let folder = args.name.with_file_name(skill.as_str());
     if folder.symlink_metadata().is_ok() {
         let shown = targets::display(&folder, environment);
-        return Err(
-            CliError::new(format!("`{shown}` exists already")).hint(format!(
-                "check it with `prowess validate {shown}`, or choose another name"
-            )),
-        );
+        return Err(CliError::new(format!("`{shown}` exists already"))
+            .hint(format!("check it with `prowess validate {shown}`, or choose another name")));
     }
     let description = args.description.clone().unwrap_or_else(|| {
         "Describe what this skill does. Use when the user asks for it.".to_owned()
@@ -87,11 +68,7 @@ pub(crate) fn run(
     let shown = targets::display(&folder, environment);
     printer.status(&format!(
         "Created `{shown}` with {}",
-        wording::all(
-            template(args.template)
-                .iter()
-                .map(|(path, ..)| wording::tick(path))
-        )
+        wording::all(template(args.template).iter().map(|(path, ..)| wording::tick(path)))
     ));
     printer.status(&format!(
         "Next: edit `{}`, then `prowess validate {shown}`; undo with `rm -r {shown}`",
@@ -105,10 +82,9 @@ fn invalid_name(args: &NewArgs, typed: &str) -> CliError {
         "`{typed}` is not a name for a skill: use lower-case letters, digits and single hyphens, at most 64"
     ));
     match name::repair(typed) {
-        Some(near) => error.hint(format!(
-            "try `prowess new {}`",
-            args.name.with_file_name(near).display()
-        )),
+        Some(near) => {
+            error.hint(format!("try `prowess new {}`", args.name.with_file_name(near).display()))
+        }
         None => error.hint("try `prowess new my-skill`"),
     }
 }
@@ -117,9 +93,9 @@ fn invalid_name(args: &NewArgs, typed: &str) -> CliError {
 fn title(name: &str) -> String {
     let words = name.replace('-', " ");
     let mut characters = words.chars();
-    characters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(characters).collect()
-    })
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 fn create(path: &Path, text: &str, executable: bool) -> std::io::Result<()> {
@@ -127,10 +103,7 @@ fn create(path: &Path, text: &str, executable: bool) -> std::io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)?;
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
     if executable {
         file.set_permissions(std::fs::Permissions::from_mode(0o755))?;

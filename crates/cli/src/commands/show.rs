@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{Severity, sanitize, wording};
+use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_registry::digest::{self, FactKind, FileFacts};
 use prowess_registry::{Found, read_path};
 use prowess_spec::identity::{Identity, Source, identify};
 use prowess_spec::yaml::{Entry, Node, Value as Yaml};
-use prowess_spec::{Parsed, Profile, RuleSet, Subject, check, parse, tokens};
+use prowess_spec::{Parsed, parse, tokens};
 use serde_json::{Map, Value, json};
 
 use super::targets;
@@ -49,11 +50,7 @@ fn show(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let Found {
-        path: file,
-        bytes,
-        package,
-    } = found;
+    let Found { path: file, bytes, package } = found;
     let bytes = bytes.map_err(|fault| unreadable(file, &fault, environment))?;
     let parsed = parse(bytes);
     let subject = Subject::new(&parsed, package);
@@ -62,17 +59,9 @@ fn show(
         return print_properties(&parsed, &findings, printer);
     }
     // A single Markdown file has no folder of its own.
-    let folder = package
-        .folder()
-        .is_some()
-        .then(|| file.parent().unwrap_or(Path::new(".")));
-    let folder = folder.map(|folder| {
-        if folder.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            folder
-        }
-    });
+    let folder = package.folder().is_some().then(|| file.parent().unwrap_or(Path::new(".")));
+    let folder =
+        folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let files = match folder {
         Some(folder) => digest::files(folder)?,
         None => Vec::new(),
@@ -85,14 +74,8 @@ fn show(
         identity: identify(&parsed.manifest, package.folder(), parsed.body_text()),
         file: targets::display(file, environment),
         outline: outline(parsed.body_text()),
-        errors: findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error)
-            .count(),
-        warnings: findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Warning)
-            .count(),
+        errors: findings.iter().filter(|finding| finding.severity == Severity::Error).count(),
+        warnings: findings.iter().filter(|finding| finding.severity == Severity::Warning).count(),
         parsed: &parsed,
         files,
         digest,
@@ -162,11 +145,7 @@ fn print_properties(
     properties.extend(trimmed(&manifest.name).map(|name| ("name".to_owned(), name)));
     properties.extend(trimmed(&manifest.description).map(|text| ("description".to_owned(), text)));
     for key in ["license", "compatibility", "allowed-tools"] {
-        properties.extend(
-            manifest
-                .entry(key)
-                .map(|entry| (key.to_owned(), untyped(&entry.value))),
-        );
+        properties.extend(manifest.entry(key).map(|entry| (key.to_owned(), untyped(&entry.value))));
     }
     if let Some(metadata) = manifest.entry("metadata").map(|entry| &entry.value) {
         match metadata.entries() {
@@ -192,10 +171,7 @@ fn untyped(node: &Node) -> Value {
         Yaml::Scalar(text, _) => json!(text),
         Yaml::Sequence(items, _) => Value::Array(items.iter().map(untyped).collect()),
         Yaml::Mapping(entries, _) => Value::Object(
-            entries
-                .iter()
-                .map(|entry| (entry.key.to_string(), untyped(&entry.value)))
-                .collect(),
+            entries.iter().map(|entry| (entry.key.to_string(), untyped(&entry.value))).collect(),
         ),
     }
 }
@@ -206,10 +182,9 @@ fn python_text(node: &Node) -> String {
     fn repr(node: &Node) -> String {
         match &node.value {
             Yaml::Scalar(text, _) => python_string(text),
-            Yaml::Sequence(items, _) => format!(
-                "[{}]",
-                items.iter().map(repr).collect::<Vec<_>>().join(", ")
-            ),
+            Yaml::Sequence(items, _) => {
+                format!("[{}]", items.iter().map(repr).collect::<Vec<_>>().join(", "))
+            }
             Yaml::Mapping(entries, _) => {
                 format!(
                     "{{{}}}",
@@ -233,11 +208,7 @@ fn python_text(node: &Node) -> String {
 }
 
 fn python_string(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut result = String::from(quote);
     for c in text.chars() {
         match c {
@@ -272,18 +243,14 @@ fn outline(body: &str) -> Vec<Heading> {
             (Some((open, wanted)), Some(mark))
                 if mark == open && length >= wanted && trimmed[length..].trim().is_empty() =>
             {
-                fence = None
+                fence = None;
             }
             (None, _) => {
                 let level = line.bytes().take_while(|&byte| byte == b'#').count();
                 if (1..=6).contains(&level) && line[level..].starts_with(' ') {
                     headings.push((
                         level,
-                        line[level..]
-                            .trim()
-                            .trim_end_matches('#')
-                            .trim_end()
-                            .to_owned(),
+                        line[level..].trim().trim_end_matches('#').trim_end().to_owned(),
                     ));
                 }
             }
@@ -365,10 +332,7 @@ impl View<'_> {
             sanitize::line(&self.identity.name),
             sanitize::line(&self.file)
         );
-        for line in wrap(
-            &sanitize::line(&self.identity.description),
-            width.saturating_sub(2),
-        ) {
+        for line in wrap(&sanitize::line(&self.identity.description), width.saturating_sub(2)) {
             text.push_str(&format!("  {line}\n"));
         }
         if self.identity.description_source == Source::Body {
@@ -382,12 +346,7 @@ impl View<'_> {
             .iter()
             .filter(|entry| !matches!(&*entry.key, "name" | "description"))
             .collect();
-        let column = shown
-            .iter()
-            .map(|entry| entry.key.chars().count())
-            .max()
-            .unwrap_or(0)
-            .min(28);
+        let column = shown.iter().map(|entry| entry.key.chars().count()).max().unwrap_or(0).min(28);
         for entry in &shown {
             let value = sanitize::line(&flat(&entry.value)).into_owned();
             let room = width.saturating_sub(column + 4).max(20);
@@ -446,10 +405,10 @@ impl View<'_> {
             text.push_str(&format!("  {dim}{digest}{dim:#}\n"));
         }
         if self.errors + self.warnings > 0 {
-            let place = self.folder.as_deref().map_or_else(
-                || self.file.clone(),
-                |folder| targets::display(folder, environment),
-            );
+            let place = self
+                .folder
+                .as_deref()
+                .map_or_else(|| self.file.clone(), |folder| targets::display(folder, environment));
             text.push_str(&format!(
                 "\n{} and {}: see `prowess validate --profile lenient {place}`\n",
                 wording::count(self.errors, "error"),
@@ -501,10 +460,7 @@ fn typed(node: &Node) -> Value {
         Yaml::Scalar(text, _) => json!(text),
         Yaml::Sequence(items, _) => Value::Array(items.iter().map(typed).collect()),
         Yaml::Mapping(entries, _) => Value::Object(
-            entries
-                .iter()
-                .map(|entry| (entry.key.to_string(), typed(&entry.value)))
-                .collect(),
+            entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect(),
         ),
     }
 }

@@ -13,39 +13,27 @@ pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf
     if typed.symlink_metadata().is_ok() {
         return Ok(typed.to_owned());
     }
-    let name = typed
-        .to_str()
-        .filter(|name| !name.contains('/') && !name.is_empty());
+    let name = typed.to_str().filter(|name| !name.contains('/') && !name.is_empty());
     let Some(name) = name else {
-        return Err(
-            CliError::new(format!("path does not exist: `{}`", typed.display()))
-                .hint("check the spelling, or list what is there with `ls`"),
-        );
+        return Err(CliError::new(format!("path does not exist: `{}`", typed.display()))
+            .hint("check the spelling, or list what is there with `ls`"));
     };
     let roots = scopes::roots(&environment.place());
-    if let Some(folder) = roots
-        .iter()
-        .map(|root| root.path.join(name))
-        .find(|folder| folder.is_dir())
+    if let Some(folder) =
+        roots.iter().map(|root| root.path.join(name)).find(|folder| folder.is_dir())
     {
         return Ok(folder);
     }
     let installed: Vec<String> = roots.iter().flat_map(|root| folders(&root.path)).collect();
-    let error = CliError::new(format!(
-        "path does not exist, and no skill is named `{name}`"
-    ));
-    Err(
-        match suggest::nearest(name, installed.iter().map(String::as_str)) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None if installed.is_empty() => {
-                error.hint(format!("create it with `prowess new {name}`"))
-            }
-            None => error.hint(format!(
-                "{} can be named; or give the path of a folder",
-                wording::count(installed.len(), "installed skill")
-            )),
-        },
-    )
+    let error = CliError::new(format!("path does not exist, and no skill is named `{name}`"));
+    Err(match suggest::nearest(name, installed.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None if installed.is_empty() => error.hint(format!("create it with `prowess new {name}`")),
+        None => error.hint(format!(
+            "{} can be named; or give the path of a folder",
+            wording::count(installed.len(), "installed skill")
+        )),
+    })
 }
 
 /// Names of the folders in a folder; none when it cannot be read.
@@ -68,10 +56,8 @@ pub(crate) fn visible_roots(environment: &Environment) -> Vec<PathBuf> {
 
 /// A path as people read it: from the current folder if it is inside, with `~` for home.
 pub(crate) fn display(path: &Path, environment: &Environment) -> String {
-    let inside = path
-        .strip_prefix(&environment.current)
-        .ok()
-        .filter(|rest| !rest.as_os_str().is_empty());
+    let inside =
+        path.strip_prefix(&environment.current).ok().filter(|rest| !rest.as_os_str().is_empty());
     let at_home = || {
         environment
             .home

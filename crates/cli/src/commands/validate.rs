@@ -7,13 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{Counts, Diagnostic, FileReport, LineIndex, Severity, suggest, wording};
+use prowess_lint::rules::RULES;
+use prowess_lint::{Profile, RuleSet, Subject, Target, check, fix};
 use prowess_registry::fs::walk::{Notice, WalkOptions, walk};
 use prowess_registry::{Found, read_path, replace};
 use prowess_spec::parse::MAX_FILE;
-use prowess_spec::rules::RULES;
-use prowess_spec::{
-    Facts, Package, Profile, ReadFault, RuleSet, Subject, Target, check, fix, parse,
-};
+use prowess_spec::{Facts, Package, ReadFault, parse};
 use serde_json::{Value, json};
 
 use super::{explain, targets};
@@ -33,11 +32,8 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let (config, warnings) = if args.no_config {
-        Default::default()
-    } else {
-        config::load(environment)?
-    };
+    let (config, warnings) =
+        if args.no_config { Default::default() } else { config::load(environment)? };
     for report in &warnings {
         printer.findings(report);
     }
@@ -48,11 +44,7 @@ pub(crate) fn run(
         })?,
         None => config.fail_on.unwrap_or(Severity::Error),
     };
-    let format = if args.json {
-        FormatArg::Json
-    } else {
-        args.format
-    };
+    let format = if args.json { FormatArg::Json } else { args.format };
     let job = Job {
         rules,
         format,
@@ -75,12 +67,7 @@ pub(crate) fn run(
     }
     let notices = job.walk(roots.unwrap_or_default());
     let elapsed = job.progress.elapsed();
-    let Job {
-        rules,
-        results,
-        progress,
-        ..
-    } = job;
+    let Job { rules, results, progress, .. } = job;
     drop(progress);
     let mut results = into_inner(results);
     for notice in notices {
@@ -140,17 +127,11 @@ fn rule_set(args: &ValidateArgs, config: &Config) -> Result<RuleSet, CliError> {
     for rule in &config.ignore {
         rules.set(rule, None);
     }
-    let mut rules = rules.select(if selected.is_empty() {
-        &config.select
-    } else {
-        &selected
-    });
+    let mut rules = rules.select(if selected.is_empty() { &config.select } else { &selected });
     for assignment in &args.severity {
         let (name, level) = assignment.split_once('=').ok_or_else(|| {
-            CliError::new(format!(
-                "`--severity {assignment}` is not of the form RULE=LEVEL"
-            ))
-            .hint("for example: `--severity broken-link=error`")
+            CliError::new(format!("`--severity {assignment}` is not of the form RULE=LEVEL"))
+                .hint("for example: `--severity broken-link=error`")
         })?;
         let rule = explain::find(name)?;
         let severity = match level {
@@ -265,12 +246,9 @@ impl Job<'_> {
         }
         let mut notices = Vec::new();
         for folder in folders {
-            let options = WalkOptions {
-                max_folders: MAX_FOLDERS,
-                ..WalkOptions::default()
-            };
+            let options = WalkOptions { max_folders: MAX_FOLDERS, ..WalkOptions::default() };
             let summary = walk(std::slice::from_ref(&folder), options, &|found| {
-                self.check(found)
+                self.check(found);
             });
             let unreadable = summary
                 .notices
@@ -282,10 +260,8 @@ impl Job<'_> {
                     self.unread(path, &ReadFault::Unreadable(reason.clone()));
                 }
             }
-            let too_deep = summary
-                .notices
-                .iter()
-                .any(|notice| matches!(notice, Notice::TooDeep { .. }));
+            let too_deep =
+                summary.notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
             if summary.skills == 0 && unreadable == 0 && !too_deep && !self.is_default_root(&folder)
             {
                 self.unread(&folder, &ReadFault::Missing);
@@ -297,9 +273,7 @@ impl Job<'_> {
 
     /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
     fn is_default_root(&self, folder: &Path) -> bool {
-        targets::visible_roots(self.environment)
-            .iter()
-            .any(|root| root == folder)
+        targets::visible_roots(self.environment).iter().any(|root| root == folder)
     }
 
     fn unread(&self, path: &Path, fault: &ReadFault) {
@@ -348,9 +322,7 @@ impl Job<'_> {
                     Some(source) => CliError::new(error.to_string()).cause(source),
                     None => CliError::new(error.to_string()),
                 };
-                self.lock()
-                    .failures
-                    .push(error.hint("nothing was written to this file"));
+                self.lock().failures.push(error.hint("nothing was written to this file"));
                 return self.keep(path, std::str::from_utf8(bytes).ok(), before);
             }
             let mut results = self.lock();
@@ -370,11 +342,7 @@ impl Job<'_> {
             self.lock().skills += 1;
             return;
         }
-        let report = FileReport {
-            path,
-            text: text.map(Arc::from),
-            diagnostics,
-        };
+        let report = FileReport { path, text: text.map(Arc::from), diagnostics };
         let lines = LineIndex::new(report.text());
         let counts = report.diagnostics.iter().collect();
         let pieces = report
@@ -387,11 +355,7 @@ impl Job<'_> {
             .collect();
         let mut results = self.lock();
         results.skills += 1;
-        results.files.push(Checked {
-            path: report.path,
-            counts,
-            pieces,
-        });
+        results.files.push(Checked { path: report.path, counts, pieces });
     }
 
     fn print(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> PieceText {
@@ -412,10 +376,7 @@ impl Job<'_> {
     /// Checks what comes in on standard input. With `--fix` the mended text is the answer.
     fn standard_input(self, printer: &Printer, fail_on: Severity) -> Result<Exit, CliError> {
         let mut bytes = Vec::new();
-        let read = std::io::stdin()
-            .lock()
-            .take(MAX_FILE as u64 + 1)
-            .read_to_end(&mut bytes);
+        let read = std::io::stdin().lock().take(MAX_FILE as u64 + 1).read_to_end(&mut bytes);
         read.map_err(|error| CliError::new("cannot read standard input").cause(error))?;
         if bytes.len() > MAX_FILE {
             return Err(CliError::new(format!(
@@ -424,30 +385,18 @@ impl Job<'_> {
             )));
         }
         let package = Package::default();
-        let fixed = if self.fix {
-            fix::fix_all(&bytes, &package, &self.rules)
-        } else {
-            None
-        };
+        let fixed = if self.fix { fix::fix_all(&bytes, &package, &self.rules) } else { None };
         if let Some(fixed) = &fixed {
             printer.answer(&fixed.text)?;
         }
-        match fixed {
-            Some(fixed) => self.keep("<stdin>".into(), Some(&fixed.text), fixed.remaining),
-            None => {
-                let parsed = parse(&bytes);
-                let findings = check(&Subject::new(&parsed, &package), &self.rules);
-                self.keep("<stdin>".into(), Some(parsed.text), findings);
-            }
+        if let Some(fixed) = fixed {
+            self.keep("<stdin>".into(), Some(&fixed.text), fixed.remaining);
+        } else {
+            let parsed = parse(&bytes);
+            let findings = check(&Subject::new(&parsed, &package), &self.rules);
+            self.keep("<stdin>".into(), Some(parsed.text), findings);
         }
-        let Job {
-            rules,
-            results,
-            format,
-            fix,
-            statistics,
-            ..
-        } = self;
+        let Job { rules, results, format, fix, statistics, .. } = self;
         let results = into_inner(results);
         if !fix {
             print_results(&results, &rules, format, statistics, printer)?;
@@ -455,11 +404,7 @@ impl Job<'_> {
         if results.counts().total() > 0 {
             printer.status(&full::summary(results.counts(), 1, 1));
         }
-        Ok(if results.counts().at_least(fail_on) > 0 {
-            Exit::No
-        } else {
-            Exit::Done
-        })
+        Ok(if results.counts().at_least(fail_on) > 0 { Exit::No } else { Exit::Done })
     }
 }
 
@@ -477,11 +422,7 @@ fn print_results(
     let values = || {
         pieces()
             .filter_map(|piece| {
-                if let PieceText::Value(value) = &piece.text {
-                    Some(value.clone())
-                } else {
-                    None
-                }
+                if let PieceText::Value(value) = &piece.text { Some(value.clone()) } else { None }
             })
             .collect::<Vec<Value>>()
     };
@@ -508,11 +449,7 @@ fn print_results(
         }
         FormatArg::Concise | FormatArg::Github => {
             let lines = pieces().filter_map(|piece| {
-                if let PieceText::Line(line) = &piece.text {
-                    Some(line)
-                } else {
-                    None
-                }
+                if let PieceText::Line(line) = &piece.text { Some(line) } else { None }
             });
             printer.answer(&lines.map(|line| format!("{line}\n")).collect::<String>())
         }
@@ -537,13 +474,9 @@ fn print_results(
             let used: Vec<sarif::RuleInfo<'_>> = RULES
                 .iter()
                 .filter(|rule| pieces().any(|piece| piece.rule == rule.id))
-                .map(|rule| sarif::RuleInfo {
-                    id: rule.id,
-                    summary: rule.summary,
-                    page: rule.page,
-                })
+                .map(|rule| sarif::RuleInfo { id: rule.id, summary: rule.summary, page: rule.page })
                 .collect();
-            printer.json(&sarif::log(env!("CARGO_PKG_VERSION"), &used, values()))
+            printer.json(&sarif::log(env!("CARGO_PKG_VERSION"), &used, &values()))
         }
     }
 }
@@ -598,9 +531,7 @@ fn summarise(results: &Results, args: &ValidateArgs, elapsed: &str, printer: &Pr
     if counts.total() > 0 {
         printer.status(&full::summary(counts, results.files.len(), results.skills));
     } else {
-        printer.status(&format!(
-            "Validated {} in {elapsed}",
-            wording::count(results.skills, "skill")
-        ));
+        printer
+            .status(&format!("Validated {} in {elapsed}", wording::count(results.skills, "skill")));
     }
 }

@@ -5,7 +5,7 @@ mod read;
 use std::path::{Path, PathBuf};
 
 use prowess_diag::{FileReport, Severity};
-use prowess_spec::Profile;
+use prowess_lint::Profile;
 use serde_json::{Value, json};
 
 use crate::env::Environment;
@@ -76,17 +76,10 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
         };
         let shown = crate::commands::targets::display(&path, environment);
         let (found, report) = read::read(&shown, text);
-        if report
-            .diagnostics
-            .iter()
-            .any(|diagnostic| diagnostic.severity == Severity::Error)
-        {
+        if report.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             let error = CliError::new(format!("the configuration `{shown}` cannot be used"))
                 .hint("print its schema with `prowess schema config`");
-            return Err(CliError {
-                report: Some(Box::new(report)),
-                ..error
-            });
+            return Err(CliError { report: Some(Box::new(report)), ..error });
         }
         if !report.diagnostics.is_empty() {
             warnings.push(report);
@@ -112,10 +105,7 @@ fn project_file(current: &Path) -> Option<PathBuf> {
 
 /// Returns the schema of the configuration.
 pub(crate) fn schema() -> Value {
-    let rules: Vec<&str> = prowess_spec::rules::RULES
-        .iter()
-        .map(|rule| rule.id)
-        .collect();
+    let rules: Vec<&str> = prowess_lint::rules::RULES.iter().map(|rule| rule.id).collect();
     let list = json!({ "type": "array", "items": { "enum": rules } });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

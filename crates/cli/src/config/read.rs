@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
-use prowess_spec::Profile;
-use prowess_spec::rules::{self, RULES};
+use prowess_lint::Profile;
+use prowess_lint::rules::{self, RULES};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -16,10 +16,7 @@ const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 /// Reads a file. Unknown keys are warnings; values that cannot be understood are errors.
 pub(super) fn read(path: &str, text: String) -> (Config, FileReport) {
     let text: Arc<str> = text.into();
-    let mut reader = Reader {
-        config: Config::default(),
-        found: Vec::new(),
-    };
+    let mut reader = Reader { config: Config::default(), found: Vec::new() };
     match DeTable::parse(&text) {
         Ok(table) => reader.root(table.get_ref()),
         Err(error) => {
@@ -27,11 +24,7 @@ pub(super) fn read(path: &str, text: String) -> (Config, FileReport) {
             reader.report(Severity::Error, span, error.message().to_owned(), None);
         }
     }
-    let report = FileReport {
-        path: path.to_owned(),
-        text: Some(text),
-        diagnostics: reader.found,
-    };
+    let report = FileReport { path: path.to_owned(), text: Some(text), diagnostics: reader.found };
     (reader.config, report)
 }
 
@@ -117,10 +110,8 @@ impl Reader {
         }
         let near = suggest::nearest(text, words.iter().copied())
             .map(|near| format!("did you mean `{near}`?"));
-        let message = format!(
-            "`{key}` must be {}",
-            wording::either(words.iter().map(wording::tick))
-        );
+        let message =
+            format!("`{key}` must be {}", wording::either(words.iter().map(wording::tick)));
         self.report(Severity::Error, value.span(), message, near);
         None
     }
@@ -168,11 +159,8 @@ impl Reader {
         };
         for (key, value) in table {
             let rule = self.rule(key.get_ref().as_ref(), key.span());
-            let level = self.word(
-                value,
-                key.get_ref().as_ref(),
-                &["error", "warning", "note", "off"],
-            );
+            let level =
+                self.word(value, key.get_ref().as_ref(), &["error", "warning", "note", "off"]);
             if let (Some(rule), Some(level)) = (rule, level) {
                 self.config.severity.push((rule, Severity::parse(&level)));
             }
@@ -186,11 +174,8 @@ mod tests {
 
     fn check(text: &str, messages: &[&str]) -> Config {
         let (config, report) = read("prowess.toml", text.to_owned());
-        let found: Vec<&str> = report
-            .diagnostics
-            .iter()
-            .map(|diagnostic| diagnostic.message.as_str())
-            .collect();
+        let found: Vec<&str> =
+            report.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
         assert_eq!(found, messages, "{text}");
         config
     }
@@ -201,10 +186,7 @@ mod tests {
             "[validate]\nprofile = 'spec'\nfail-on = 'note'\nignore = ['body-length']\n[validate.severity]\nbroken-link = 'off'\n",
             &[],
         );
-        assert_eq!(
-            (config.profile, config.fail_on),
-            (Some(Profile::Spec), Some(Severity::Note))
-        );
+        assert_eq!((config.profile, config.fail_on), (Some(Profile::Spec), Some(Severity::Note)));
         assert_eq!(
             (config.ignore, config.severity),
             (vec!["body-length"], vec![("broken-link", None)])

@@ -34,12 +34,7 @@ impl Printer {
             && !environment.no_progress
             && global.quiet == 0
             && std::io::stderr().is_terminal();
-        Self {
-            color,
-            quiet: global.quiet,
-            progress,
-            columns: environment.columns,
-        }
+        Self { color, quiet: global.quiet, progress, columns: environment.columns }
     }
 
     /// Whether progress may be shown.
@@ -55,10 +50,7 @@ impl Printer {
             ColorChoice::Never => false,
             ColorChoice::Auto => AutoStream::choice(&stdout) != ColorChoice::Never,
         };
-        full::Options {
-            color,
-            width: self.width(),
-        }
+        full::Options { color, width: self.width() }
     }
 
     /// Columns of the terminal; nothing when the output is not a terminal.
@@ -78,10 +70,7 @@ impl Printer {
             return Ok(());
         }
         let mut stream = AutoStream::new(std::io::stdout().lock(), self.color);
-        match stream
-            .write_all(text.as_bytes())
-            .and_then(|()| stream.flush())
-        {
+        match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                 Err(CliError::new("cannot write to standard output").cause(error))
             }
@@ -107,10 +96,7 @@ impl Printer {
     pub(crate) fn warn(&self, text: &str) {
         if self.quiet == 0 {
             let style = bold(AnsiColor::Yellow);
-            self.stderr(&format!(
-                "{style}warning{style:#}: {}\n",
-                sanitize::line(text)
-            ));
+            self.stderr(&format!("{style}warning{style:#}: {}\n", sanitize::line(text)));
         }
     }
 
@@ -125,10 +111,7 @@ impl Printer {
                 report,
                 &lines,
                 diagnostic,
-                full::Options {
-                    color: true,
-                    width: self.width(),
-                },
+                full::Options { color: true, width: self.width() },
             );
             self.stderr(&text);
         }

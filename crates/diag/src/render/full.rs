@@ -32,14 +32,9 @@ pub fn finding(
         let help = sanitize::block(help).into_owned();
         groups.push(Group::with_title(Level::HELP.secondary_title(help)));
     }
-    let renderer = if options.color {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
-    let renderer = renderer
-        .decor_style(DecorStyle::Ascii)
-        .term_width(options.width.unwrap_or(usize::MAX / 4));
+    let renderer = if options.color { Renderer::styled() } else { Renderer::plain() };
+    let renderer =
+        renderer.decor_style(DecorStyle::Ascii).term_width(options.width.unwrap_or(usize::MAX / 4));
     let mut text = renderer.render(&groups);
     if !text.ends_with('\n') {
         text.push('\n');
@@ -54,9 +49,8 @@ fn primary<'a>(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level
-        .primary_title(sanitize::line(&diagnostic.message).into_owned())
-        .id(diagnostic.rule);
+    let title =
+        level.primary_title(sanitize::line(&diagnostic.message).into_owned()).id(diagnostic.rule);
     let Some(span) = diagnostic.span.filter(|_| report.text.is_some()) else {
         return title.element(Origin::path(path));
     };
@@ -64,18 +58,10 @@ fn primary<'a>(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
         let at = lines.position(report.text(), span.start as usize);
         return title.element(Origin::path(path).line(at.line).char_column(at.column));
     };
-    let label = diagnostic
-        .label
-        .as_ref()
-        .map(|label| sanitize::line(label).into_owned());
-    let annotation = AnnotationKind::Primary
-        .span(window.inside(span))
-        .label(label);
+    let label = diagnostic.label.as_ref().map(|label| sanitize::line(label).into_owned());
+    let annotation = AnnotationKind::Primary.span(window.inside(span)).label(label);
     title.element(
-        Snippet::source(window.text)
-            .line_start(window.line)
-            .path(path)
-            .annotation(annotation),
+        Snippet::source(window.text).line_start(window.line).path(path).annotation(annotation),
     )
 }
 
@@ -92,11 +78,7 @@ fn solution<'a>(report: &FileReport, lines: &LineIndex, fix: &Fix) -> Option<Gro
     } else {
         format!("{} (suggestion, not applied by `--fix`)", fix.title)
     };
-    Some(
-        Level::HELP
-            .secondary_title(sanitize::line(&title).into_owned())
-            .element(snippet),
-    )
+    Some(Level::HELP.secondary_title(sanitize::line(&title).into_owned()).element(snippet))
 }
 
 /// The lines that a set of spans touches.
@@ -119,35 +101,20 @@ impl Window {
         if quoted.lines().any(|line| line.len() > LONGEST_LINE) {
             return None;
         }
-        Some(Self {
-            text: sanitize::same_width(quoted).into_owned(),
-            line,
-            offset,
-        })
+        Some(Self { text: sanitize::same_width(quoted).into_owned(), line, offset })
     }
 
     fn inside(&self, span: Span) -> std::ops::Range<usize> {
-        let clamp = |at: u32| {
-            (at as usize)
-                .saturating_sub(self.offset)
-                .min(self.text.len())
-        };
+        let clamp = |at: u32| (at as usize).saturating_sub(self.offset).min(self.text.len());
         clamp(span.start)..clamp(span.end)
     }
 }
 
 /// Returns the closing line of a run: what was found, in how many skills, and what to do next.
 pub fn summary(counts: crate::Counts, affected: usize, skills: usize) -> String {
-    let kinds = [
-        (counts.errors, "error"),
-        (counts.warnings, "warning"),
-        (counts.notes, "note"),
-    ];
+    let kinds = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.notes, "note")];
     let found = wording::all(
-        kinds
-            .into_iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, noun)| wording::count(n, noun)),
+        kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| wording::count(n, noun)),
     );
     let fixable = match counts.fixable {
         0 => String::new(),

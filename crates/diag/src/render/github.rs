@@ -37,9 +37,7 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
 
 /// Escapes the message part of a workflow command.
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Escapes a property of a workflow command.

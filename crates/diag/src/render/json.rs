@@ -26,11 +26,8 @@ pub fn finding(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
         object["help"] = json!(help);
     }
     if let Some(fix) = &diagnostic.fix {
-        let edits: Vec<Value> = fix
-            .edits
-            .iter()
-            .map(|edit| edit_value(report, lines, edit))
-            .collect();
+        let edits: Vec<Value> =
+            fix.edits.iter().map(|edit| edit_value(report, lines, edit)).collect();
         object["fix"] = json!({
             "title": fix.title,
             "applicability": fix.applicability.as_str(),

@@ -17,7 +17,7 @@ pub struct RuleInfo<'a> {
 }
 
 /// Returns a whole log: one run of one tool.
-pub fn log(version: &str, rules: &[RuleInfo<'_>], results: Vec<Value>) -> Value {
+pub fn log(version: &str, rules: &[RuleInfo<'_>], results: &[Value]) -> Value {
     let rules: Vec<Value> = rules
         .iter()
         .map(|rule| {

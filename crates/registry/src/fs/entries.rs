@@ -30,11 +30,7 @@ pub(super) fn for_each(
         if name == c"." || name == c".." {
             continue;
         }
-        let entry = Entry {
-            name,
-            file_type: entry.file_type(),
-            inode: entry.ino(),
-        };
+        let entry = Entry { name, file_type: entry.file_type(), inode: entry.ino() };
         if visit(entry).is_break() {
             break;
         }
@@ -54,11 +50,7 @@ pub(super) fn for_each(
         if name == c"." || name == c".." {
             continue;
         }
-        let entry = Entry {
-            name,
-            file_type: entry.file_type(),
-            inode: entry.ino(),
-        };
+        let entry = Entry { name, file_type: entry.file_type(), inode: entry.ino() };
         if visit(entry).is_break() {
             break;
         }

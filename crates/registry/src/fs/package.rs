@@ -21,15 +21,8 @@ const MAX_DEPTH: usize = 6;
 const MAX_ENTRIES: usize = 4096;
 
 /// Folders that skills have most often.
-const USUAL_FOLDERS: [&str; 7] = [
-    "references",
-    "scripts",
-    "assets",
-    "agents",
-    "examples",
-    "resources",
-    "templates",
-];
+const USUAL_FOLDERS: [&str; 7] =
+    ["references", "scripts", "assets", "agents", "examples", "resources", "templates"];
 
 /// A skill's folder on disk. It is looked at when a question comes, not before: most skills are
 /// one file, and most questions are never asked.
@@ -87,9 +80,7 @@ impl<'f> OnDisk<'f> {
 
     /// How many folders there are inside, where the file system tells.
     fn folders(&self) -> Option<u64> {
-        *self
-            .folders
-            .get_or_init(|| folders_inside(self.handle, &self.path(".")))
+        *self.folders.get_or_init(|| folders_inside(self.handle, &self.path(".")))
     }
 
     /// Whether a folder inside holds a SKILL.md, or folders of its own that might. Listing a folder
@@ -168,11 +159,7 @@ impl Facts for OnDisk<'_> {
 
     fn nested_skills(&self) -> Vec<&str> {
         let may_nest = self.listing.get().is_some() || self.may_nest();
-        if may_nest {
-            self.listing().nested_skills()
-        } else {
-            Vec::new()
-        }
+        if may_nest { self.listing().nested_skills() } else { Vec::new() }
     }
 
     fn sidecar(&self) -> Option<&str> {
@@ -203,10 +190,7 @@ impl Lister {
         }
         let (kind, executable) = look(folder, entry.name, entry.file_type);
         if kind == FileKind::Folder {
-            if SKIPPED
-                .iter()
-                .any(|skipped| skipped.as_bytes() == entry.name.to_bytes())
-            {
+            if SKIPPED.iter().any(|skipped| skipped.as_bytes() == entry.name.to_bytes()) {
                 return ControlFlow::Continue(());
             }
             // Links to folders are shown and not entered: what lies behind them is not ours.
@@ -220,11 +204,7 @@ impl Lister {
         } else {
             format!("{}{name}", self.prefix).into()
         };
-        self.files.push(PackageFile {
-            path,
-            kind,
-            executable,
-        });
+        self.files.push(PackageFile { path, kind, executable });
         ControlFlow::Continue(())
     }
 
@@ -251,9 +231,7 @@ impl Lister {
             self.prefix.clear();
             self.prefix.push_str(&path);
             self.prefix.push('/');
-            let listed = opened
-                .ok()
-                .and_then(|inner| self.list(inner.as_fd(), depth + 1));
+            let listed = opened.ok().and_then(|inner| self.list(inner.as_fd(), depth + 1));
             self.prefix.truncate(length);
             // A folder that cannot be read may hold anything: nothing in it counts as missing.
             if listed.is_none() {
@@ -279,7 +257,7 @@ fn folders_inside(folder: BorrowedFd<'_>, path: &OsStr) -> Option<u64> {
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return None;
     }
-    u64::from(stat.st_nlink).checked_sub(2)
+    stat.st_nlink.checked_sub(2)
 }
 
 fn read_sidecar(folder: BorrowedFd<'_>) -> Option<String> {
@@ -293,14 +271,8 @@ fn read_sidecar(folder: BorrowedFd<'_>) -> Option<String> {
 /// further question to the system.
 fn look(folder: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> (FileKind, Option<bool>) {
     let is_script = || {
-        let ending = name
-            .to_bytes()
-            .rsplit(|&byte| byte == b'.')
-            .next()
-            .unwrap_or_default();
-        SCRIPT_ENDINGS
-            .iter()
-            .any(|known| known.as_bytes() == ending)
+        let ending = name.to_bytes().rsplit(|&byte| byte == b'.').next().unwrap_or_default();
+        SCRIPT_ENDINGS.iter().any(|known| known.as_bytes() == ending)
     };
     match file_type {
         FileType::Directory => (FileKind::Folder, None),

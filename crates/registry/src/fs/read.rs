@@ -36,47 +36,23 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
         let Some(file) = skill_file(folder.as_fd()) else {
             return false;
         };
-        read_named(
-            folder.as_fd(),
-            path,
-            folder_name(path),
-            file,
-            &mut buffer,
-            visit,
-        );
+        read_named(folder.as_fd(), path, folder_name(path), file, &mut buffer, visit);
         return true;
     }
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let file = SKILL_FILES
-        .into_iter()
-        .find(|file| name == OsStr::new(file));
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = SKILL_FILES.into_iter().find(|file| name == OsStr::new(file));
     if let Some(file) = file
         && let Ok(folder) = rustix::fs::open(parent, flags, Mode::empty())
     {
-        read_named(
-            folder.as_fd(),
-            parent,
-            folder_name(parent),
-            file,
-            &mut buffer,
-            visit,
-        );
+        read_named(folder.as_fd(), parent, folder_name(parent), file, &mut buffer, visit);
         return true;
     }
     let bytes = read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer);
-    let package = Package {
-        file_name: Some(name.to_string_lossy().into_owned()),
-        ..Package::default()
-    };
-    visit(Found {
-        path,
-        bytes: bytes.map(|()| buffer.as_slice()),
-        package: &package,
-    });
+    let package =
+        Package { file_name: Some(name.to_string_lossy().into_owned()), ..Package::default() };
+    visit(Found { path, bytes: bytes.map(|()| buffer.as_slice()), package: &package });
     true
 }
 
@@ -107,10 +83,9 @@ pub(super) fn folder_name(path: &Path) -> Option<String> {
     let lossy = |name: &OsStr| name.to_string_lossy().into_owned();
     match path.file_name() {
         Some(name) => Some(lossy(name)),
-        None => std::path::absolute(path)
-            .ok()
-            .and_then(|path| clean(&path))
-            .map(|name| lossy(&name)),
+        None => {
+            std::path::absolute(path).ok().and_then(|path| clean(&path)).map(|name| lossy(&name))
+        }
     }
 }
 
@@ -143,7 +118,7 @@ pub(super) fn read_file(
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty())
         .map_err(|error| open_fault(folder, name, error))?;
-    let stat = rustix::fs::fstat(&file).map_err(|error| unreadable(error))?;
+    let stat = rustix::fs::fstat(&file).map_err(unreadable)?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind != FileType::RegularFile {
         return Err(ReadFault::NotAFile(describe_kind(kind)));
@@ -169,9 +144,7 @@ fn read_all(file: &OwnedFd, size: usize, buffer: &mut Vec<u8>) -> Result<(), Rea
             Ok(0) => return Ok(()),
             Ok(count) if count == size && buffer.len() == size => return Ok(()),
             Ok(_) if buffer.len() > MAX_FILE => {
-                return Err(ReadFault::TooLarge {
-                    bytes: buffer.len() as u64,
-                });
+                return Err(ReadFault::TooLarge { bytes: buffer.len() as u64 });
             }
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(unreadable(error)),
@@ -200,11 +173,7 @@ fn open_fault(folder: BorrowedFd<'_>, name: &OsStr, error: Errno) -> ReadFault {
 fn unreadable(error: Errno) -> ReadFault {
     let text = std::io::Error::from(error).to_string();
     // "Permission denied (os error 13)": the number helps nobody.
-    let text = text
-        .split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
+    let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
     ReadFault::Unreadable(text)
 }
 

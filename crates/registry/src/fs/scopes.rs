@@ -95,15 +95,8 @@ pub fn roots(place: &Place) -> Vec<Root> {
 fn project_folders<'a>(current: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
     let above: Vec<&Path> = current.ancestors().take(MAX_PARENTS).collect();
     // `.git` is a folder in a checkout and a file in a worktree.
-    let last = above
-        .iter()
-        .position(|folder| folder.join(".git").exists())
-        .unwrap_or(0);
-    above[..=last]
-        .iter()
-        .copied()
-        .filter(|folder| Some(*folder) != home)
-        .collect()
+    let last = above.iter().position(|folder| folder.join(".git").exists()).unwrap_or(0);
+    above[..=last].iter().copied().filter(|folder| Some(*folder) != home).collect()
 }
 
 #[cfg(test)]
@@ -117,10 +110,7 @@ mod tests {
         let inner = repo.join("pkg/a");
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::create_dir(repo.join(".git")).unwrap();
-        assert_eq!(
-            project_folders(&inner, None),
-            [inner.as_path(), &repo.join("pkg"), &repo]
-        );
+        assert_eq!(project_folders(&inner, None), [inner.as_path(), &repo.join("pkg"), &repo]);
         assert_eq!(project_folders(world.path(), None), [world.path()]);
     }
 

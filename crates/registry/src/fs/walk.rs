@@ -17,16 +17,8 @@ use super::package::OnDisk;
 use super::read::{self, Found};
 
 /// Folders that are never entered.
-pub const SKIPPED: &[&str] = &[
-    ".git",
-    ".hg",
-    ".jj",
-    ".svn",
-    "node_modules",
-    "target",
-    "__pycache__",
-    ".venv",
-];
+pub const SKIPPED: &[&str] =
+    &[".git", ".hg", ".jj", ".svn", "node_modules", "target", "__pycache__", ".venv"];
 
 /// How many folders one piece of work holds.
 const CHUNK: usize = 32;
@@ -51,11 +43,7 @@ pub struct WalkOptions {
 impl Default for WalkOptions {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self {
-            threads: threads.min(16),
-            max_depth: 6,
-            max_folders: 20_000,
-        }
+        Self { threads: threads.min(16), max_depth: 6, max_folders: 20_000 }
     }
 }
 
@@ -107,26 +95,15 @@ pub fn walk(
     let walker = Walker {
         options,
         visit,
-        queue: Mutex::new(Queue {
-            jobs: Vec::new(),
-            working: 0,
-        }),
+        queue: Mutex::new(Queue { jobs: Vec::new(), working: 0 }),
         wake: Condvar::new(),
         skills: AtomicUsize::new(0),
         late: Mutex::new(Late::default()),
     };
     for root in roots {
-        let budget = Arc::new(Budget {
-            left: AtomicUsize::new(options.max_folders),
-            root: root.clone(),
-        });
-        walker.push(Job {
-            parent: None,
-            path: root.clone(),
-            names: Vec::new(),
-            depth: 0,
-            budget,
-        });
+        let budget =
+            Arc::new(Budget { left: AtomicUsize::new(options.max_folders), root: root.clone() });
+        walker.push(Job { parent: None, path: root.clone(), names: Vec::new(), depth: 0, budget });
     }
     std::thread::scope(|scope| {
         for _ in 1..options.threads {
@@ -168,9 +145,7 @@ struct Budget {
 impl Budget {
     fn take(&self) -> bool {
         self.left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(1)
-            })
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
             .is_ok()
     }
 }
@@ -221,20 +196,14 @@ struct Folders<'w> {
 impl Folders<'_> {
     fn add(&mut self, worker: &mut Worker, entry: Entry<'_>) -> ControlFlow<()> {
         let name = entry.name;
-        if SKIPPED
-            .iter()
-            .any(|skipped| skipped.as_bytes() == name.to_bytes())
-        {
+        if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name.to_bytes()) {
             return ControlFlow::Continue(());
         }
         let is_folder = match entry.file_type {
             FileType::Directory => true,
             FileType::Symlink => {
                 let link = self.path.join(OsStr::from_bytes(name.to_bytes()));
-                worker
-                    .late
-                    .links
-                    .push((link, self.depth + 1, Arc::clone(self.budget)));
+                worker.late.links.push((link, self.depth + 1, Arc::clone(self.budget)));
                 false
             }
             FileType::Unknown => self.parent.as_ref().is_some_and(|parent| {
@@ -247,15 +216,10 @@ impl Folders<'_> {
             return ControlFlow::Continue(());
         }
         if self.depth >= self.walker.options.max_depth {
-            worker.late.notices.push(Notice::TooDeep {
-                path: self.path.to_owned(),
-            });
+            worker.late.notices.push(Notice::TooDeep { path: self.path.to_owned() });
             return ControlFlow::Break(());
         }
-        self.names.push(Name {
-            name: name.to_owned(),
-            inode: entry.inode,
-        });
+        self.names.push(Name { name: name.to_owned(), inode: entry.inode });
         if self.names.len() >= CHUNK {
             self.flush(worker, false);
         }
@@ -276,7 +240,7 @@ impl Folders<'_> {
             budget: Arc::clone(self.budget),
         };
         if last || self.walker.is_full() {
-            self.walker.run(worker, job);
+            self.walker.run(worker, &job);
         } else {
             self.walker.push(job);
         }
@@ -292,12 +256,7 @@ impl Walker<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .jobs
-            .len()
-            >= MAX_WAITING
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).jobs.len() >= MAX_WAITING
     }
 
     fn work(&self) {
@@ -305,7 +264,7 @@ impl Walker<'_> {
         while let Some(job) = self.next_job() {
             // The count must go down even if a visitor panics, or the others would wait for ever.
             let _guard = Working(self);
-            self.run(&mut worker, job);
+            self.run(&mut worker, &job);
         }
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         late.notices.append(&mut worker.late.notices);
@@ -324,14 +283,11 @@ impl Walker<'_> {
             if queue.working == 0 {
                 return None;
             }
-            queue = self
-                .wake
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn run(&self, worker: &mut Worker, job: Job) {
+    fn run(&self, worker: &mut Worker, job: &Job) {
         let Some(parent) = &job.parent else {
             match rustix::fs::open(&job.path, OPEN_FOLDER, Mode::empty()) {
                 Ok(folder) => self.folder(worker, folder, &job.path, None, job.depth, &job.budget),
@@ -342,10 +298,7 @@ impl Walker<'_> {
         for Name { name, inode } in &job.names {
             if !job.budget.take() {
                 let root = job.budget.root.clone();
-                worker.late.notices.push(Notice::TooMany {
-                    root,
-                    limit: self.options.max_folders,
-                });
+                worker.late.notices.push(Notice::TooMany { root, limit: self.options.max_folders });
                 return;
             }
             let id = Some((parent.device, *inode));
@@ -370,12 +323,7 @@ impl Walker<'_> {
         folder: &Path,
         id: Option<Id>,
     ) -> bool {
-        let Worker {
-            buffer,
-            name: file,
-            path,
-            late,
-        } = worker;
+        let Worker { buffer, name: file, path, late } = worker;
         file.clear();
         file.extend_from_slice(name.to_bytes());
         file.extend_from_slice(b"/SKILL.md");
@@ -389,11 +337,7 @@ impl Walker<'_> {
         late.seen.extend(id);
         self.skills.fetch_add(1, Ordering::Relaxed);
         let package = OnDisk::inside(parent.handle.as_fd(), name);
-        (self.visit)(Found {
-            path,
-            bytes: bytes.map(|()| buffer.as_slice()),
-            package: &package,
-        });
+        (self.visit)(Found { path, bytes: bytes.map(|()| buffer.as_slice()), package: &package });
         true
     }
 
@@ -408,38 +352,22 @@ impl Walker<'_> {
         budget: &Arc<Budget>,
     ) {
         if let Some(file) = read::skill_file(handle.as_fd()) {
-            let id = id.or_else(|| {
-                rustix::fs::fstat(&handle)
-                    .ok()
-                    .map(|stat| (stat.st_dev, stat.st_ino))
-            });
+            let id = id
+                .or_else(|| rustix::fs::fstat(&handle).ok().map(|stat| (stat.st_dev, stat.st_ino)));
             worker.late.seen.extend(id);
             self.skills.fetch_add(1, Ordering::Relaxed);
             let name = read::folder_name(path);
-            read::read_named(
-                handle.as_fd(),
-                path,
-                name,
-                file,
-                &mut worker.buffer,
-                &mut |found| (self.visit)(found),
-            );
+            read::read_named(handle.as_fd(), path, name, file, &mut worker.buffer, &mut |found| {
+                (self.visit)(found)
+            });
             return;
         }
         let device = rustix::fs::fstat(&handle).map_or(0, |stat| stat.st_dev);
         let folder = Arc::new(Folder { handle, device });
         let parent = Some(Arc::clone(&folder));
-        let mut folders = Folders {
-            walker: self,
-            path,
-            depth,
-            budget,
-            parent,
-            names: Vec::new(),
-        };
-        let result = entries::for_each(folder.handle.as_fd(), &mut |entry| {
-            folders.add(worker, entry)
-        });
+        let mut folders = Folders { walker: self, path, depth, budget, parent, names: Vec::new() };
+        let result =
+            entries::for_each(folder.handle.as_fd(), &mut |entry| folders.add(worker, entry));
         if let Err(error) = result {
             worker.late.notices.push(unreadable(path, error));
         }
@@ -485,29 +413,21 @@ impl Walker<'_> {
             // What the folder pushed for others to do is ours to do now.
             while let Some(job) = self.next_job() {
                 let _guard = Working(self);
-                self.run(&mut worker, job);
+                self.run(&mut worker, &job);
             }
         }
     }
 
     fn finish(self) -> Summary {
-        let late = self
-            .late
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let late = self.late.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut notices = late.notices;
         notices.sort();
         notices.dedup();
-        Summary {
-            skills: self.skills.into_inner(),
-            notices,
-        }
+        Summary { skills: self.skills.into_inner(), notices }
     }
 }
 
-const OPEN_FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::CLOEXEC)
-    .union(OFlags::DIRECTORY);
+const OPEN_FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
 /// Counts a thread as busy.
 struct Working<'w>(&'w Walker<'w>);
@@ -524,13 +444,6 @@ impl Drop for Working<'_> {
 
 fn unreadable(path: &Path, error: rustix::io::Errno) -> Notice {
     let reason = std::io::Error::from(error).to_string();
-    let reason = reason
-        .split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
-    Notice::Unreadable {
-        path: path.to_owned(),
-        reason,
-    }
+    let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
+    Notice::Unreadable { path: path.to_owned(), reason }
 }

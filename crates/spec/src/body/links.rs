@@ -30,23 +30,22 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
         }
         (blanks..end, end)
     };
-    match close {
-        Some(close) => at += memchr::memchr(close, &text.as_bytes()[at..])? + 1,
+    if let Some(close) = close {
+        at += memchr::memchr(close, &text.as_bytes()[at..])? + 1;
+    } else {
         // Behind the target of a definition only a title may stand.
-        None => {
-            let rest = text[at..].trim_start();
-            if !rest.is_empty() && !rest.starts_with(['"', '\'', '(']) {
-                return None;
-            }
-            at = text.len();
+        let rest = text[at..].trim_start();
+        if !rest.is_empty() && !rest.starts_with(['"', '\'', '(']) {
+            return None;
         }
+        at = text.len();
     }
     (!target.is_empty()).then_some((target, at))
 }
 
 /// The path of a link that means a file of the skill: no scheme, no root, no fragment, and not a
 /// stand-in such as `url` or `{path}`.
-pub(crate) fn relative(target: &str) -> Option<Cow<'_, str>> {
+pub fn relative(target: &str) -> Option<Cow<'_, str>> {
     // Most links are addresses; the rest of the questions are for the few others.
     if target.starts_with("http") || target.starts_with('#') {
         return None;
@@ -76,10 +75,8 @@ fn looks_like_host(path: &str) -> bool {
     let Some((first, _)) = path.split_once('/') else {
         return path.starts_with("www.");
     };
-    let ending = first
-        .rsplit_once('.')
-        .filter(|(host, _)| !host.is_empty())
-        .map(|(_, ending)| ending);
+    let ending =
+        first.rsplit_once('.').filter(|(host, _)| !host.is_empty()).map(|(_, ending)| ending);
     ending.is_some_and(|ending| {
         (2..=6).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_alphabetic())
     })
@@ -97,18 +94,14 @@ fn decode(path: &str) -> Cow<'_, str> {
             .get(..2)
             .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
             .and_then(|digits| std::str::from_utf8(digits).ok());
-        match hex
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-            .filter(|_| *first == b'%')
+        if let Some(byte) =
+            hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%')
         {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
     String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)

@@ -4,7 +4,7 @@
 //! argument nor the output of a command can ever open a placeholder or a command. Rendering
 //! later fills the places found here.
 
-pub(crate) mod links;
+pub mod links;
 pub mod scripts;
 pub mod shell;
 
@@ -122,26 +122,17 @@ pub fn analyse(text: &str, body: Span, names: &[&str]) -> Body {
         names,
         items,
         has_dollar: memchr(b'$', &text.as_bytes()[start..end]).is_some(),
-        last: Cell::new(Line {
-            start: 1,
-            end: 0,
-            next: 0,
-        }),
+        last: Cell::new(Line { start: 1, end: 0, next: 0 }),
     };
     reader.read();
-    Body {
-        items: reader.items,
-        lines: count_lines(&text.as_bytes()[start..end]),
-    }
+    Body { items: reader.items, lines: count_lines(&text.as_bytes()[start..end]) }
 }
 
 /// Counts lines; a final line break does not open another one.
-pub(crate) fn count_lines(bytes: &[u8]) -> usize {
+pub fn count_lines(bytes: &[u8]) -> usize {
     let breaks = memchr_iter(b'\n', bytes).count();
     // A lone `\r` ends a line, one before `\n` does not.
-    let lone = memchr_iter(b'\r', bytes)
-        .filter(|&at| bytes.get(at + 1) != Some(&b'\n'))
-        .count();
+    let lone = memchr_iter(b'\r', bytes).filter(|&at| bytes.get(at + 1) != Some(&b'\n')).count();
     breaks
         + lone
         + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r"))
@@ -162,19 +153,13 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn push(&mut self, start: usize, end: usize, place: Place, kind: ItemKind) {
-        self.items.push(Item {
-            span: Span::new(start, end),
-            place,
-            kind,
-        });
+        self.items.push(Item { span: Span::new(start, end), place, kind });
     }
 
     fn read(&mut self) {
         let tildes = memmem::Finder::new("~~~");
         let (text_end, mut at) = (self.end, self.start);
-        let mut tilde = tildes
-            .find(&self.bytes[at..text_end])
-            .map(|found| at + found);
+        let mut tilde = tildes.find(&self.bytes[at..text_end]).map(|found| at + found);
         // Where text began that may hold the backslashes before a `$`.
         let mut literal_from = at;
         while at < text_end {
@@ -212,10 +197,7 @@ impl Reader<'_> {
         let before = &self.bytes[self.start..here];
         let start =
             memrchr2(b'\n', b'\r', before).map_or(self.start, |found| self.start + found + 1);
-        let line = Line {
-            start,
-            ..Line::at(&self.bytes[..self.end], here)
-        };
+        let line = Line { start, ..Line::at(&self.bytes[..self.end], here) };
         self.last.set(line);
         line
     }
@@ -257,20 +239,9 @@ impl Reader<'_> {
         let content = Span::new(line.next.min(content_end), content_end);
         let item = self.items.len();
         let (place, inner, kind) = if is_command {
-            (
-                Place::Text,
-                Place::Shell,
-                ItemKind::Command {
-                    command: content,
-                    block: true,
-                },
-            )
+            (Place::Text, Place::Shell, ItemKind::Command { command: content, block: true })
         } else {
-            (
-                Place::Fence,
-                Place::Fence,
-                ItemKind::Fence { info, content },
-            )
+            (Place::Fence, Place::Fence, ItemKind::Fence { info, content })
         };
         self.push(here, block_end, place, kind);
         self.placeholders(content.start as usize, content_end, inner);
@@ -312,10 +283,7 @@ impl Reader<'_> {
                     mark,
                     at + close + 2,
                     Place::Fence,
-                    ItemKind::Command {
-                        command,
-                        block: false,
-                    },
+                    ItemKind::Command { command, block: false },
                 );
                 at += close + 2;
             }
@@ -330,9 +298,8 @@ impl Reader<'_> {
     fn link(&mut self, from: usize, end: usize, close: Option<u8>) -> usize {
         match links::target(&self.text[from..end], close) {
             Some((target, length)) => {
-                let kind = ItemKind::Link {
-                    target: Span::new(from + target.start, from + target.end),
-                };
+                let kind =
+                    ItemKind::Link { target: Span::new(from + target.start, from + target.end) };
                 self.push(from, from + length, Place::Text, kind);
                 from + length
             }
@@ -349,31 +316,19 @@ impl Reader<'_> {
         };
         let content = Span::new(inner, inner + close);
         let after = inner + close + length;
-        let mark = here
-            .checked_sub(1)
-            .filter(|&mark| mark >= line.start && self.bytes[mark] == b'!');
-        match mark.filter(|&mark| length == 1 && self.opens_command(mark)) {
-            Some(mark) => {
-                self.push(
-                    mark,
-                    after,
-                    Place::Text,
-                    ItemKind::Command {
-                        command: content,
-                        block: false,
-                    },
-                );
-                self.placeholders(inner, inner + close, Place::Shell);
-            }
-            None => {
-                self.push(
-                    here,
-                    after,
-                    Place::InlineCode,
-                    ItemKind::InlineCode { content },
-                );
-                self.placeholders(inner, inner + close, Place::InlineCode);
-            }
+        let mark =
+            here.checked_sub(1).filter(|&mark| mark >= line.start && self.bytes[mark] == b'!');
+        if let Some(mark) = mark.filter(|&mark| length == 1 && self.opens_command(mark)) {
+            self.push(
+                mark,
+                after,
+                Place::Text,
+                ItemKind::Command { command: content, block: false },
+            );
+            self.placeholders(inner, inner + close, Place::Shell);
+        } else {
+            self.push(here, after, Place::InlineCode, ItemKind::InlineCode { content });
+            self.placeholders(inner, inner + close, Place::InlineCode);
         }
         after
     }
@@ -393,10 +348,7 @@ impl Reader<'_> {
     fn dollar(&mut self, here: usize, end: usize, place: Place, from: usize) -> usize {
         let rest = &self.text[here + 1..end];
         if let Some(inner) = rest.strip_prefix('{') {
-            if let Some(close) = inner
-                .find('}')
-                .filter(|&close| is_variable(&inner[..close]))
-            {
+            if let Some(close) = inner.find('}').filter(|&close| is_variable(&inner[..close])) {
                 self.push(here, here + close + 3, place, ItemKind::Variable);
                 return here + close + 3;
             }
@@ -406,11 +358,8 @@ impl Reader<'_> {
             return here + 1;
         };
         let after = here + 1 + length;
-        let backslashes = self.bytes[from..here]
-            .iter()
-            .rev()
-            .take_while(|&&byte| byte == b'\\')
-            .count();
+        let backslashes =
+            self.bytes[from..here].iter().rev().take_while(|&&byte| byte == b'\\').count();
         if backslashes == 1 {
             self.push(here - 1, after, place, ItemKind::Escape);
         } else {
@@ -421,6 +370,7 @@ impl Reader<'_> {
 
     /// Reads a placeholder behind its `$`; returns it with its length.
     fn placeholder(&self, rest: &str) -> Option<(Placeholder, usize)> {
+        const ALL: &str = "ARGUMENTS";
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if digits > 0 {
             // An index that does not fit names no argument there could be.
@@ -429,7 +379,6 @@ impl Reader<'_> {
                 digits,
             ));
         }
-        const ALL: &str = "ARGUMENTS";
         if let Some(more) = rest.strip_prefix(ALL) {
             let index = more
                 .strip_prefix('[')
@@ -467,10 +416,9 @@ fn continues_word(rest: &str) -> bool {
 }
 
 fn is_variable(name: &str) -> bool {
-    let known = VARIABLE_PREFIXES.iter().any(|prefix| {
-        name.strip_prefix(prefix)
-            .is_some_and(|rest| !rest.is_empty())
-    });
+    let known = VARIABLE_PREFIXES
+        .iter()
+        .any(|prefix| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     (known && plain) || name.starts_with("user_config.") || name.starts_with("env:")
 }
@@ -500,15 +448,9 @@ fn fence_start(line: &[u8]) -> Option<usize> {
 }
 
 fn closes(line: &[u8], mark: u8, length: usize) -> bool {
-    let start = line
-        .iter()
-        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'>'))
-        .count();
+    let start = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'>')).count();
     let marks = run(&line[start..], mark);
-    marks >= length
-        && line[start + marks..]
-            .iter()
-            .all(|byte| matches!(byte, b' ' | b'\t'))
+    marks >= length && line[start + marks..].iter().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
 fn run(bytes: &[u8], mark: u8) -> usize {
@@ -566,27 +508,15 @@ mod tests {
         check(
             "$0 $ARGUMENTS[12] $10",
             &[],
-            &[
-                "Text Index(0) $0",
-                "Text Element(12) $ARGUMENTS[12]",
-                "Text Index(10) $10",
-            ],
+            &["Text Index(0) $0", "Text Element(12) $ARGUMENTS[12]", "Text Index(10) $10"],
         );
         check(
             "$issue@$branch $issues $foo $HOME",
             &["issue", "branch"],
             &["Text Named(0) $issue", "Text Named(1) $branch"],
         );
-        check(
-            "$a-b $a",
-            &["a", "a-b"],
-            &["Text Named(1) $a-b", "Text Named(0) $a"],
-        );
-        check(
-            "$ARGUMENTSX $ARGUMENTS[x] $$ $",
-            &[],
-            &["Text All $ARGUMENTS"],
-        );
+        check("$a-b $a", &["a", "a-b"], &["Text Named(1) $a-b", "Text Named(0) $a"]);
+        check("$ARGUMENTSX $ARGUMENTS[x] $$ $", &[], &["Text All $ARGUMENTS"]);
         check(
             "$99999999999999999999",
             &[],
@@ -599,11 +529,7 @@ mod tests {
         check(
             r"\$1.00 \\$1 \$HOME \$ARGUMENTS",
             &[],
-            &[
-                r"Text escape \$1",
-                "Text Index(1) $1",
-                r"Text escape \$ARGUMENTS",
-            ],
+            &[r"Text escape \$1", "Text Index(1) $1", r"Text escape \$ARGUMENTS"],
         );
     }
 
@@ -612,47 +538,29 @@ mod tests {
         check(
             "${CLAUDE_SKILL_DIR} ${HOME} ${PROWESS_X} ${0}",
             &[],
-            &[
-                "Text variable ${CLAUDE_SKILL_DIR}",
-                "Text variable ${PROWESS_X}",
-            ],
+            &["Text variable ${CLAUDE_SKILL_DIR}", "Text variable ${PROWESS_X}"],
         );
         check("${CLAUDE_SKILL_DIR", &[], &[]);
     }
 
     #[test]
     fn inline_commands() {
-        check(
-            "- diff: !`git diff`",
-            &[],
-            &["Text command <git diff> !`git diff`"],
-        );
+        check("- diff: !`git diff`", &[], &["Text command <git diff> !`git diff`"]);
         check("!`a` b", &[], &["Text command <a> !`a`"]);
         check("KEY=!`cmd`", &[], &["InlineCode code `cmd`"]);
-        check(
-            "`format!` macro `!` x",
-            &[],
-            &["InlineCode code `format!`", "InlineCode code `!`"],
-        );
+        check("`format!` macro `!` x", &[], &["InlineCode code `format!`", "InlineCode code `!`"]);
         check("`` !`cmd` `` done", &[], &["InlineCode code `` !`cmd` ``"]);
         check(
             "!`echo \"$1\"`",
             &[],
-            &[
-                "Text command <echo \"$1\"> !`echo \"$1\"`",
-                "Shell Index(1) $1",
-            ],
+            &["Text command <echo \"$1\"> !`echo \"$1\"`", "Shell Index(1) $1"],
         );
         check("!`open", &[], &[]);
     }
 
     #[test]
     fn fences() {
-        check(
-            "```!\necho a\n```\n",
-            &[],
-            &["Text block <echo a⏎> ```!⏎echo a⏎```"],
-        );
+        check("```!\necho a\n```\n", &[], &["Text block <echo a⏎> ```!⏎echo a⏎```"]);
         check(
             "```bash\nawk '{print $1}'\n!`x`\n```\n$0",
             &[],
@@ -666,21 +574,10 @@ mod tests {
         check(
             "~~~\n```\n$1\n~~~",
             &[],
-            &[
-                "Fence fence() <```⏎$1⏎> ~~~⏎```⏎$1⏎~~~",
-                "Fence Index(1) $1",
-            ],
+            &["Fence fence() <```⏎$1⏎> ~~~⏎```⏎$1⏎~~~", "Fence Index(1) $1"],
         );
-        check(
-            "1. ```sh\n   x\n   ```\ny",
-            &[],
-            &["Fence fence(sh) <   x⏎> ```sh⏎   x⏎   ```"],
-        );
-        check(
-            "```\nopen $1",
-            &[],
-            &["Fence fence() <open $1> ```⏎open $1", "Fence Index(1) $1"],
-        );
+        check("1. ```sh\n   x\n   ```\ny", &[], &["Fence fence(sh) <   x⏎> ```sh⏎   x⏎   ```"]);
+        check("```\nopen $1", &[], &["Fence fence() <open $1> ```⏎open $1", "Fence Index(1) $1"]);
         check("```a`b\n$1", &[], &["Text Index(1) $1"]);
     }
 
@@ -689,16 +586,9 @@ mod tests {
         check(
             "[a](b.md) ![c](<d e.png> \"t\")",
             &[],
-            &[
-                "Text link <b.md> b.md)",
-                "Text link <d e.png> <d e.png> \"t\")",
-            ],
+            &["Text link <b.md> b.md)", "Text link <d e.png> <d e.png> \"t\")"],
         );
-        check(
-            "[id]: ref/x.md \"title\"",
-            &[],
-            &["Text link <ref/x.md>  ref/x.md \"title\""],
-        );
+        check("[id]: ref/x.md \"title\"", &[], &["Text link <ref/x.md>  ref/x.md \"title\""]);
         check("[^1]: and/or means both\n[INFO]: read/write it", &[], &[]);
         check("`[a](b)` [x] (y)", &[], &["InlineCode code `[a](b)`"]);
     }

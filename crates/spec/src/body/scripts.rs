@@ -35,31 +35,24 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
             && !path.contains("..");
         // A brace, star or dollar behind it makes it a pattern, not a path.
         let is_pattern = rest[path.len()..].starts_with(['{', '*', '$', '<', '[']);
-        let line_start = text[..at]
-            .rfind(['\n', '\r'])
-            .map_or(0, |line| line + 1)
-            .max(start);
+        let line_start = text[..at].rfind(['\n', '\r']).map_or(0, |line| line + 1).max(start);
         let before = &text[line_start..at];
-        if is_script && !is_pattern {
-            if let Some(prefix) = own_prefix(before) {
-                found.push(Script {
-                    span: Span::new(at, at + path.len()),
-                    run_directly: is_run(prefix, before),
-                });
-            }
+        if is_script
+            && !is_pattern
+            && let Some(prefix) = own_prefix(before)
+        {
+            found.push(Script {
+                span: Span::new(at, at + path.len()),
+                run_directly: is_run(prefix, before),
+            });
         }
     }
     found
 }
 
 /// Ways of naming the skill's own folder.
-const OWN_FOLDER: &[&str] = &[
-    "./",
-    "${CLAUDE_SKILL_DIR}/",
-    "${PROWESS_SKILL_DIR}/",
-    "$CLAUDE_SKILL_DIR/",
-    "{baseDir}/",
-];
+const OWN_FOLDER: &[&str] =
+    &["./", "${CLAUDE_SKILL_DIR}/", "${PROWESS_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/", "{baseDir}/"];
 
 /// What stands before the path, if the path begins here: `./`, `${CLAUDE_SKILL_DIR}/`, or a mark
 /// that no path contains. Another folder before it makes it a file of the user's project.
@@ -84,9 +77,7 @@ fn is_run(prefix: &str, before: &str) -> bool {
     let prompt = prefix == "$" || prefix.ends_with(" $");
     let first = prefix.is_empty()
         || prompt
-        || ["&&", "||", ";", "`"]
-            .iter()
-            .any(|mark| prefix.ends_with(mark));
+        || ["&&", "||", ";", "`"].iter().any(|mark| prefix.ends_with(mark));
     (has_folder && first) || prompt
 }
 
@@ -117,11 +108,7 @@ mod tests {
             ("bash ./scripts/a.sh", false),
             ("scripts/a.sh does this", false),
         ] {
-            assert_eq!(
-                find(text, Span::new(0, text.len()))[0].run_directly,
-                run,
-                "{text}"
-            );
+            assert_eq!(find(text, Span::new(0, text.len()))[0].run_directly, run, "{text}");
         }
     }
 }

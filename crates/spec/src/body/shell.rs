@@ -100,9 +100,8 @@ pub fn simple_commands(script: &str) -> Vec<&str> {
     let mut starts = Scan::of(script).commands;
     starts.sort_unstable();
     starts.push(script.len() + 1);
-    let parts = starts
-        .windows(2)
-        .filter_map(|pair| script.get(pair[0]..(pair[1] - 1).max(pair[0])));
+    let parts =
+        starts.windows(2).filter_map(|pair| script.get(pair[0]..(pair[1] - 1).max(pair[0])));
     parts
         .map(|part| without_reserved(part.trim().trim_end_matches([')', '`', '"']).trim()))
         .filter(|part| {
@@ -116,12 +115,10 @@ pub fn simple_commands(script: &str) -> Vec<&str> {
 /// Takes the words of shell grammar from the start of a command: `then rm x` runs `rm x`.
 fn without_reserved(mut command: &str) -> &str {
     loop {
-        let (first, rest) = command
-            .split_once(char::is_whitespace)
-            .unwrap_or((command, ""));
+        let (first, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
         match first {
             "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time" => {
-                command = rest.trim_start()
+                command = rest.trim_start();
             }
             "fi" | "done" | "esac" | "}" => return "",
             _ => return command,
@@ -142,10 +139,7 @@ struct Scan {
 impl Scan {
     fn of(command: &str) -> Self {
         let bytes = command.as_bytes();
-        let mut scan = Self {
-            commands: vec![0],
-            ..Self::default()
-        };
+        let mut scan = Self { commands: vec![0], ..Self::default() };
         let mut in_double = false;
         let mut arithmetic: Vec<usize> = Vec::new();
         let mut at = 0;
@@ -190,16 +184,13 @@ impl Scan {
             }
             at += 1;
         }
-        scan.arithmetic
-            .extend(arithmetic.into_iter().map(|start| start..bytes.len()));
+        scan.arithmetic.extend(arithmetic.into_iter().map(|start| start..bytes.len()));
         scan
     }
 
     fn judge(&self, command: &str, place: &Range<usize>) -> Option<Unsafe> {
         let inside = |ranges: &[Range<usize>]| {
-            ranges
-                .iter()
-                .any(|range| range.start < place.start && place.start < range.end)
+            ranges.iter().any(|range| range.start < place.start && place.start < range.end)
         };
         if self.here_document.is_some_and(|from| from < place.start) {
             return Some(Unsafe::HereDocument);
@@ -210,13 +201,8 @@ impl Scan {
         if inside(&self.arithmetic) {
             return Some(Unsafe::Arithmetic);
         }
-        let start = self
-            .commands
-            .iter()
-            .rev()
-            .find(|&&start| start <= place.start)
-            .copied()
-            .unwrap_or(0);
+        let start =
+            self.commands.iter().rev().find(|&&start| start <= place.start).copied().unwrap_or(0);
         let before = command.get(start..place.start)?;
         if is_program_position(before) {
             return Some(Unsafe::Program);
@@ -234,10 +220,7 @@ fn is_program_position(before: &str) -> bool {
         _ => ("", words.as_slice()),
     };
     // `X=$1` binds a value; `"$1"` and `./$1` name a program.
-    !glued_to.contains('=')
-        && words
-            .iter()
-            .all(|word| is_assignment(word) || is_reserved(word))
+    !glued_to.contains('=') && words.iter().all(|word| is_assignment(word) || is_reserved(word))
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -293,11 +276,7 @@ mod tests {
     fn check(command: &str, expected: Option<Unsafe>) {
         let start = command.find("$1").unwrap();
         let found = unsafe_places(command, std::slice::from_ref(&(start..start + 2)));
-        assert_eq!(
-            found.first().map(|(_, reason)| *reason),
-            expected,
-            "{command}"
-        );
+        assert_eq!(found.first().map(|(_, reason)| *reason), expected, "{command}");
     }
 
     #[test]

@@ -40,11 +40,7 @@ pub fn read(text: &str, base: usize) -> Result<Document, Error> {
                 builder.event(event, range.start, range.end);
             }
             Err(error) => {
-                let offset = error
-                    .marker()
-                    .byte_offset()
-                    .unwrap_or(text.len())
-                    .min(text.len());
+                let offset = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
                 let too_deep = matches!(error.kind(), ErrorKind::RecursionLimitExceeded);
                 return Err(builder.failed(offset, too_deep, error.info()));
             }
@@ -124,7 +120,7 @@ impl Builder<'_> {
                     ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
                     ScalarStyle::Literal => Style::Literal,
                     ScalarStyle::Folded => Style::Folded,
-                    _ => Style::Plain,
+                    ScalarStyle::Plain => Style::Plain,
                 };
                 self.scalar(&text, style, start, end);
             }
@@ -163,11 +159,7 @@ impl Builder<'_> {
             Style::Plain if start == end => {
                 // The parser writes `~` for a value that is not there. It stands after its colon.
                 text = "";
-                if let Some(Open::Mapping {
-                    key: Some((_, key_span)),
-                    ..
-                }) = self.open.last()
-                {
+                if let Some(Open::Mapping { key: Some((_, key_span)), .. }) = self.open.last() {
                     let after_key = (key_span.end as usize).saturating_sub(self.base);
                     let colon = self.text.get(after_key..).and_then(|rest| rest.find(':'));
                     let at = colon.map_or(after_key, |colon| after_key + colon + 1);
@@ -180,37 +172,21 @@ impl Builder<'_> {
             }
             _ => {}
         }
-        let node = Node {
-            span: self.span(start, end),
-            value: Value::Scalar(text.into(), style),
-        };
+        let node = Node { span: self.span(start, end), value: Value::Scalar(text.into(), style) };
         self.push(node);
     }
 
     fn close(&mut self, end: usize) {
         let node = match self.open.pop() {
-            Some(Open::Sequence {
-                start,
-                layout,
-                items,
-            }) => {
+            Some(Open::Sequence { start, layout, items }) => {
                 let ends = items
                     .first()
                     .zip(items.last())
                     .map(|(first, last)| first.span.cover(last.span));
                 let span = self.collection_span(start, end, layout, ends);
-                Node {
-                    span,
-                    value: Value::Sequence(items, layout),
-                }
+                Node { span, value: Value::Sequence(items, layout) }
             }
-            Some(Open::Mapping {
-                start,
-                layout,
-                entries,
-                duplicates,
-                ..
-            }) => {
+            Some(Open::Mapping { start, layout, entries, duplicates, .. }) => {
                 let whole = |entry: &Entry| entry.key_span.cover(entry.value.span);
                 let ends = entries
                     .iter()
@@ -219,15 +195,10 @@ impl Builder<'_> {
                     .reduce(Span::cover);
                 let span = self.collection_span(start, end, layout, ends);
                 let top_level = self.open.is_empty();
-                self.duplicates
-                    .extend(duplicates.into_iter().map(|duplicate| Duplicate {
-                        top_level,
-                        ..duplicate
-                    }));
-                Node {
-                    span,
-                    value: Value::Mapping(entries, layout),
-                }
+                self.duplicates.extend(
+                    duplicates.into_iter().map(|duplicate| Duplicate { top_level, ..duplicate }),
+                );
+                Node { span, value: Value::Mapping(entries, layout) }
             }
             None => return,
         };
@@ -253,12 +224,7 @@ impl Builder<'_> {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open::Sequence { items, .. }) => items.push(node),
-            Some(Open::Mapping {
-                entries,
-                key,
-                duplicates,
-                ..
-            }) => match key.take() {
+            Some(Open::Mapping { entries, key, duplicates, .. }) => match key.take() {
                 Some((name, key_span)) => {
                     let earlier = entries.iter().find(|entry| entry.key == name);
                     if let Some(earlier) = earlier {
@@ -271,11 +237,7 @@ impl Builder<'_> {
                             top_level: false,
                         });
                     } else {
-                        entries.push(Entry {
-                            key: name,
-                            key_span,
-                            value: node,
-                        });
+                        entries.push(Entry { key: name, key_span, value: node });
                     }
                 }
                 None => match node.value {
@@ -309,10 +271,7 @@ impl Builder<'_> {
         }
         if too_deep {
             let span = self.span(offset, offset);
-            return Error::Refused(vec![Refusal {
-                feature: Feature::Depth,
-                span,
-            }]);
+            return Error::Refused(vec![Refusal { feature: Feature::Depth, span }]);
         }
         let width = self
             .text
@@ -320,25 +279,16 @@ impl Builder<'_> {
             .and_then(|rest| rest.chars().next())
             .filter(|c| !c.is_whitespace())
             .map_or(0, char::len_utf8);
-        Error::Syntax {
-            at: self.span(offset, offset + width),
-            message,
-        }
+        Error::Syntax { at: self.span(offset, offset + width), message }
     }
 
     fn finish(self) -> Result<Document, Error> {
         if let Some(at) = self.star.filter(|_| self.refusals.is_empty()) {
             let message = "an unquoted value begins with `*`".to_owned();
-            return Err(Error::Syntax {
-                at: self.span(at, at + 1),
-                message,
-            });
+            return Err(Error::Syntax { at: self.span(at, at + 1), message });
         }
         if self.refusals.is_empty() {
-            Ok(Document {
-                root: self.root,
-                duplicates: self.duplicates,
-            })
+            Ok(Document { root: self.root, duplicates: self.duplicates })
         } else {
             Err(Error::Refused(self.refusals))
         }
@@ -354,9 +304,7 @@ fn same(a: &Node, b: &Node) -> bool {
         }
         (Value::Mapping(x, _), Value::Mapping(y, _)) => {
             x.len() == y.len()
-                && x.iter()
-                    .zip(y)
-                    .all(|(x, y)| x.key == y.key && same(&x.value, &y.value))
+                && x.iter().zip(y).all(|(x, y)| x.key == y.key && same(&x.value, &y.value))
         }
         _ => false,
     }
@@ -365,7 +313,7 @@ fn same(a: &Node, b: &Node) -> bool {
 fn layout_of(style: StructureStyle) -> Layout {
     match style {
         StructureStyle::Flow => Layout::Flow,
-        _ => Layout::Block,
+        StructureStyle::Block => Layout::Block,
     }
 }
 
@@ -375,11 +323,10 @@ mod tests {
 
     fn refused(text: &str) -> Vec<Feature> {
         match read(text, 0) {
-            Err(Error::Refused(refusals)) => refusals
-                .into_iter()
-                .map(|refusal| refusal.feature)
-                .collect(),
-            other => panic!("{:.40} gave {other:?}", text),
+            Err(Error::Refused(refusals)) => {
+                refusals.into_iter().map(|refusal| refusal.feature).collect()
+            }
+            other => panic!("{text:.40} gave {other:?}"),
         }
     }
 
@@ -396,11 +343,7 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_brackets_end_at_the_depth_limit() {
-        for text in [
-            "[".repeat(100_000),
-            "{a: ".repeat(100_000),
-            "- ".repeat(100_000),
-        ] {
+        for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
             assert_eq!(refused(&text), [Feature::Depth]);
         }
     }
@@ -408,16 +351,10 @@ mod tests {
     #[test]
     fn duplicates_are_found_at_every_level_and_the_first_counts() {
         let document = read("a: 1\nb: {c: x, c: y}\na: 1\n", 0).unwrap();
-        let found: Vec<_> = document
-            .duplicates
-            .iter()
-            .map(|d| (&*d.key, d.same_value, d.top_level))
-            .collect();
+        let found: Vec<_> =
+            document.duplicates.iter().map(|d| (&*d.key, d.same_value, d.top_level)).collect();
         assert_eq!(found, [("c", false, false), ("a", true, true)]);
-        assert_eq!(
-            document.root.unwrap().get("a").and_then(Node::text),
-            Some("1")
-        );
+        assert_eq!(document.root.unwrap().get("a").and_then(Node::text), Some("1"));
     }
 
     #[test]
@@ -430,13 +367,8 @@ mod tests {
             .iter()
             .map(|e| (e.key_span.of(text), e.value.span.of(text)))
             .collect();
-        let expected = [
-            ("é", "'x y'"),
-            ("list", "p"),
-            ("empty", ""),
-            ("fold", "one\n  two"),
-            ("last", "z"),
-        ];
+        let expected =
+            [("é", "'x y'"), ("list", "p"), ("empty", ""), ("fold", "one\n  two"), ("last", "z")];
         assert_eq!(found, expected);
     }
 }

@@ -106,10 +106,7 @@ impl Node {
 
     /// Returns the value under a key of a map.
     pub fn get(&self, key: &str) -> Option<&Self> {
-        self.entries()?
-            .iter()
-            .find(|entry| &*entry.key == key)
-            .map(|entry| &entry.value)
+        self.entries()?.iter().find(|entry| &*entry.key == key).map(|entry| &entry.value)
     }
 
     /// Returns what kind of value this is, in words for messages.
@@ -252,10 +249,7 @@ impl Feature {
 /// Reads a block of YAML. Spans are offsets in `text` plus `base`.
 pub fn read(text: &str, base: usize) -> Result<Document, Error> {
     if let Some(root) = plain::read(text, base) {
-        return Ok(Document {
-            root,
-            duplicates: Vec::new(),
-        });
+        return Ok(Document { root, duplicates: Vec::new() });
     }
     full::read(text, base)
 }

@@ -12,12 +12,7 @@ use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
 
 /// Reads a block of YAML if it is plain: `Some(None)` is an empty block, `None` means "not sure".
 pub fn read(text: &str, base: usize) -> Option<Option<Node>> {
-    let mut reader = Reader {
-        text,
-        bytes: text.as_bytes(),
-        base,
-        at: 0,
-    };
+    let mut reader = Reader { text, bytes: text.as_bytes(), base, at: 0 };
     reader.skip_blank()?;
     if reader.at == reader.bytes.len() {
         return Some(None);
@@ -55,10 +50,7 @@ impl Reader<'_> {
 
     /// Counts the spaces at the start of this line. A tab is for the full reader.
     fn indent(&self) -> Option<usize> {
-        let spaces = self.bytes[self.at..]
-            .iter()
-            .take_while(|&&byte| byte == b' ')
-            .count();
+        let spaces = self.bytes[self.at..].iter().take_while(|&&byte| byte == b' ').count();
         (self.bytes.get(self.at + spaces) != Some(&b'\t')).then_some(spaces)
     }
 
@@ -94,18 +86,11 @@ impl Reader<'_> {
                 return None;
             }
             let value = self.entry_value(key_end + 1, indent, depth)?;
-            entries.push(Entry {
-                key: key.into(),
-                key_span: self.span(key_start, key_end),
-                value,
-            });
+            entries.push(Entry { key: key.into(), key_span: self.span(key_start, key_end), value });
             self.skip_blank()?;
         }
         let span = entries.first()?.key_span.cover(entries.last()?.value.span);
-        Some(Node {
-            span,
-            value: Value::Mapping(entries, Layout::Block),
-        })
+        Some(Node { span, value: Value::Mapping(entries, Layout::Block) })
     }
 
     /// Reads what follows `key:`; `after` is the offset behind the colon. Leaves the cursor at
@@ -181,11 +166,7 @@ impl Reader<'_> {
                 blank_lines += 1;
                 self.at = self.next_line(self.at);
             }
-            let inner = if self.at < self.bytes.len() {
-                self.indent()?
-            } else {
-                0
-            };
+            let inner = if self.at < self.bytes.len() { self.indent()? } else { 0 };
             if inner <= indent {
                 // Blank lines behind the scalar are nobody's; comments too.
                 self.at = before;
@@ -195,10 +176,7 @@ impl Reader<'_> {
             let line = self.at + inner;
             let line_end = self.line_end(line);
             let length = plain_length(&self.bytes[line..line_end], false)?;
-            if !self.bytes[line + length..line_end]
-                .iter()
-                .all(|&byte| byte == b' ')
-            {
+            if !self.bytes[line + length..line_end].iter().all(|&byte| byte == b' ') {
                 return None;
             }
             let text = folded.get_or_insert_with(|| self.text[start..first_end].to_owned());
@@ -211,10 +189,7 @@ impl Reader<'_> {
             None => Some(self.plain(start, first_end)),
             Some(text) => {
                 let value = Value::Scalar(text.into(), Style::Plain);
-                Some(Node {
-                    span: self.span(start, end),
-                    value,
-                })
+                Some(Node { span: self.span(start, end), value })
             }
         }
     }
@@ -227,10 +202,7 @@ impl Reader<'_> {
     /// Whether a list item begins here.
     fn is_item(&self, at: usize) -> bool {
         self.bytes[at] == b'-'
-            && self
-                .bytes
-                .get(at + 1)
-                .is_none_or(|&byte| byte == b' ' || byte == b'\n')
+            && self.bytes.get(at + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n')
     }
 
     /// A deeper line behind a one-line scalar would continue it: that is for the full reader.
@@ -262,10 +234,8 @@ impl Reader<'_> {
                 break;
             }
             let line_end = self.line_end(item);
-            let spaces = self.bytes[item + 1..line_end]
-                .iter()
-                .take_while(|&&byte| byte == b' ')
-                .count();
+            let spaces =
+                self.bytes[item + 1..line_end].iter().take_while(|&&byte| byte == b' ').count();
             let value = item + 1 + spaces;
             if value == line_end || matches!(self.bytes[value], b'#' | b'|' | b'>' | b'-' | b'?') {
                 return None;
@@ -278,10 +248,7 @@ impl Reader<'_> {
             self.skip_blank()?;
         }
         let span = items.first()?.span.cover(items.last()?.span);
-        Some(Node {
-            span,
-            value: Value::Sequence(items, Layout::Block),
-        })
+        Some(Node { span, value: Value::Sequence(items, Layout::Block) })
     }
 
     /// Only blanks or a comment may follow a value on its line.
@@ -327,15 +294,8 @@ impl Reader<'_> {
         if doubled {
             text = text.replace("''", "'").into();
         }
-        let style = if mark == b'"' {
-            Style::DoubleQuoted
-        } else {
-            Style::SingleQuoted
-        };
-        let node = Node {
-            span: self.span(start, end + 1),
-            value: Value::Scalar(text, style),
-        };
+        let style = if mark == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted };
+        let node = Node { span: self.span(start, end + 1), value: Value::Scalar(text, style) };
         Some((node, end + 1))
     }
 
@@ -344,10 +304,7 @@ impl Reader<'_> {
         let mut items = Vec::new();
         let mut at = start + 1;
         loop {
-            at += self.bytes[at..line_end]
-                .iter()
-                .take_while(|&&byte| byte == b' ')
-                .count();
+            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
             match self.bytes.get(at).filter(|_| at < line_end)? {
                 b']' => break,
                 b'"' | b'\'' => {
@@ -364,20 +321,15 @@ impl Reader<'_> {
                     at += length;
                 }
             }
-            at += self.bytes[at..line_end]
-                .iter()
-                .take_while(|&&byte| byte == b' ')
-                .count();
+            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
             match self.bytes.get(at).filter(|_| at < line_end)? {
                 b',' => at += 1,
                 b']' => break,
                 _ => return None,
             }
         }
-        let node = Node {
-            span: self.span(start, at + 1),
-            value: Value::Sequence(items, Layout::Flow),
-        };
+        let node =
+            Node { span: self.span(start, at + 1), value: Value::Sequence(items, Layout::Flow) };
         Some((node, at + 1))
     }
 
@@ -445,11 +397,7 @@ impl Reader<'_> {
             text.push('\n');
         }
         let trimmed = self.text[first..content_end].trim_end().len();
-        let style = if folded {
-            Style::Folded
-        } else {
-            Style::Literal
-        };
+        let style = if folded { Style::Folded } else { Style::Literal };
         Some(Node {
             span: self.span(first, first + trimmed),
             value: Value::Scalar(text.into(), style),
@@ -466,11 +414,7 @@ fn fold(raw: &str, indent: usize) -> Option<String> {
     for (index, line) in raw.split('\n').enumerate() {
         check_characters(line.as_bytes())?;
         let deeper = line.trim_start_matches(' ');
-        let content = if index == last {
-            deeper
-        } else {
-            deeper.trim_end_matches(' ')
-        };
+        let content = if index == last { deeper } else { deeper.trim_end_matches(' ') };
         if index == 0 {
             // Blanks at the start of the text are kept, those at the end of a line are not.
             text.push_str(line.trim_end_matches(' '));
@@ -510,9 +454,7 @@ fn key_length(line: &[u8]) -> Option<usize> {
         && first != b'-'
         && first != b'.'
         && line.get(length) == Some(&b':')
-        && line
-            .get(length + 1)
-            .is_none_or(|&byte| byte == b' ' || byte == b'\n');
+        && line.get(length + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n');
     is_key.then_some(length)
 }
 
@@ -544,11 +486,7 @@ fn plain_length(line: &[u8], in_flow: bool) -> Option<usize> {
     ) {
         return None;
     }
-    let mut end = if in_flow {
-        plain_end_in_flow(line)?
-    } else {
-        plain_end(line)?
-    };
+    let mut end = if in_flow { plain_end_in_flow(line)? } else { plain_end(line)? };
     check_characters(line)?;
     while line[end - 1] == b' ' {
         end -= 1;
@@ -584,9 +522,7 @@ fn plain_end_in_flow(line: &[u8]) -> Option<usize> {
 /// full reader.
 fn check_characters(bytes: &[u8]) -> Option<()> {
     // Without a branch for each byte, so that many are looked at in one instruction.
-    let control = bytes
-        .iter()
-        .fold(false, |found, &byte| found | (byte < b' ') | (byte == 0x7f));
+    let control = bytes.iter().fold(false, |found, &byte| found || (byte < b' ') || (byte == 0x7f));
     if control {
         return None;
     }
@@ -603,9 +539,7 @@ fn check_characters(bytes: &[u8]) -> Option<()> {
                 .get(found + 1..found + 3)
                 .is_some_and(|next| next[0] == 0x80 && matches!(next[1], 0xa8 | 0xa9)),
             // U+FEFF, U+FFFE, U+FFFF
-            0xef => rest
-                .get(found + 1)
-                .is_some_and(|&next| next == 0xbb || next == 0xbf),
+            0xef => rest.get(found + 1).is_some_and(|&next| next == 0xbb || next == 0xbf),
             _ => false,
         };
         if special {
@@ -629,10 +563,7 @@ mod tests {
         if let Some(root) = fast {
             assert_eq!(
                 full::read(text, 7),
-                Ok(Document {
-                    root,
-                    duplicates: Vec::new()
-                }),
+                Ok(Document { root, duplicates: Vec::new() }),
                 "{text:?}"
             );
         }

@@ -1,0 +1,92 @@
+//! `prowess explain`
+
+use crate::world::World;
+
+fn rules(world: &World) -> Vec<serde_json::Value> {
+    let output = world.run(&["explain", "--json"]).expect(0);
+    let document = output.json();
+    assert_eq!(document["schema"], "prowess.explain/1");
+    let rules = document["rules"].as_array().unwrap().clone();
+    assert!(rules.len() > 50, "{}", rules.len());
+    rules
+}
+
+#[test]
+fn list() {
+    insta::assert_snapshot!(World::new().run(&["explain"]).expect(0).snapshot());
+}
+
+#[test]
+fn one_rule() {
+    let output = World::new().run(&["explain", "name-folder-mismatch"]);
+    insta::assert_snapshot!(output.expect(0).snapshot());
+}
+
+#[test]
+fn one_rule_of_a_target() {
+    let output = World::new().run(&["explain", "claude-ai-name"]);
+    insta::assert_snapshot!(output.expect(0).snapshot());
+}
+
+#[test]
+fn one_rule_as_json() {
+    let output = World::new().run(&["explain", "name-folder-mismatch", "--json"]);
+    let document = output.expect(0).json();
+    assert_eq!(document["schema"], "prowess.explain/1");
+    assert_eq!(document["rules"].as_array().unwrap().len(), 1);
+    let rule = &document["rules"][0];
+    assert_eq!(rule["id"], "name-folder-mismatch");
+    assert_eq!(
+        rule["severity"],
+        serde_json::json!({ "spec": "error", "claude-code": "error", "lenient": "warning", "claude-ai": null })
+    );
+}
+
+#[test]
+fn every_rule_has_a_page_with_examples() {
+    let world = World::new();
+    for rule in rules(&world) {
+        let id = rule["id"].as_str().unwrap();
+        let output = world.run(&["explain", id]).expect(0);
+        assert_eq!(output.stdout.lines().next(), Some(id));
+        assert_eq!(output.stderr, "", "{id}");
+        for part in ["```\n", "\nBad\n", "\nGood\n"] {
+            assert!(
+                output.stdout.contains(part),
+                "{part:?} in\n{}",
+                output.stdout
+            );
+        }
+        let fences = output.stdout.lines().filter(|line| line.starts_with("```"));
+        assert!(fences.count().is_multiple_of(2), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn list_has_every_rule_once() {
+    let world = World::new();
+    let list = world.run(&["explain"]).expect(0).stdout;
+    let listed: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let known: Vec<String> = rules(&world)
+        .iter()
+        .map(|rule| rule["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(listed, known);
+}
+
+#[test]
+fn unknown_rule_suggests() {
+    let output = World::new().run(&["explain", "name-folder-missmatch"]);
+    assert_eq!(
+        output.expect(2).snapshot(),
+        "exit: 2\n----- stdout -----\n\n----- stderr -----\nerror: no rule named `name-folder-missmatch`\nhint: did you mean `name-folder-mismatch`?\n"
+    );
+}
+
+#[test]
+fn unknown_rule_far_from_everything() {
+    insta::assert_snapshot!(World::new().run(&["explain", "zebra"]).expect(2).snapshot());
+}

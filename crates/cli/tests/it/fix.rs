@@ -1,0 +1,291 @@
+//! `prowess validate --fix`
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use crate::world::World;
+
+/// Comments, odd order, odd blanks, no line break at the end: all of it must stay.
+const ODD: &str = "---\n# who wrote this\ndescription:   Fills in forms. Use when asked.   # short\n\nlicense: 'MIT'\nname:  \"PDF_tools\"   # ours\nmetadata:\n    owner:   'docs'\n---\n\n\n# Forms  \n\n* Fill\tit in.\n\n---\nname: PDF_tools\n---\nend without line break";
+
+fn mended(text: &str) -> String {
+    text.replacen("\"PDF_tools\"", "pdf-tools", 1)
+}
+
+fn fix(world: &World) -> crate::world::Output {
+    world.run(&["validate", "skills", "--fix"])
+}
+
+#[test]
+fn only_the_mistake_changes() {
+    let world = World::new();
+    world.file("skills/pdf-tools/SKILL.md", ODD);
+    let output = fix(&world).expect(0);
+    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), mended(ODD));
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn windows_line_breaks_stay() {
+    let world = World::new();
+    let text = ODD.replace('\n', "\r\n");
+    world.file("skills/pdf-tools/SKILL.md", &text);
+    fix(&world).expect(0);
+    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), mended(&text));
+}
+
+#[test]
+fn inserted_lines_break_like_the_others() {
+    let world = World::new();
+    let text = "---\r\ndescription: Fills in forms. Use when asked.\r\n---\r\n\r\nFill it in.\r\n";
+    world.file("skills/pdf-tools/SKILL.md", text);
+    fix(&world).expect(0);
+    assert_eq!(
+        world.read("skills/pdf-tools/SKILL.md"),
+        text.replacen("---\r\n", "---\r\nname: pdf-tools\r\n", 1)
+    );
+}
+
+#[test]
+fn many_fixes_at_once() {
+    let world = World::new();
+    world.file(
+        "skills/pdf-tools/SKILL.md",
+        "---\nName: pdf_tools\ndescription: Fills in: forms. Use when asked.\nuser_invocable: \"yes\"\nalowed-tools: Read Grep\n---   \n\nFill it in.\n",
+    );
+    let before = world.run(&["validate", "skills", "--format", "concise"]);
+    let output = fix(&world);
+    insta::assert_snapshot!(format!(
+        "----- before -----\n{}{}----- after -----\n{}",
+        before.stdout,
+        output.snapshot(),
+        world.read("skills/pdf-tools/SKILL.md")
+    ));
+}
+
+#[test]
+fn second_run_changes_nothing() {
+    let world = World::new();
+    let file = world.file("skills/pdf-tools/SKILL.md", ODD);
+    fix(&world).expect(0);
+    let (before, inode) = (
+        std::fs::read(&file).unwrap(),
+        std::fs::metadata(&file).unwrap().ino(),
+    );
+    let output = fix(&world).expect(0);
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert_eq!(std::fs::metadata(&file).unwrap().ino(), inode);
+}
+
+#[test]
+fn mode_stays() {
+    for mode in [0o600, 0o644, 0o664, 0o755] {
+        let world = World::new();
+        let file = world.file_with_mode("skills/pdf-tools/SKILL.md", ODD, mode);
+        fix(&world).expect(0);
+        let after = std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(format!("{after:o}"), format!("{mode:o}"));
+        assert_eq!(world.read("skills/pdf-tools/SKILL.md"), mended(ODD));
+    }
+}
+
+#[test]
+fn link_stays_a_link() {
+    let world = World::new();
+    world.file("shared/original.md", ODD);
+    let link = world.link("skills/pdf-tools/SKILL.md", "../../shared/original.md");
+    fix(&world).expect(0);
+    assert_eq!(
+        std::fs::read_link(&link).unwrap().to_str(),
+        Some("../../shared/original.md")
+    );
+    assert_eq!(world.read("shared/original.md"), mended(ODD));
+}
+
+#[test]
+fn no_temporary_file_stays_behind() {
+    let world = World::new();
+    world.file("skills/pdf-tools/SKILL.md", ODD);
+    fix(&world).expect(0);
+    let names: Vec<_> = std::fs::read_dir(world.path("skills/pdf-tools"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["SKILL.md"]);
+}
+
+#[test]
+fn nothing_is_written_when_nothing_can_be_mended() {
+    let world = World::new();
+    let good = world.good("skills/release-notes");
+    let suggested = world.named("skills/pdf-tools", "csv-report");
+    let hopeless = world.file("skills/hopeless/SKILL.md", "no frontmatter");
+    let not_text = world.file("skills/bytes/SKILL.md", b"---\nname: BY_TES\n\xff---\n");
+    let facts = || {
+        [&good, &suggested, &hopeless, &not_text].map(|file| {
+            let data = std::fs::metadata(file).unwrap();
+            (
+                data.ino(),
+                data.mtime(),
+                data.mtime_nsec(),
+                data.ctime_nsec(),
+                std::fs::read(file).unwrap(),
+            )
+        })
+    };
+    let before = facts();
+    let output = fix(&world).expect(1);
+    assert!(!output.stderr.contains("Fixed"), "{}", output.stderr);
+    assert_eq!(facts(), before);
+}
+
+#[test]
+fn without_the_flag_nothing_is_written() {
+    let world = World::new();
+    world.file("skills/pdf-tools/SKILL.md", ODD);
+    let output = world.run(&["validate", "skills"]).expect(1);
+    assert!(
+        output.stderr.ends_with("fixable with `--fix`)\n"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), ODD);
+}
+
+#[test]
+fn what_cannot_be_mended_remains() {
+    let world = World::new();
+    world.skill("skills/pdf-tools", "name: PDF_tools\n");
+    let output = fix(&world).expect(1);
+    assert!(
+        world
+            .read("skills/pdf-tools/SKILL.md")
+            .starts_with("---\nname: pdf-tools\n---\n")
+    );
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn warnings_that_remain_do_not_fail() {
+    let world = World::new();
+    world.skill(
+        "skills/pdf-tools",
+        "name: PDF_tools\ndescription: Fills in forms.\n",
+    );
+    fix(&world).expect(0);
+    world.skill(
+        "skills/pdf-tools",
+        "name: PDF_tools\ndescription: Fills in forms.\n",
+    );
+    world
+        .run(&["validate", "skills", "--fix", "--fail-on", "warning"])
+        .expect(1);
+}
+
+#[test]
+fn ignored_rules_are_not_mended() {
+    let world = World::new();
+    world.file("skills/pdf-tools/SKILL.md", ODD);
+    let output = world
+        .run(&["validate", "skills", "--fix", "--select", "body-empty"])
+        .expect(0);
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), ODD);
+}
+
+#[test]
+fn json_counts_what_was_mended() {
+    let world = World::new();
+    world.file("skills/pdf-tools/SKILL.md", ODD);
+    let document = world
+        .run(&["validate", "skills", "--fix", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(document["findings"], serde_json::json!([]));
+    assert!(
+        document["summary"]["fixed"].as_u64().unwrap() >= 1,
+        "{document}"
+    );
+    assert_eq!(document["summary"]["fixable"], 0);
+}
+
+/// A summary before and after must agree: what was fixable is what was fixed.
+#[test]
+fn as_many_are_mended_as_were_promised() {
+    let world = World::new();
+    world.named("skills/pdf-tools", "PDF_tools");
+    let promised =
+        world.run(&["validate", "skills", "--json"]).json()["summary"]["fixable"].clone();
+    let fixed =
+        world.run(&["validate", "skills", "--fix", "--json"]).json()["summary"]["fixed"].clone();
+    assert_eq!(fixed, promised);
+}
+
+#[test]
+fn several_skills_at_once() {
+    let world = World::new();
+    for number in 0..40 {
+        world.named(format!("skills/tool-{number}"), &format!("Tool_{number}"));
+    }
+    let output = fix(&world).expect(0);
+    assert!(
+        output.stderr.contains(" in 40 skills\n"),
+        "{}",
+        output.stderr
+    );
+    for number in 0..40 {
+        let text = world.read(&format!("skills/tool-{number}/SKILL.md"));
+        assert!(
+            text.starts_with(&format!("---\nname: tool-{number}\n")),
+            "{text}"
+        );
+    }
+}
+
+fn stdin(bytes: impl Into<Vec<u8>>, flags: &[&str]) -> crate::world::Output {
+    let world = World::new();
+    world
+        .command(&[&["validate", "-", "--fix"], flags].concat())
+        .stdin(bytes)
+        .run()
+}
+
+#[test]
+fn standard_input_is_mended_to_standard_output() {
+    let text = "---\r\nname: a # b\r\ndescription: Fills in: forms. Use when asked.\r\n---  \r\n\r\nFill it in.";
+    let output = stdin(text, &[]).expect(0);
+    insta::assert_snapshot!(output.snapshot().replace('\r', "␍"));
+}
+
+#[test]
+fn clean_standard_input_passes_through() {
+    let text =
+        "---\nname: a\ndescription: Fills in forms. Use when asked.\n---\n\nFill it in.  \n\n";
+    assert_eq!(stdin(text, &[]).expect(0).stdout, text);
+}
+
+/// Mended text is data: what goes through a pipe keeps every byte.
+#[test]
+fn standard_input_keeps_escape_sequences() {
+    let text = "---\nname: a\ndescription: Fills in forms. Use when asked.\n---\n\nPrints \x1b[31mred\x1b[0m.\n";
+    assert_eq!(stdin(text, &[]).stdout, text);
+}
+
+/// Standard output is taken by the text; what remains must be told elsewhere, not only counted.
+#[test]
+fn findings_of_mended_standard_input_are_told() {
+    let output = stdin("---\nname: a\n---\n\nFill it in.\n", &[]).expect(1);
+    assert_eq!(output.stdout, "---\nname: a\n---\n\nFill it in.\n");
+    assert!(
+        output.stderr.contains("description-missing"),
+        "{}",
+        output.snapshot()
+    );
+}
+
+/// `prowess validate - --fix < a > b` must not lose what it cannot mend.
+#[test]
+fn standard_input_that_is_not_text_is_told() {
+    let output = stdin(b"---\nname: \xff\n---\n".to_vec(), &[]).expect(1);
+    assert!(output.stderr.contains("not-utf8"), "{}", output.snapshot());
+}

@@ -1,0 +1,250 @@
+//! Help texts, and the examples in them.
+
+use crate::world::World;
+
+/// The commands that the overview names.
+fn commands(world: &World) -> Vec<String> {
+    let overview = world.run(&["-h"]).expect(0).stdout;
+    let names: Vec<String> = overview
+        .lines()
+        .skip_while(|line| *line != "Author:")
+        .take_while(|line| *line != "Options:")
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect();
+    assert!(names.len() >= 6, "{overview}");
+    names
+}
+
+/// The topics that the help of `help` names.
+fn topics(world: &World) -> Vec<String> {
+    let help = world.run(&["help", "-h"]).expect(0).stdout;
+    let (_, topics) = help.split_once("or a topic: ").expect("topics are named");
+    let topics = topics.lines().next().unwrap();
+    topics.split(", ").map(str::to_owned).collect()
+}
+
+/// The commands under "Examples:" in a help text.
+fn examples(help: &str) -> Vec<Vec<String>> {
+    let (_, examples) = help
+        .split_once("\nExamples:\n")
+        .expect("there are examples");
+    examples.lines().map(|line| words(line.trim())).collect()
+}
+
+/// The words of a command, up to two blanks in a row, where the explanation begins.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = line.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' => quoted = !quoted,
+            ' ' if !quoted && characters.peek() == Some(&' ') => break,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    assert!(!quoted, "a quote is open: {line}");
+    words
+}
+
+#[test]
+fn words_end_at_the_explanation() {
+    assert_eq!(words("prowess new a   makes  a"), ["prowess", "new", "a"]);
+    assert_eq!(words("a --b \"c  d. e\""), ["a", "--b", "c  d. e"]);
+}
+
+#[test]
+fn overview() {
+    let world = World::new();
+    let bare = world.run::<&str>(&[]);
+    insta::assert_snapshot!(bare.snapshot());
+    for same in [&["-h"][..], &["--help"], &["help"]] {
+        assert_eq!(world.run(same).snapshot(), bare.snapshot(), "{same:?}");
+    }
+}
+
+#[test]
+fn overview_fits_one_screen() {
+    let help = World::new().run(&["-h"]).expect(0).stdout;
+    assert!(help.lines().count() <= 24, "{help}");
+    assert!(
+        help.lines().all(|line| line.chars().count() <= 100),
+        "{help}"
+    );
+}
+
+#[test]
+fn version() {
+    let output = World::new().run(&["--version"]).expect(0);
+    assert_eq!(
+        output.stdout,
+        concat!("prowess ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn short_help_of_every_command() {
+    let world = World::new();
+    for command in commands(&world) {
+        let output = world.run(&[command.as_str(), "-h"]);
+        insta::assert_snapshot!(format!("{command}_short"), output.snapshot());
+    }
+}
+
+#[test]
+fn long_help_of_every_command() {
+    let world = World::new();
+    for command in commands(&world) {
+        let output = world.run(&["help", &command]);
+        insta::assert_snapshot!(format!("{command}_long"), output.snapshot());
+    }
+}
+
+#[test]
+fn help_flag_and_help_command_agree() {
+    let world = World::new();
+    for command in commands(&world) {
+        let output = world.run(&["help", &command]);
+        let flag = world.run(&[command.as_str(), "--help"]);
+        assert_eq!(flag.snapshot(), output.snapshot(), "{command} --help");
+    }
+}
+
+/// Folders below a limit are not searched, and a warning says so; the help must not say otherwise.
+#[test]
+fn help_promises_no_more_depth_than_there_is() {
+    let help = World::new().run(&["help", "validate"]).expect(0).stdout;
+    assert!(!help.contains("at any depth"), "{help}");
+}
+
+#[test]
+fn every_topic() {
+    let world = World::new();
+    for topic in topics(&world) {
+        let output = world.run(&["help", &topic]);
+        insta::assert_snapshot!(format!("topic_{topic}"), output.snapshot());
+    }
+}
+
+#[test]
+fn overview_names_every_topic() {
+    let world = World::new();
+    let overview = world.run(&["-h"]).stdout;
+    for topic in topics(&world) {
+        assert!(overview.contains(&topic), "{topic}");
+    }
+}
+
+/// A world in which every example does what its explanation says.
+fn prepared() -> World {
+    let world = World::new();
+    world.good("skills/release-notes");
+    world.named("skills/pdf-tools", "PDF_tools");
+    world.good(".agents/skills/csv-report");
+    world
+}
+
+#[test]
+fn every_example_works() {
+    let world = World::new();
+    for command in commands(&world) {
+        let found = examples(&world.run(&[command.as_str(), "-h"]).stdout);
+        assert!(
+            (2..=3).contains(&found.len()),
+            "two or three examples of `{command}`: {found:?}"
+        );
+        for example in found {
+            assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
+            let output = prepared().run(&example[1..]);
+            assert_eq!(output.code, 0, "{example:?}\n{}", output.snapshot());
+            assert!(
+                !format!("{}{}", output.stdout, output.stderr).is_empty(),
+                "{example:?} says something"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_example_of_validate_fails_on_findings() {
+    let world = World::new();
+    for example in examples(&world.run(&["validate", "-h"]).stdout) {
+        let world = prepared();
+        // Not to be mended: nobody knows what it does.
+        for folder in ["skills/blank", ".agents/skills/blank"] {
+            world.skill(folder, "name: blank\n");
+        }
+        let output = world.run(&example[1..]);
+        assert_eq!(output.code, 1, "{example:?}\n{}", output.snapshot());
+    }
+}
+
+#[test]
+fn examples_of_new_make_skills_without_findings() {
+    let world = World::new();
+    for example in examples(&world.run(&["new", "-h"]).stdout) {
+        let world = World::new();
+        world.run(&example[1..]).expect(0);
+        let output = world.run(&["validate", ".", "--fail-on", "note"]).expect(0);
+        assert_eq!(
+            output.errors(),
+            "Validated 1 skill in [TIME]\n",
+            "{example:?}"
+        );
+    }
+}
+
+#[test]
+fn unknown_command_suggests() {
+    let output = World::new().run(&["valdate"]).expect(2);
+    assert_eq!(output.stdout, "");
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn unknown_option_suggests() {
+    insta::assert_snapshot!(
+        World::new()
+            .run(&["validate", "--fixx"])
+            .expect(2)
+            .snapshot()
+    );
+}
+
+#[test]
+fn unknown_format_lists_the_known() {
+    let output = World::new().run(&["validate", "--format", "jsn"]).expect(2);
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn missing_argument_is_named() {
+    insta::assert_snapshot!(World::new().run(&["new"]).expect(2).snapshot());
+}
+
+#[test]
+fn unknown_subject_suggests_commands_and_topics() {
+    let world = World::new();
+    for (typed, meant) in [
+        ("valdate", "validate"),
+        ("exit-code", "exit-codes"),
+        ("environmnt", "environment"),
+    ] {
+        let output = world.run(&["help", typed]).expect(2);
+        assert_eq!(
+            output.snapshot(),
+            format!(
+                "exit: 2\n----- stdout -----\n\n----- stderr -----\nerror: no help on `{typed}`\nhint: did you mean `prowess help {meant}`?\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn unknown_subject_far_from_everything() {
+    insta::assert_snapshot!(World::new().run(&["help", "zebra"]).expect(2).snapshot());
+}

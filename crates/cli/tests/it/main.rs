@@ -1,0 +1,25 @@
+//! The `prowess` command, run the way people run it.
+//!
+//! One binary for all tests, so that there is one thing to link. Every test builds a world of its
+//! own in a temporary folder; nothing is read from the home folder or the environment.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "helpers of tests are tests"
+)]
+
+mod bad_input;
+mod config;
+mod explain;
+mod fix;
+mod help;
+mod new;
+mod output;
+mod schema;
+mod show;
+mod validate;
+mod world;

@@ -1,0 +1,275 @@
+//! `prowess show`
+
+use serde_json::json;
+
+use crate::world::{DESCRIPTION, World};
+
+const RICH: &str = "\
+---
+name: release-notes
+description: Writes release notes from commits. Use when the user asks for a changelog.
+license: Apache-2.0
+argument-hint: \"[from] [to]\"
+arguments: from to
+allowed-tools: Read Bash(git log:*)
+metadata:
+  owner: docs
+  tier: \"2\"
+---
+
+# Release notes
+
+Compare $from with $to; see [the style](references/style.md).
+
+```sh
+# not a heading
+```
+
+## Steps
+
+1. Run `./scripts/list.sh`.
+";
+
+fn rich() -> World {
+    let world = World::new();
+    world.file("skills/release-notes/SKILL.md", RICH);
+    world.file("skills/release-notes/references/style.md", "# Style\n");
+    world.file_with_mode("skills/release-notes/scripts/list.sh", "#!/bin/sh\n", 0o755);
+    world
+}
+
+#[test]
+fn text() {
+    let output = rich().run(&["show", "skills/release-notes"]).expect(0);
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn json_has_the_same() {
+    let output = rich()
+        .run(&["show", "skills/release-notes", "--json"])
+        .expect(0);
+    assert_eq!(output.json()["schema"], "prowess.show/1");
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn folder_file_and_dot_are_the_same_skill() {
+    let world = rich();
+    let digest = |output: crate::world::Output| output.expect(0).json()["digest"].clone();
+    let by_folder = digest(world.run(&["show", "skills/release-notes", "--json"]));
+    assert!(by_folder.as_str().unwrap().starts_with("sha256:"));
+    let by_file = digest(world.run(&["show", "skills/release-notes/SKILL.md", "--json"]));
+    let dot = world
+        .command(&["show", ".", "--json"])
+        .dir("skills/release-notes");
+    assert_eq!([by_file, digest(dot.run())], [by_folder.clone(), by_folder]);
+}
+
+#[test]
+fn digest_changes_with_any_file() {
+    let world = rich();
+    let digest = || {
+        world
+            .run(&["show", "skills/release-notes", "--json"])
+            .expect(0)
+            .json()["digest"]
+            .clone()
+    };
+    let before = digest();
+    world.file("skills/release-notes/references/style.md", "# Style!\n");
+    let after = digest();
+    assert_ne!(before, after);
+    world.file("skills/release-notes/references/style.md", "# Style\n");
+    assert_eq!(digest(), before);
+}
+
+#[test]
+fn installed_name() {
+    let world = World::new();
+    world.good("~/.agents/skills/pdf-forms");
+    let output = world.run(&["show", "pdf-forms"]).expect(0);
+    assert!(
+        output
+            .stdout
+            .starts_with("pdf-forms  ~/.agents/skills/pdf-forms/SKILL.md\n"),
+        "{}",
+        output.stdout
+    );
+}
+
+#[test]
+fn broken_skill_shows_what_can_be_recovered() {
+    let world = World::new();
+    world.file(
+        "skills/broken/SKILL.md",
+        "---\nname: broken\nlicense: [MIT\ndescription: Mends: things\n---\n\n# Broken\n\nUse it.\n",
+    );
+    insta::assert_snapshot!(world.run(&["show", "skills/broken"]).expect(0).snapshot());
+}
+
+#[test]
+fn description_from_the_body() {
+    let world = World::new();
+    world.skill("skills/quiet", "name: quiet\n");
+    insta::assert_snapshot!(world.run(&["show", "skills/quiet"]).expect(0).snapshot());
+}
+
+#[test]
+fn single_file() {
+    let world = World::new();
+    world.file(
+        "notes.md",
+        format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"),
+    );
+    insta::assert_snapshot!(world.run(&["show", "notes.md"]).expect(0).snapshot());
+}
+
+#[test]
+fn control_characters_never_reach_the_terminal() {
+    let world = World::new();
+    world.file(
+        "skills/evil/SKILL.md",
+        "---\nname: evil\ndescription: \"Red \\e[31m text. Use when \\u202e asked.\"\n\"k\\e[2Jey\": \"v\\e[1m\"\n---\n\n# Head\x1b[2Jing\n",
+    );
+    world.file("skills/evil/a\x1b[2Jb.txt", "x");
+    for format in [&[][..], &["--json"]] {
+        let arguments = [&["show", "skills/evil", "--color", "never"], format].concat();
+        let output = world.run(&arguments).expect(0);
+        for c in ['\x1b', '\u{202e}'] {
+            let found = output.stdout.contains(c) || output.stderr.contains(c);
+            // In JSON only what a terminal acts on at once must be escaped.
+            assert!(!found || (c != '\x1b' && !format.is_empty()), "{output:?}");
+        }
+    }
+    // Colours are ours; nothing of theirs is among them.
+    let output = world
+        .run(&["show", "skills/evil", "--color", "always"])
+        .expect(0);
+    assert!(!output.stdout.contains("\x1b[2J"), "{output:?}");
+    assert!(!output.stdout.contains("\x1b[31m"), "{output:?}");
+    insta::assert_snapshot!(world.run(&["show", "skills/evil"]).expect(0).snapshot());
+}
+
+#[test]
+fn missing_path() {
+    insta::assert_snapshot!(
+        World::new()
+            .run(&["show", "skills/nope"])
+            .expect(2)
+            .snapshot()
+    );
+}
+
+#[test]
+fn folder_without_skill() {
+    let world = World::with_a_good_skill();
+    insta::assert_snapshot!(world.run(&["show", "skills"]).expect(2).snapshot());
+}
+
+#[test]
+fn file_that_cannot_be_read() {
+    let world = World::new();
+    world.link("skills/gone/SKILL.md", "nowhere");
+    world.folder("skills/folder/SKILL.md");
+    world.link("skills/zero/SKILL.md", "/dev/zero");
+    world.file("skills/large/SKILL.md", vec![b'a'; 2 << 20]);
+    for name in ["gone", "folder", "zero", "large"] {
+        let output = world.run(&["show", &format!("skills/{name}")]).expect(2);
+        assert_eq!(output.stdout, "");
+        insta::assert_snapshot!(format!("cannot_be_read_{name}"), output.snapshot());
+    }
+}
+
+#[test]
+fn unknown_profile() {
+    let output = rich().run(&["show", "skills/release-notes", "--profile", "spek"]);
+    insta::assert_snapshot!(output.expect(2).snapshot());
+}
+
+fn properties(world: &World, folder: &str) -> crate::world::Output {
+    world.run(&["show", folder, "--profile", "spec", "--json"])
+}
+
+#[test]
+fn properties_of_the_reference_tool() {
+    let world = World::new();
+    world.skill(
+        "skills/a",
+        "name: a\ndescription: >\n  Two\n  lines.\nlicense: MIT\ncompatibility: all\nallowed-tools: Read Grep\nmetadata:\n  version: 1.10\n  flag: yes\n",
+    );
+    let output = properties(&world, "skills/a").expect(0);
+    assert_eq!(output.stderr, "");
+    assert_eq!(
+        output.json(),
+        json!({
+            "name": "a",
+            "description": "Two lines.",
+            "license": "MIT",
+            "compatibility": "all",
+            "allowed-tools": "Read Grep",
+            "metadata": { "version": "1.10", "flag": "yes" },
+        })
+    );
+}
+
+#[test]
+fn properties_leave_out_what_is_not_there() {
+    let world = World::with_a_good_skill();
+    let output = properties(&world, "skills/release-notes").expect(0);
+    assert_eq!(
+        output.json(),
+        json!({ "name": "release-notes", "description": DESCRIPTION })
+    );
+}
+
+#[test]
+fn properties_are_read_even_where_the_name_is_bad() {
+    let world = World::new();
+    world.named("skills/a", "Not_Valid");
+    let output = properties(&world, "skills/a").expect(0);
+    assert_eq!(output.json()["name"], "Not_Valid");
+}
+
+#[test]
+fn properties_of_what_cannot_be_read() {
+    let world = World::new();
+    let cases = [
+        ("yaml", "---\nname: yaml\ndescription: a: b\n---\n"),
+        (
+            "flow",
+            "---\nname: flow\ndescription: d\nmetadata: {a: b}\n---\n",
+        ),
+        ("none", "# No frontmatter\n"),
+        ("open", "---\nname: open\ndescription: d\n"),
+        ("nameless", "---\ndescription: d\n---\n"),
+        ("mute", "---\nname: mute\n---\n"),
+        (
+            "twice",
+            "---\nname: twice\nname: twice\ndescription: d\n---\n",
+        ),
+    ];
+    for (name, text) in cases {
+        world.file(format!("skills/{name}/SKILL.md"), text);
+        let output = properties(&world, &format!("skills/{name}"));
+        assert_eq!(
+            (output.code, output.stdout.as_str()),
+            (1, ""),
+            "{name}\n{}",
+            output.snapshot()
+        );
+        insta::assert_snapshot!(format!("properties_{name}"), output.snapshot());
+    }
+}
+
+/// A list has no keys that could be missing.
+#[test]
+fn properties_of_a_list() {
+    let world = World::new();
+    world.file("skills/list/SKILL.md", "---\n- a\n---\n");
+    let output = properties(&world, "skills/list").expect(1);
+    assert_eq!(
+        output.errors(),
+        "error: the frontmatter must be a YAML mapping\nhint: run `prowess explain frontmatter-not-a-map`\n"
+    );
+}

@@ -1,0 +1,318 @@
+//! A temporary world to run the command in.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// A command that takes longer than this hangs. Far above what any test needs.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A description that no rule has anything to say about.
+pub(crate) const DESCRIPTION: &str =
+    "Fills in PDF forms. Use when the user asks to fill in a form.";
+
+/// A project to stand in and a home beside it; both vanish when the test ends.
+#[derive(Debug)]
+pub(crate) struct World {
+    _root: tempfile::TempDir,
+    project: PathBuf,
+    home: PathBuf,
+}
+
+impl World {
+    /// Returns an empty world. The project is a repository, so that nothing above it counts.
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        let (project, home) = (path.join("project"), path.join("home"));
+        std::fs::create_dir_all(project.join(".git")).unwrap();
+        std::fs::create_dir(&home).unwrap();
+        Self {
+            _root: root,
+            project,
+            home,
+        }
+    }
+
+    /// Returns a world with one skill without findings, `skills/release-notes`.
+    pub(crate) fn with_a_good_skill() -> Self {
+        let world = Self::new();
+        world.good("skills/release-notes");
+        world
+    }
+
+    /// Returns a path in the project. `~/` leads to the home, `../` to the folder around both.
+    pub(crate) fn path(&self, path: impl AsRef<OsStr>) -> PathBuf {
+        let path = Path::new(path.as_ref());
+        match path.strip_prefix("~") {
+            Ok(rest) => self.home.join(rest),
+            Err(_) => self.project.join(path),
+        }
+    }
+
+    /// Writes a file and the folders above it.
+    pub(crate) fn file(&self, path: impl AsRef<OsStr>, contents: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.path(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, contents).unwrap();
+        file
+    }
+
+    /// Writes a file with permissions.
+    pub(crate) fn file_with_mode(
+        &self,
+        path: &str,
+        contents: impl AsRef<[u8]>,
+        mode: u32,
+    ) -> PathBuf {
+        let file = self.file(path, contents);
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        file
+    }
+
+    /// Makes a folder and those above it.
+    pub(crate) fn folder(&self, path: impl AsRef<OsStr>) -> PathBuf {
+        let folder = self.path(path);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// Makes a link and the folders above it.
+    pub(crate) fn link(&self, path: &str, target: &str) -> PathBuf {
+        let link = self.path(path);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        link
+    }
+
+    /// Writes a skill with this frontmatter and an ordinary body.
+    pub(crate) fn skill(&self, folder: impl AsRef<OsStr>, frontmatter: &str) -> PathBuf {
+        let file = Path::new(folder.as_ref()).join("SKILL.md");
+        self.file(
+            file,
+            format!("---\n{frontmatter}---\n\n# Forms\n\n1. Read the form.\n2. Fill it in.\n"),
+        )
+    }
+
+    /// Writes a skill without findings, named after its folder.
+    pub(crate) fn good(&self, folder: &str) -> PathBuf {
+        let name = Path::new(folder).file_name().unwrap().to_str().unwrap();
+        self.skill(
+            folder,
+            &format!("name: {name}\ndescription: {DESCRIPTION}\n"),
+        )
+    }
+
+    /// Writes a skill named `name`, whatever its folder is called.
+    pub(crate) fn named(&self, folder: impl AsRef<OsStr>, name: &str) -> PathBuf {
+        self.skill(
+            folder,
+            &format!("name: {name}\ndescription: {DESCRIPTION}\n"),
+        )
+    }
+
+    /// Reads a file of the project back.
+    pub(crate) fn read(&self, path: &str) -> String {
+        String::from_utf8(std::fs::read(self.path(path)).unwrap()).unwrap()
+    }
+
+    /// Runs `prowess` with these arguments.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Output {
+        self.command(arguments).run()
+    }
+
+    /// Prepares `prowess` with these arguments.
+    pub(crate) fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Run<'_> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prowess"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.home)
+            .env("PROWESS_HOME", &self.home)
+            .current_dir(&self.project)
+            .args(arguments);
+        Run {
+            world: self,
+            command,
+            stdin: Vec::new(),
+            patience: PATIENCE,
+        }
+    }
+}
+
+/// A command about to run.
+#[derive(Debug)]
+pub(crate) struct Run<'w> {
+    world: &'w World,
+    command: Command,
+    stdin: Vec<u8>,
+    patience: Duration,
+}
+
+impl Run<'_> {
+    /// Gives it something to read.
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Sets an environment variable.
+    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.command.env(name, value.into());
+        self
+    }
+
+    /// Waits no longer than this.
+    pub(crate) fn patience(mut self, seconds: u64) -> Self {
+        self.patience = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Runs in another folder.
+    pub(crate) fn dir(mut self, path: &str) -> Self {
+        self.command.current_dir(self.world.path(path));
+        self
+    }
+
+    /// Runs as another user.
+    pub(crate) fn uid(mut self, uid: u32) -> Self {
+        self.command.uid(uid).gid(uid);
+        self
+    }
+
+    /// Writes to this in place of a pipe that is read.
+    pub(crate) fn stdout(mut self, stdout: impl Into<Stdio>) -> Output {
+        self.command.stdout(stdout);
+        self.finish().unwrap()
+    }
+
+    /// Runs it.
+    pub(crate) fn run(self) -> Output {
+        self.try_run().unwrap()
+    }
+
+    /// Runs it, if it can be started.
+    pub(crate) fn try_run(mut self) -> std::io::Result<Output> {
+        self.command.stdout(Stdio::piped());
+        self.finish()
+    }
+
+    fn finish(mut self) -> std::io::Result<Output> {
+        self.command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let shown = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
+        let mut child = self.command.spawn()?;
+        // Its end of a pipe that was handed over must not stay open here.
+        drop(self.command);
+        let pid = child.id();
+        let (stdin, bytes) = (child.stdin.take(), self.stdin);
+        std::thread::spawn(move || {
+            // A command that does not read is free to close the pipe.
+            let _ = stdin.map(|mut stdin| stdin.write_all(&bytes));
+        });
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let output = receiver.recv_timeout(self.patience).unwrap_or_else(|_| {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+            panic!("prowess {shown} hangs");
+        })?;
+        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+        assert_eq!(
+            output.status.signal(),
+            None,
+            "prowess {shown} was killed by a signal"
+        );
+        Ok(Output {
+            code: output.status.code().unwrap(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            project: self.world.project.to_str().unwrap().to_owned(),
+            home: self.world.home.to_str().unwrap().to_owned(),
+        })
+    }
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    project: String,
+    home: String,
+}
+
+impl Output {
+    /// Everything people see, without what differs between two runs.
+    pub(crate) fn snapshot(&self) -> String {
+        format!(
+            "exit: {}\n----- stdout -----\n{}\n----- stderr -----\n{}",
+            self.code,
+            self.filter(&self.stdout),
+            self.filter(&self.stderr)
+        )
+    }
+
+    /// Standard error, without what differs between two runs.
+    pub(crate) fn errors(&self) -> String {
+        self.filter(&self.stderr)
+    }
+
+    /// Standard output as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}\n{}", self.snapshot()))
+    }
+
+    /// Demands an exit code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}", self.snapshot());
+        self
+    }
+
+    fn filter(&self, text: &str) -> String {
+        let text = text
+            .replace(&self.project, "[WORLD]")
+            .replace(&self.home, "[HOME]");
+        digests(&times(&text))
+    }
+}
+
+/// `in 3 ms`, `in less than 1 ms` and `in 1.2 s` at the end of a line become `in [TIME]`.
+fn times(text: &str) -> String {
+    let is_time = |text: &str| {
+        let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        text == "less than 1 ms"
+            || text.strip_suffix(" ms").is_some_and(number)
+            || text.strip_suffix(" s").is_some_and(number)
+    };
+    text.split_inclusive('\n')
+        .map(
+            |line| match line.trim_end_matches('\n').rsplit_once(" in ") {
+                Some((before, time)) if is_time(time) => format!("{before} in [TIME]\n"),
+                _ => line.to_owned(),
+            },
+        )
+        .collect()
+}
+
+fn digests(text: &str) -> String {
+    let mut parts = text.split("sha256:");
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        result.push_str("sha256:");
+        result.push_str(if rest.len() < part.len() {
+            "[DIGEST]"
+        } else {
+            ""
+        });
+        result.push_str(rest);
+    }
+    result
+}

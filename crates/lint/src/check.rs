@@ -1,0 +1,266 @@
+//! Runs the rules over a skill.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use memchr::memchr3_iter;
+use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize};
+
+use crate::profile::{Profile, RuleSet, Target};
+use crate::rules::{RULES, Rule};
+use prowess_spec::body::links;
+use prowess_spec::body::scripts::{self, Script};
+use prowess_spec::body::{self, Body, ItemKind};
+use prowess_spec::fields;
+use prowess_spec::package::{Facts, ReadFault};
+use prowess_spec::parse::Parsed;
+use prowess_spec::sidecar::Sidecar;
+
+/// A skill as the rules see it.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// The text, taken apart; nothing when the file could not be read.
+    pub parsed: Option<&'a Parsed<'a>>,
+    /// The folder around it.
+    pub package: &'a dyn Facts,
+    /// Why the file could not be read.
+    pub fault: Option<&'a ReadFault>,
+    body: OnceCell<Body>,
+    sidecar: OnceCell<Option<Sidecar>>,
+    deceptive: OnceCell<Vec<(usize, char)>>,
+    meant: OnceCell<Vec<Option<&'static str>>>,
+    links: OnceCell<Vec<Link<'a>>>,
+    scripts: OnceCell<Vec<Script>>,
+}
+
+/// A link that means a file of the skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// Where its target stands.
+    pub span: Span,
+    /// The path, decoded, without fragment.
+    pub path: Cow<'a, str>,
+}
+
+impl<'a> Subject<'a> {
+    /// Returns a skill that was read.
+    pub fn new(parsed: &'a Parsed<'a>, package: &'a dyn Facts) -> Self {
+        Self { parsed: Some(parsed), fault: None, ..Self::empty(package) }
+    }
+
+    /// Returns a skill that could not be read.
+    pub fn unread(package: &'a dyn Facts, fault: &'a ReadFault) -> Self {
+        Self { parsed: None, fault: Some(fault), ..Self::empty(package) }
+    }
+
+    fn empty(package: &'a dyn Facts) -> Self {
+        Self {
+            parsed: None,
+            package,
+            fault: None,
+            body: OnceCell::new(),
+            sidecar: OnceCell::new(),
+            deceptive: OnceCell::new(),
+            meant: OnceCell::new(),
+            links: OnceCell::new(),
+            scripts: OnceCell::new(),
+        }
+    }
+
+    /// Returns the links of the body that mean a file of the skill, found on first use.
+    pub fn links(&self) -> &[Link<'a>] {
+        self.links.get_or_init(|| {
+            let Some(parsed) = self.parsed else {
+                return Vec::new();
+            };
+            let targets = self.body().items.iter().filter_map(|item| match item.kind {
+                ItemKind::Link { target } => Some(target),
+                _ => None,
+            });
+            let link =
+                |span: Span| Some(Link { span, path: links::relative(span.of(parsed.text))? });
+            targets.filter_map(link).collect()
+        })
+    }
+
+    /// Returns the scripts that the body names, found on first use.
+    pub fn scripts(&self) -> &[Script] {
+        self.scripts.get_or_init(|| {
+            self.parsed.map_or_else(Vec::new, |parsed| scripts::find(parsed.text, parsed.body))
+        })
+    }
+
+    /// Returns every character that changes direction or takes no room, found on first use.
+    pub fn deceptive(&self) -> &[(usize, char)] {
+        self.deceptive
+            .get_or_init(|| self.parsed.map_or_else(Vec::new, |parsed| deceptive(parsed.text)))
+    }
+
+    /// Returns, for each key of the frontmatter, the known key it was meant to be.
+    pub fn meant(&self) -> &[Option<&'static str>] {
+        self.meant.get_or_init(|| {
+            let entries = self.parsed.map_or(&[][..], |parsed| &parsed.manifest.entries);
+            entries.iter().map(|entry| fields::meant(&entry.key)).collect()
+        })
+    }
+
+    /// Returns the body, taken apart on first use.
+    pub fn body(&self) -> &Body {
+        self.body.get_or_init(|| {
+            let Some(parsed) = self.parsed else {
+                return Body::default();
+            };
+            let names: Vec<&str> =
+                parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
+            body::analyse(parsed.text, parsed.body, &names)
+        })
+    }
+
+    /// Returns the sidecar of Codex, read on first use.
+    pub fn sidecar(&self) -> Option<&Sidecar> {
+        self.sidecar.get_or_init(|| self.package.sidecar().map(Sidecar::parse)).as_ref()
+    }
+}
+
+/// Finds characters that change direction or take no room. The first bytes of their encodings are
+/// rare, so that most of the text is passed over many bytes at a time.
+fn deceptive(text: &str) -> Vec<(usize, char)> {
+    const LEADS: [[u8; 3]; 3] = [[0xe2, 0xef, 0xf3], [0xc2, 0xcd, 0xd8], [0xe1, 0xe3, 0xf0]];
+    let mut found = Vec::new();
+    if text.is_ascii() {
+        return found;
+    }
+    for [a, b, c] in LEADS {
+        for at in memchr3_iter(a, b, c, text.as_bytes()) {
+            let character = text.get(at..).and_then(|rest| rest.chars().next());
+            found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// What a rule has to say, before the settings give it a severity.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    span: Option<Span>,
+    message: String,
+    label: Option<String>,
+    help: Option<String>,
+    fix: Option<Fix>,
+    at_most: Severity,
+}
+
+impl Finding {
+    /// Starts a finding at a place.
+    pub fn at(span: Span, message: impl Into<String>) -> Self {
+        Self { span: Some(span), ..Self::file(message) }
+    }
+
+    /// Starts a finding about the whole file.
+    pub fn file(message: impl Into<String>) -> Self {
+        Self {
+            span: None,
+            message: message.into(),
+            label: None,
+            help: None,
+            fix: None,
+            at_most: Severity::Error,
+        }
+    }
+
+    /// Says something at the place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Offers a fix.
+    #[must_use]
+    pub fn fix(mut self, fix: impl Into<Option<Fix>>) -> Self {
+        self.fix = fix.into();
+        self
+    }
+
+    /// Never more severe than this, whatever the profile says.
+    #[must_use]
+    pub fn at_most(mut self, severity: Severity) -> Self {
+        self.at_most = severity;
+        self
+    }
+}
+
+/// Where rules put their findings.
+#[derive(Debug)]
+pub struct Sink<'s> {
+    rule: &'static Rule,
+    severity: Severity,
+    profile: Profile,
+    target: Option<Target>,
+    out: &'s mut Vec<Diagnostic>,
+}
+
+impl Sink<'_> {
+    /// Takes a finding.
+    pub fn report(&mut self, finding: Finding) {
+        let Finding { span, message, label, help, fix, at_most } = finding;
+        let severity = self.severity.min(at_most);
+        self.out.push(Diagnostic { rule: self.rule.id, severity, message, span, label, help, fix });
+    }
+
+    /// Returns the profile in force.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Returns the place the skill is meant for, if one was named.
+    pub fn target(&self) -> Option<Target> {
+        self.target
+    }
+}
+
+/// Checks a skill against the rules in force. Findings come in order of position.
+pub fn check(subject: &Subject<'_>, rules: &RuleSet) -> Vec<Diagnostic> {
+    let mut out = Vec::new();
+    for (index, rule) in RULES.iter().enumerate() {
+        let Some(severity) = rules.severity(index) else {
+            continue;
+        };
+        if subject.parsed.is_none() && !rule.on_unread {
+            continue;
+        }
+        (rule.check)(
+            subject,
+            &mut Sink {
+                rule,
+                severity,
+                profile: rules.profile(),
+                target: rules.target(),
+                out: &mut out,
+            },
+        );
+    }
+    out.sort_by(|a, b| (a.span, a.rule).cmp(&(b.span, b.rule)));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_deceptive_character_is_found() {
+        // The search goes by first bytes: each character must have one that is searched for.
+        for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|&c| sanitize::is_deceptive(c)) {
+            assert_eq!(deceptive(&format!("a{c}b")), [(1, c)], "U+{:04X}", u32::from(c));
+        }
+    }
+}

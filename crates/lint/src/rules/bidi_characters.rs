@@ -1,0 +1,26 @@
+//! Characters that turn text around.
+
+use prowess_diag::{Severity, sanitize};
+
+use super::{Levels, Sink, Subject};
+
+rule!(
+    "bidi-characters",
+    Levels::of("WEW"),
+    Suggested,
+    "the text has characters that change its direction"
+);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let found: Vec<_> =
+        skill.deceptive().iter().copied().filter(|&(_, c)| sanitize::is_bidi(c)).collect();
+    if let Some(finding) = super::invisible_characters::describe(
+        &found,
+        "changes the direction of text: what people read is not what a model reads",
+    ) {
+        // Single marks are part of ordinary Hebrew and Arabic; overrides and isolates are not.
+        let only_marks =
+            found.iter().all(|&(_, c)| matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}'));
+        out.report(if only_marks { finding.at_most(Severity::Note) } else { finding });
+    }
+}

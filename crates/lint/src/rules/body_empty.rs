@@ -1,0 +1,20 @@
+//! No instructions.
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::identity;
+
+rule!("body-empty", Levels::of("WWW"), None, "the skill has no instructions");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    if parsed.yaml.is_some() && identity::first_line(parsed.body_text()).is_none() {
+        let end = parsed.fences.map_or(parsed.body, |(_, close)| close);
+        out.report(
+            Finding::at(
+                end,
+                "the skill has no instructions: nothing stands behind the frontmatter",
+            )
+            .help("write what the agent should do, step by step"),
+        );
+    }
+}

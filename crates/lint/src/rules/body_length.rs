@@ -1,0 +1,49 @@
+//! A body that costs too much of the context window.
+
+use prowess_diag::{Span, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::body::count_lines;
+use prowess_spec::tokens;
+
+rule!("body-length", Levels::of("WWN"), None, "the body is longer than 500 lines or 5,000 tokens");
+
+/// Most lines the standard advises.
+const MAX_LINES: usize = 500;
+/// Most tokens the standard advises.
+const MAX_TOKENS: usize = 5000;
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let text = parsed.body_text();
+    let all = skill.body().lines;
+    // Blank lines at both ends are not worth a word.
+    let lines = if all > MAX_LINES { count_lines(text.trim().as_bytes()) } else { all };
+    let tokens = tokens::exceeds(text, MAX_TOKENS).unwrap_or(0);
+    if lines <= MAX_LINES && tokens <= MAX_TOKENS {
+        return;
+    }
+    let message = match (lines > MAX_LINES, tokens > MAX_TOKENS) {
+        (true, true) => format!(
+            "the body has {} lines and about {} tokens",
+            wording::thousands(lines),
+            wording::thousands(tokens)
+        ),
+        (true, false) => {
+            format!("the body has {} lines, more than {MAX_LINES}", wording::thousands(lines))
+        }
+        (false, _) => format!(
+            "the body has about {} tokens, more than {}",
+            wording::thousands(tokens),
+            wording::thousands(MAX_TOKENS)
+        ),
+    };
+    let start = parsed.body.start as usize + (text.len() - text.trim_start().len());
+    let line_end =
+        parsed.text[start..].find(['\n', '\r']).map_or(parsed.text.len(), |at| start + at);
+    out.report(
+        Finding::at(Span::new(start, line_end), message)
+            .label("all of it is loaded at once")
+            .help("move details to files in `references/` and say when to read each"),
+    );
+}

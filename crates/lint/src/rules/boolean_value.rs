@@ -1,0 +1,30 @@
+//! A value that is neither yes nor no.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject};
+
+rule!("boolean-value", Levels::of("WWW"), None, "a value is neither true nor false");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let manifest = &parsed.manifest;
+    for (key, flag) in [
+        ("disable-model-invocation", manifest.disable_model_invocation),
+        ("user-invocable", manifest.user_invocable),
+        ("background", manifest.background),
+        ("always_present", manifest.always_present),
+    ] {
+        let Some(flag) = flag.filter(|flag| !flag.understood) else {
+            continue;
+        };
+        let written = flag.span.of(parsed.text);
+        out.report(Finding::at(flag.span, format!("`{key}` must be `true` or `false`")).label(
+            format!(
+                "{} counts as `{}`, the safer value",
+                wording::tick(wording::shorten(written, 20)),
+                flag.value
+            ),
+        ));
+    }
+}

@@ -1,0 +1,46 @@
+//! A link to a file that is not there.
+
+use prowess_diag::{Edit, Fix, Span, suggest, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::package::Look;
+use prowess_spec::resource_path::ResourcePath;
+
+rule!("broken-link", Levels::of("WWN"), Suggested, "a link leads to a file that does not exist");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for link in skill.links() {
+        let target = link.span;
+        let written = target.of(parsed.text);
+        let Ok(resource) = ResourcePath::new(&link.path) else {
+            continue;
+        };
+        if skill.package.look(resource.as_str()) != Look::Missing {
+            continue;
+        }
+        let file = resource.as_str().rsplit('/').next().unwrap_or_default();
+        let paths = skill.package.paths();
+        let same_name = paths.iter().copied().find(|path| path.rsplit('/').next() == Some(file));
+        let near = same_name.or_else(|| suggest::nearest(resource.as_str(), paths.iter().copied()));
+        let finding = Finding::at(
+            target,
+            format!("broken link: {} does not exist", wording::tick(resource.as_str())),
+        );
+        out.report(match near {
+            Some(near) => {
+                // Only the path changes; a fragment stays. A path with blanks would need quoting.
+                let path = Span::new(
+                    target.start as usize,
+                    target.start as usize + written.find(['#', '?']).unwrap_or(written.len()),
+                );
+                let plain = !near.contains([' ', '(', ')', '<', '>']);
+                let fix = plain.then(|| {
+                    Fix::suggested(format!("link to `{near}`"), vec![Edit::replace(path, near)])
+                });
+                finding.label(format!("did you mean `{near}`?")).fix(fix)
+            }
+            None => finding.label("no such file in the skill's folder"),
+        });
+    }
+}

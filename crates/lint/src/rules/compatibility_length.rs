@@ -1,0 +1,28 @@
+//! A compatibility note that is empty or too long.
+
+use super::{Finding, Levels, Sink, Subject};
+
+rule!(
+    "compatibility-length",
+    Levels::of("EEW"),
+    None,
+    "`compatibility` is empty or longer than 500 characters"
+);
+
+/// Longest compatibility note the standard allows, in characters.
+const MAX_COMPATIBILITY: usize = 500;
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(text) = skill.parsed.and_then(|parsed| parsed.manifest.compatibility.as_ref()) else {
+        return;
+    };
+    let characters = text.value.chars().count();
+    if text.is_blank() {
+        out.report(
+            Finding::at(text.span, "`compatibility` is empty: it must have 1 to 500 characters")
+                .help("remove the key, or say what the skill needs"),
+        );
+    } else if characters > MAX_COMPATIBILITY {
+        out.report(Finding::at(text.span, format!("`compatibility` exceeds the {MAX_COMPATIBILITY} character limit ({characters} characters)")));
+    }
+}

@@ -1,0 +1,58 @@
+//! A value of the wrong kind in a field that is optional.
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::fields::{self, Shape};
+use prowess_spec::yaml::Node;
+
+rule!("field-type", Levels::of("WWW"), None, "a field has a value of the wrong kind");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for entry in &parsed.manifest.entries {
+        let Some(field) = fields::find(&entry.key) else {
+            continue;
+        };
+        // These have rules of their own.
+        if matches!(&*entry.key, "name" | "description" | "compatibility" | "metadata")
+            || entry.value.is_null()
+        {
+            continue;
+        }
+        if let Some(wanted) = wanted(field.shape, &entry.value, &entry.key) {
+            out.report(
+                Finding::at(entry.value.span, format!("`{}` must be {wanted}", entry.key))
+                    .label(format!("this is {}, and is ignored", found(&entry.value))),
+            );
+        }
+    }
+}
+
+/// What the value must be, if it is something else.
+fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
+    let is_text = node.text().is_some();
+    let is_list_of_text =
+        node.items().is_some_and(|items| items.iter().all(|item| item.text().is_some()));
+    match shape {
+        Shape::Text if key == "argument-hint" => (!is_text && !is_list_of_text).then_some("text"),
+        Shape::Text | Shape::Choice(_) => (!is_text).then_some("text"),
+        // `boolean-value` speaks about these.
+        Shape::Flag { .. } => None,
+        Shape::Tools | Shape::Words | Shape::Globs => {
+            (!is_text && !is_list_of_text).then_some("text or a list of texts")
+        }
+        Shape::Number => node
+            .text()
+            .is_none_or(|text| text.parse::<u32>().map_or(true, |n| n == 0))
+            .then_some("a whole number above 0"),
+        Shape::Map => node.entries().is_none().then_some("a map"),
+    }
+}
+
+fn found(node: &Node) -> &'static str {
+    match node.items() {
+        Some(items) if items.iter().any(|item| item.text().is_none()) => {
+            "a list with something other than text in it"
+        }
+        _ => node.kind(),
+    }
+}

@@ -1,0 +1,22 @@
+//! A file above the limit is not read.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::ReadFault;
+use prowess_spec::parse::MAX_FILE;
+
+rule!("file-too-large", Levels::of("EEE"), None, "the file is larger than 1 MiB", on_unread: true);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    if let Some(ReadFault::TooLarge { bytes }) = skill.fault {
+        let message = format!(
+            "the file has {}, more than the {} that are read",
+            wording::size(*bytes),
+            wording::size(MAX_FILE as u64)
+        );
+        out.report(
+            Finding::file(message).help("move details to files in `references/` and link to them"),
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! No frontmatter at all.
+
+use prowess_diag::{Edit, Fix};
+
+use super::{Finding, Levels, Sink, Subject, line_break};
+use prowess_spec::identity;
+use prowess_spec::name;
+use prowess_spec::problem::ProblemKind;
+use prowess_spec::yaml::write;
+
+rule!("frontmatter-missing", Levels::of("EEW"), Suggested, "the file has no frontmatter");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let Some(problem) =
+        parsed.problems.iter().find(|problem| problem.kind == ProblemKind::FrontmatterMissing)
+    else {
+        return;
+    };
+    let first = problem.span.of(parsed.text);
+    let mut finding =
+        Finding::at(problem.span, "SKILL.md must start with YAML frontmatter (`---`)");
+    if is_link_target(parsed.text) {
+        finding = finding
+            .label("this is the target of a symbolic link, checked out as text")
+            .help("check it out again where links work: `git config core.symlinks true`, then `git checkout -- SKILL.md`");
+    } else if first.starts_with("---") {
+        finding = finding.label("the opening line must be `---` and nothing else");
+    } else if first.trim_end() != first.trim() && first.trim() == "---" {
+        finding = finding.label("the opening line must begin at column 1");
+    } else {
+        finding = finding.label("no `---` on the first line").fix(insertion(skill));
+    }
+    out.report(finding);
+}
+
+/// A file whose whole text is a relative path: what Git writes where links are not supported.
+fn is_link_target(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with("../") && !text.contains(char::is_whitespace)
+}
+
+fn insertion(skill: &Subject<'_>) -> Option<Fix> {
+    let parsed = skill.parsed?;
+    let name = skill.package.folder().and_then(name::repair)?;
+    let description = identity::first_line(parsed.body_text())?;
+    let eol = line_break(parsed.text);
+    let block = format!(
+        "---{eol}name: {name}{eol}description: {}{eol}---{eol}{eol}",
+        write::scalar(&description)
+    );
+    Some(Fix::suggested(
+        "begin with name and description",
+        vec![Edit::insert(parsed.body.start as usize, block)],
+    ))
+}

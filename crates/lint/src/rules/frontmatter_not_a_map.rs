@@ -1,0 +1,21 @@
+//! Frontmatter that is empty, a list, or a single value.
+
+use super::{Finding, Levels, Sink, Subject, frontmatter_start};
+use prowess_spec::problem::ProblemKind;
+
+rule!("frontmatter-not-a-map", Levels::of("EEW"), None, "the frontmatter is not a map");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for problem in &parsed.problems {
+        if let ProblemKind::NotMapping { found } = problem.kind {
+            let span =
+                if problem.span.is_empty() { frontmatter_start(parsed) } else { problem.span };
+            out.report(
+                Finding::at(span, "the frontmatter must be a YAML mapping")
+                    .label(format!("it is {found}"))
+                    .help("write one `key: value` pair a line, at least `name` and `description`"),
+            );
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! More frontmatter than is read.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject, frontmatter_start};
+use prowess_spec::frontmatter::MAX_FRONTMATTER;
+use prowess_spec::problem::ProblemKind;
+
+rule!("frontmatter-too-large", Levels::of("EEE"), None, "the frontmatter is larger than 16 KiB");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for problem in &parsed.problems {
+        if let ProblemKind::FrontmatterTooLarge { bytes } = problem.kind {
+            let message = format!(
+                "the frontmatter has {} bytes, more than the {} that are read",
+                wording::thousands(bytes),
+                wording::thousands(MAX_FRONTMATTER)
+            );
+            out.report(Finding::at(frontmatter_start(parsed), message).help("move text to the body: frontmatter is loaded for every skill, the body only when it is used"));
+        }
+    }
+}

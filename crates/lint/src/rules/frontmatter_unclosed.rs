@@ -1,0 +1,64 @@
+//! `---` opens, nothing closes.
+
+use prowess_diag::{Edit, Fix, Span};
+
+use super::{Finding, Levels, Sink, Subject, line_break};
+use prowess_spec::frontmatter::Line;
+use prowess_spec::problem::ProblemKind;
+
+rule!("frontmatter-unclosed", Levels::of("EEW"), Suggested, "the frontmatter is not closed");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for problem in &parsed.problems {
+        if problem.kind == ProblemKind::FrontmatterUnclosed {
+            let text = parsed.text;
+            let eol = line_break(text);
+            let fix = end_of_keys(text, problem.span.end as usize).map(|end| match end {
+                End::Before(at) => {
+                    // The last key may end the file without a line break.
+                    let before =
+                        if at == text.len() && !text.ends_with(['\n', '\r']) { eol } else { "" };
+                    let edit = Edit::insert(at, format!("{before}---{eol}"));
+                    Fix::suggested("close it behind the last key", vec![edit])
+                }
+                End::Instead(span) => {
+                    Fix::suggested("close it with `---` alone", vec![Edit::replace(span, "---")])
+                }
+            });
+            out.report(
+                Finding::at(problem.span, "the frontmatter is not properly closed with `---`")
+                    .label("opened here; without a closing line the whole file is body text")
+                    .fix(fix),
+            );
+        }
+    }
+}
+
+/// Where the frontmatter was meant to end.
+enum End {
+    /// Before the first line that looks like body text.
+    Before(usize),
+    /// At a line that was meant to close it: `----`, ` ---` or `...`.
+    Instead(Span),
+}
+
+fn end_of_keys(text: &str, from: usize) -> Option<End> {
+    let bytes = text.as_bytes();
+    let mut at = Line::at(bytes, from).next;
+    let first = at;
+    while at < text.len() {
+        let line = Line::at(bytes, at);
+        let content = text[line.start..line.end].trim();
+        let closes =
+            content == "..." || (content.len() >= 3 && content.bytes().all(|byte| byte == b'-'));
+        if closes {
+            return Some(End::Instead(Span::new(line.start, line.end)));
+        }
+        if content.is_empty() || text[line.start..].starts_with('#') {
+            break;
+        }
+        at = line.next;
+    }
+    (at > first).then_some(End::Before(at))
+}

@@ -1,0 +1,56 @@
+//! A pattern in `paths` that cannot match.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject};
+
+rule!("invalid-glob", Levels::of("WWW"), None, "a pattern in `paths` cannot be read");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
+        return;
+    };
+    for glob in &manifest.paths {
+        if let Some(why) = fault(&glob.value) {
+            out.report(
+                Finding::at(
+                    glob.span,
+                    format!("the pattern {} matches nothing", wording::tick(&glob.value)),
+                )
+                .label(why),
+            );
+        }
+    }
+}
+
+fn fault(glob: &str) -> Option<&'static str> {
+    let mut braces = 0_usize;
+    let mut characters = glob.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => {
+                characters.next();
+            }
+            '{' => braces += 1,
+            '}' => match braces.checked_sub(1) {
+                Some(left) => braces = left,
+                None => return Some("a `}` has no partner"),
+            },
+            '[' if !closes_bracket(&mut characters) => {
+                return Some("a `[` has no partner; write `\\[` for the character itself");
+            }
+            _ => {}
+        }
+    }
+    (braces > 0).then_some("a `{` has no partner")
+}
+
+/// Reads a bracket expression to its end. A `]` that stands first, perhaps behind `!` or `^`, is
+/// itself a member.
+fn closes_bracket(characters: &mut std::str::Chars<'_>) -> bool {
+    let mut first = characters.next();
+    if matches!(first, Some('!' | '^')) {
+        first = characters.next();
+    }
+    first.is_some() && characters.any(|c| c == ']')
+}

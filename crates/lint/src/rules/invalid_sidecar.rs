@@ -1,0 +1,21 @@
+//! Codex's `agents/openai.yaml` cannot be read.
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::sidecar::SIDECAR_PATH;
+
+rule!("invalid-sidecar", Levels::of("WWW"), None, "`agents/openai.yaml` cannot be read");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(fault) = skill.sidecar().and_then(|sidecar| sidecar.fault.as_ref()) else {
+        return;
+    };
+    let text = skill.package.sidecar().unwrap_or_default();
+    let position = prowess_diag::LineIndex::new(text).position(text, fault.span.start as usize);
+    out.report(
+        Finding::file(format!(
+            "`{SIDECAR_PATH}`, line {}, column {}: {}",
+            position.line, position.column, fault.message
+        ))
+        .help("the skill loads without what could not be read"),
+    );
+}

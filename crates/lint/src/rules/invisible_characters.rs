@@ -1,0 +1,67 @@
+//! Characters that nobody sees.
+
+use prowess_diag::{Edit, Fix, Span, sanitize};
+
+use super::{Finding, Levels, Sink, Subject};
+
+rule!("invisible-characters", Levels::of("WWN"), Suggested, "the text has invisible characters");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let text = parsed.text;
+    let found: Vec<_> = skill
+        .deceptive()
+        .iter()
+        .copied()
+        .filter(|&(at, c)| {
+            (at > 0 || c != '\u{feff}') && sanitize::is_invisible(c) && !is_harmless(text, at, c)
+        })
+        .collect();
+    if let Some(finding) = describe(&found, "is invisible: a model reads it, people do not") {
+        out.report(finding);
+    }
+}
+
+/// Joiners between emoji or letters of scripts that need them, and variation selectors behind a
+/// visible character.
+fn is_harmless(text: &str, at: usize, c: char) -> bool {
+    let before = text[..at].chars().next_back();
+    let after = text[at + c.len_utf8()..].chars().next();
+    let visible = |c: Option<char>| {
+        c.is_some_and(|c| {
+            !c.is_ascii() && !c.is_control() && (c == '\u{fe0f}' || !sanitize::is_invisible(c))
+        })
+    };
+    match c {
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
+            before.is_some_and(|c| !c.is_whitespace() && !sanitize::is_invisible(c))
+        }
+        '\u{200c}' | '\u{200d}' => visible(before) && visible(after),
+        '\u{e0020}'..='\u{e007f}' => is_flag(&text[..at]),
+        _ => false,
+    }
+}
+
+/// Tag characters are legitimate behind a waving black flag: 🏴󠁧󠁢󠁳󠁣󠁴󠁿.
+fn is_flag(before: &str) -> bool {
+    before.chars().rev().take(8).find(|c| !matches!(c, '\u{e0020}'..='\u{e007f}'))
+        == Some('\u{1f3f4}')
+}
+
+/// One finding for all places, at the first of them.
+pub(super) fn describe(found: &[(usize, char)], what: &str) -> Option<Finding> {
+    let &(at, c) = found.first()?;
+    let others = match found.len() - 1 {
+        0 => String::new(),
+        n => format!(" (and {n} more)"),
+    };
+    let edits =
+        found.iter().map(|&(at, c)| Edit::delete(Span::new(at, at + c.len_utf8()))).collect();
+    Some(
+        Finding::at(
+            Span::new(at, at + c.len_utf8()),
+            format!("the character U+{:04X}{others} {what}", u32::from(c)),
+        )
+        .fix(Fix::suggested(if found.len() == 1 { "remove it" } else { "remove them" }, edits)),
+    )
+}

@@ -1,0 +1,25 @@
+//! Keys that need another key to do anything.
+
+use super::{Finding, Levels, Sink, Subject};
+
+rule!("key-without-effect", Levels::of("WWN"), None, "a key has no effect without another one");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let manifest = &parsed.manifest;
+    if manifest.is_forked() {
+        return;
+    }
+    for key in ["agent", "background"] {
+        if let Some(entry) = manifest.entry(key).filter(|entry| !entry.value.is_null()) {
+            out.report(
+                Finding::at(
+                    entry.key_span,
+                    format!("`{key}` has no effect without `context: fork`"),
+                )
+                .label("only a forked skill has an agent of its own")
+                .help("add `context: fork`, or remove the key"),
+            );
+        }
+    }
+}

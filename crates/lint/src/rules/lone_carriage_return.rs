@@ -1,0 +1,31 @@
+//! Line breaks of an old kind.
+
+use prowess_diag::{Edit, Fix, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::problem::ProblemKind;
+
+rule!("lone-carriage-return", Levels::of("NWW"), Safe, "a line ends with a carriage return alone");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for problem in &parsed.problems {
+        if let ProblemKind::LoneCarriageReturn { places } = &problem.kind {
+            let line_break = if parsed.text.contains("\r\n") { "\r\n" } else { "\n" };
+            let edits = places.iter().map(|&place| Edit::replace(place, line_break)).collect();
+            let message = format!(
+                "{} with a carriage return alone",
+                if places.len() == 1 {
+                    "1 line ends".into()
+                } else {
+                    format!("{} lines end", wording::thousands(places.len()))
+                }
+            );
+            out.report(
+                Finding::at(problem.span, message)
+                    .label("many readers see one long line here")
+                    .fix(Fix::safe("use ordinary line breaks", edits)),
+            );
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A key that is nearly one of ours. It is never acted on.
+
+use prowess_diag::{Edit, Fix, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+
+rule!("misspelt-key", Levels::of("EWW"), Suggested, "a key looks misspelt");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for (entry, meant) in parsed.manifest.entries.iter().zip(skill.meant()) {
+        let Some(meant) = *meant else { continue };
+        let fix = parsed.manifest.entry(meant).is_none().then(|| {
+            Fix::suggested(
+                format!("rename it to `{meant}`"),
+                vec![Edit::replace(entry.key_span, meant)],
+            )
+        });
+        out.report(
+            Finding::at(
+                entry.key_span,
+                format!("unexpected field in frontmatter: {}", wording::tick(&entry.key)),
+            )
+            .label(format!("did you mean `{meant}`? As it stands it has no effect"))
+            .fix(fix),
+        );
+    }
+}

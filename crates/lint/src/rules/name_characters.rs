@@ -1,0 +1,38 @@
+//! Characters that a name must not have.
+
+use prowess_diag::{Severity, wording};
+
+use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::name_fix};
+use prowess_spec::name::{self, NameFault};
+
+rule!(
+    "name-characters",
+    Levels::of("EEW"),
+    Safe,
+    "the name has characters other than letters, digits and hyphens"
+);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(text) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.name.as_ref())
+        .filter(|text| !text.is_blank())
+    else {
+        return;
+    };
+    for fault in name::faults(&name::normalise(&text.value)) {
+        if let NameFault::Characters { first, only_underscores } = fault {
+            let shown = if first.is_whitespace() {
+                "a blank".to_owned()
+            } else {
+                wording::tick(first.escape_debug())
+            };
+            let finding = Finding::at(text.span, "the name contains invalid characters: only letters, digits and hyphens are allowed")
+                .label(format!("{shown} is not allowed"))
+                .fix(name_fix(skill));
+            // Names with underscores are at home in skilled_crew; the loader takes them.
+            let tolerated = only_underscores && out.profile() == crate::profile::Profile::Lenient;
+            out.report(if tolerated { finding.at_most(Severity::Note) } else { finding });
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A name that is not the folder's.
+
+use prowess_diag::{Edit, Fix};
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::name;
+use prowess_spec::yaml::write;
+
+rule!("name-folder-mismatch", Levels::of("EEW"), Safe, "the skill's name differs from its folder");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(text) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.name.as_ref())
+        .filter(|text| !text.is_blank())
+    else {
+        return;
+    };
+    let Some(folder) = skill.package.folder() else {
+        return;
+    };
+    let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
+    if name == folder_name {
+        return;
+    }
+    let finding = Finding::at(text.span, "skill name differs from its folder");
+    let finding = finding.label(format!("the folder is `{folder}`")).fix(name_fix(skill));
+    let folder_is_valid = name::faults(&folder_name).is_empty();
+    out.report(if !folder_is_valid && name::faults(&name).is_empty() {
+        finding.help(format!("rename the folder to `{name}`"))
+    } else {
+        finding
+    });
+}
+
+/// The one fix for everything that can be wrong with a name, so that rules agree: the folder's
+/// name if it is valid, else the nearest valid name.
+///
+/// It is safe only where nothing but the spelling changes: `PDF_tools` in a folder `pdf-tools`.
+pub(super) fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
+    let parsed = skill.parsed?;
+    let text = parsed.manifest.name.as_ref()?;
+    let entry = parsed.manifest.entry("name")?;
+    // A block scalar has an indicator outside its span; leave it to the author.
+    entry.value.verbatim_start()?;
+    let repaired = name::repair(&text.value);
+    let folder = skill
+        .package
+        .folder()
+        .map(name::normalise)
+        .filter(|folder| name::faults(folder).is_empty());
+    let rename = |to: &str| vec![Edit::replace(text.span, write::scalar(to))];
+    match (folder, repaired) {
+        (Some(folder), Some(repaired)) if *folder == repaired => {
+            Some(Fix::safe("spell it like the folder", rename(&folder)))
+        }
+        (Some(folder), _) => Some(Fix::suggested("rename the field", rename(&folder))),
+        (None, Some(repaired)) if repaired != *text.value => {
+            Some(Fix::suggested("rename the skill", rename(&repaired)))
+        }
+        (None, _) => None,
+    }
+}

@@ -1,0 +1,29 @@
+//! Hyphens in the wrong places of a name.
+
+use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::name_fix};
+use prowess_spec::name::{self, NameFault};
+
+rule!(
+    "name-hyphens",
+    Levels::of("EEW"),
+    Safe,
+    "the name begins or ends with a hyphen, or has two in a row"
+);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(text) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.name.as_ref())
+        .filter(|text| !text.is_blank())
+    else {
+        return;
+    };
+    for fault in name::faults(&name::normalise(&text.value)) {
+        let message = match fault {
+            NameFault::EdgeHyphen => "the name cannot start or end with a hyphen",
+            NameFault::DoubleHyphen => "the name cannot contain consecutive hyphens",
+            _ => continue,
+        };
+        out.report(Finding::at(text.span, message).fix(name_fix(skill)));
+    }
+}

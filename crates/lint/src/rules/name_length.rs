@@ -1,0 +1,20 @@
+//! A name that is too long.
+
+use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::name_fix};
+use prowess_spec::name::{self, MAX_NAME, NameFault};
+
+rule!("name-length", Levels::of("EEW"), Safe, "the name is longer than 64 characters");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(text) = skill.parsed.and_then(|parsed| parsed.manifest.name.as_ref()) else {
+        return;
+    };
+    for fault in name::faults(&name::normalise(&text.value)) {
+        if let NameFault::TooLong { characters } = fault {
+            let message = format!(
+                "the name exceeds the {MAX_NAME} character limit ({characters} characters)"
+            );
+            out.report(Finding::at(text.span, message).fix(name_fix(skill)));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! No name.
+
+use prowess_diag::Fix;
+
+use super::{
+    Edit, Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, insert_key,
+};
+use prowess_spec::name;
+
+rule!("name-missing", Levels::of("EWN"), Safe, "the skill has no name");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some((parsed, manifest)) = complete_frontmatter(skill) else {
+        return;
+    };
+    // One word about an empty block is enough.
+    if manifest.entries.is_empty() && skill.package.folder().is_none() {
+        return;
+    }
+    let folder = skill.package.folder();
+    let valid = folder.filter(|folder| name::faults(&name::normalise(folder)).is_empty());
+    let title = "name it after its folder";
+    match manifest.entry("name") {
+        None => {
+            let fix = valid
+                .and_then(|folder| insert_key(parsed, &format!("name: {folder}")))
+                .map(|edit| Fix::safe(title, vec![edit]));
+            let label = folder.map_or("no `name` in here".to_owned(), |folder| {
+                format!("no `name` in here; the folder's, `{folder}`, is used")
+            });
+            out.report(
+                Finding::at(
+                    frontmatter_start(parsed),
+                    "missing required field in frontmatter: `name`",
+                )
+                .label(label)
+                .fix(fix),
+            );
+        }
+        Some(entry)
+            if entry.value.is_null()
+                || manifest.name.as_ref().is_some_and(prowess_spec::manifest::Text::is_blank) =>
+        {
+            let edit = |folder: &str| {
+                let gap = if entry.value.span.is_empty() { " " } else { "" };
+                Edit::replace(entry.value.span, format!("{gap}{folder}"))
+            };
+            let fix = valid.map(|folder| Fix::safe(title, vec![edit(folder)]));
+            out.report(
+                Finding::at(entry.key_span, "field `name` must be a non-empty string")
+                    .label("nothing stands here")
+                    .fix(fix),
+            );
+        }
+        Some(_) => {}
+    }
+}

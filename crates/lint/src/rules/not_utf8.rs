@@ -1,0 +1,25 @@
+//! Bytes that are not UTF-8.
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::problem::ProblemKind;
+
+rule!("not-utf8", Levels::of("EEE"), None, "the file is not UTF-8 text");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for problem in &parsed.problems {
+        if problem.kind == ProblemKind::NotUtf8 {
+            let at = problem.span.start;
+            let finding = Finding::at(
+                problem.span,
+                format!("the file is not UTF-8: byte {at} begins no character"),
+            );
+            let help = if at == 0 {
+                "it may be UTF-16 or binary; convert it: `iconv -f UTF-16 -t UTF-8`"
+            } else {
+                "convert it: `iconv -f LATIN1 -t UTF-8`"
+            };
+            out.report(finding.label("only the text before this was read").help(help));
+        }
+    }
+}

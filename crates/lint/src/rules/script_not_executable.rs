@@ -1,0 +1,35 @@
+//! A script that is run directly but may not be executed.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::package::Look;
+
+rule!(
+    "script-not-executable",
+    Levels::of("WWN"),
+    None,
+    "a script is run directly but is not executable"
+);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let mut seen: Vec<&str> = Vec::new();
+    for script in skill.scripts() {
+        let path = script.span.of(parsed.text);
+        if script.run_directly
+            && !seen.contains(&path)
+            && skill.package.look(path) == Look::File(Some(false))
+        {
+            seen.push(path);
+            out.report(
+                Finding::at(
+                    script.span,
+                    format!("{} is run directly but is not executable", wording::tick(path)),
+                )
+                .label("running it will fail with `permission denied`")
+                .help(format!("make it executable: `chmod +x {path}`")),
+            );
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A tab between a key and its value.
+
+use prowess_diag::{Edit, Fix, Span};
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::yaml::{Entry, Node, Value};
+
+rule!("tab-separator", Levels::of("EWN"), Safe, "a tab stands between a key and its value");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    if !parsed.yaml.is_some_and(|yaml| yaml.of(parsed.text).contains('\t')) {
+        return;
+    }
+    let mut gaps = Vec::new();
+    in_entries(parsed.text, &parsed.manifest.entries, &mut gaps);
+    for span in gaps {
+        out.report(
+            Finding::at(span, "invalid YAML for many readers: a tab stands before a value")
+                .label("readers in Python refuse the whole file")
+                .fix(Fix::safe("use a blank", vec![Edit::replace(span, " ")])),
+        );
+    }
+}
+
+fn in_entries(text: &str, entries: &[Entry], gaps: &mut Vec<Span>) {
+    for entry in entries {
+        let after_key = entry.key_span.end as usize;
+        let colon =
+            text.get(after_key..).and_then(|rest| rest.find(':')).map(|at| after_key + at + 1);
+        gaps.extend(colon.and_then(|colon| gap_with_tab(text, colon)));
+        in_node(text, &entry.value, gaps);
+    }
+}
+
+fn in_node(text: &str, node: &Node, gaps: &mut Vec<Span>) {
+    match &node.value {
+        Value::Scalar(..) => {}
+        Value::Mapping(entries, _) => in_entries(text, entries, gaps),
+        Value::Sequence(items, _) => {
+            for item in items {
+                // Behind the dash, the bracket or the comma.
+                let before = text.get(..item.span.start as usize).unwrap_or_default();
+                let start = before.trim_end_matches([' ', '\t']).len();
+                if before[..start].ends_with(['-', '[', ',']) {
+                    gaps.extend(gap_with_tab(text, start));
+                }
+                in_node(text, item, gaps);
+            }
+        }
+    }
+}
+
+/// The blanks that begin here, if a tab is among them and something follows on the line.
+fn gap_with_tab(text: &str, start: usize) -> Option<Span> {
+    let rest = text.get(start..)?;
+    let length = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    let followed = !rest[length..].starts_with(['\n', '\r']) && length < rest.len();
+    (rest[..length].contains('\t') && followed).then(|| Span::new(start, start + length))
+}

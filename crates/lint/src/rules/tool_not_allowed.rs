@@ -1,0 +1,58 @@
+//! A tool that the body asks for and the frontmatter does not allow.
+
+use prowess_diag::Span;
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::body::ItemKind;
+use prowess_spec::vocabulary::TOOLS;
+
+rule!(
+    "tool-not-allowed",
+    Levels::of("NWN"),
+    None,
+    "the body names a tool that `allowed-tools` leaves out"
+);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let Some(list) = parsed.manifest.allowed_tools.as_ref().filter(|list| !list.tokens.is_empty())
+    else {
+        return;
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    for item in &skill.body().items {
+        let ItemKind::InlineCode { content } = item.kind else {
+            continue;
+        };
+        let name = content.of(parsed.text);
+        // `X` followed by the word "tool" is a tool; `Read` alone may be anything.
+        let after = &parsed.text[item.span.end as usize..parsed.body.end as usize];
+        if !after.starts_with(" tool") || !TOOLS.contains(&name) || seen.contains(&name) {
+            continue;
+        }
+        let allowed = list.patterns().any(|pattern| {
+            pattern.tool() == name
+                || pattern.tool() == "*"
+                || (["Task", "Agent"].contains(&name)
+                    && ["Task", "Agent"].contains(&pattern.tool()))
+        });
+        if !allowed && !is_forbidden(&parsed.text[..item.span.start as usize]) {
+            seen.push(name);
+            out.report(
+                Finding::at(
+                    Span::new(content.start as usize, content.end as usize),
+                    format!("the body uses `{name}`, which `allowed-tools` leaves out"),
+                )
+                .label("using it will ask for permission, or fail where the list is a limit")
+                .help(format!("add `{name}` to `allowed-tools`")),
+            );
+        }
+    }
+}
+
+/// Whether the sentence before the tool says not to use it.
+fn is_forbidden(before: &str) -> bool {
+    let sentence = before.rsplit(['\n', '.', ';', ':']).next().unwrap_or_default().to_lowercase();
+    let words = ["not", "never", "without", "avoid", "don't", "cannot", "no"];
+    sentence.split_whitespace().any(|word| words.contains(&word))
+}

@@ -1,0 +1,46 @@
+//! A key nobody defined.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject};
+use crate::profile::{Profile, Target};
+use prowess_spec::fields::{self, Home, METADATA_KEYS};
+
+rule!("unknown-key", Levels::of("EWN"), None, "a key is not part of the format");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    // Uploads have a message of their own, in the words of the service.
+    if out.target() == Some(Target::ClaudeAi) {
+        return;
+    }
+    for (entry, meant) in parsed.manifest.entries.iter().zip(skill.meant()) {
+        let key = &*entry.key;
+        if is_known(key, out.profile()) || meant.is_some() {
+            continue;
+        }
+        let finding = Finding::at(
+            entry.key_span,
+            format!("unexpected field in frontmatter: {}", wording::tick(key)),
+        );
+        out.report(if METADATA_KEYS.contains(&key) {
+            finding
+                .label("belongs under `metadata`")
+                .help(format!("write `metadata:` and, indented below it, `{key}: …`"))
+        } else if fields::find(key).is_some_and(|field| field.home == Home::ClaudeCode) {
+            finding.label("known to Claude Code only")
+        } else {
+            finding.label("kept, but nothing acts on it")
+        });
+    }
+}
+
+/// Tells whether a profile knows a key.
+pub(super) fn is_known(key: &str, profile: Profile) -> bool {
+    fields::find(key).is_some_and(|field| match profile {
+        Profile::Spec => field.home == Home::Standard,
+        // `version` is common enough to be worth a word; the other keys are there on purpose.
+        Profile::ClaudeCode => field.home != Home::Other || field.key != "version",
+        Profile::Lenient => true,
+    })
+}

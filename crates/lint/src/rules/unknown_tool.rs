@@ -1,0 +1,42 @@
+//! A tool that no agent has, by the look of it.
+
+use prowess_diag::{Edit, Fix, suggest, wording};
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::tool_pattern::ToolPattern;
+use prowess_spec::vocabulary::TOOLS;
+
+rule!("unknown-tool", Levels::of("NWN"), Suggested, "a tool list names a tool that is not known");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
+        return;
+    };
+    let lists = [&manifest.allowed_tools, &manifest.disallowed_tools];
+    for token in lists.into_iter().flatten().flat_map(|list| &list.tokens) {
+        let Ok(pattern) = &token.pattern else {
+            continue;
+        };
+        let name = pattern.tool();
+        if matches!(pattern, ToolPattern::Mcp { .. }) || name == "*" || TOOLS.contains(&name) {
+            continue;
+        }
+        let finding = Finding::at(token.span, format!("unknown tool {}", wording::tick(name)));
+        out.report(match suggest::nearest(name, TOOLS.iter().copied()) {
+            Some(near) => {
+                let fix =
+                    token.text.strip_prefix(name).filter(|_| token.span.len() == token.text.len());
+                let fix = fix.map(|rest| {
+                    Fix::suggested(
+                        format!("use `{near}`"),
+                        vec![Edit::replace(token.span, format!("{near}{rest}"))],
+                    )
+                });
+                finding.label(format!("did you mean `{near}`? Names are case-sensitive")).fix(fix)
+            }
+            None => finding
+                .label("none of the common agents has it")
+                .at_most(prowess_diag::Severity::Note),
+        });
+    }
+}

@@ -1,0 +1,46 @@
+//! An argument where the shell would take it for code.
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::body::{Item, ItemKind, Place, shell};
+
+rule!(
+    "unsafe-placeholder",
+    Levels::of("WEE"),
+    None,
+    "a command has an argument in an unsafe place"
+);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let items = &skill.body().items;
+    for item in items {
+        let ItemKind::Command { command, .. } = item.kind else {
+            continue;
+        };
+        if item.place != Place::Text {
+            continue;
+        }
+        let inside: Vec<&Item> = items
+            .iter()
+            .filter(|inner| {
+                inner.place == Place::Shell
+                    && command.contains(inner.span)
+                    && matches!(inner.kind, ItemKind::Placeholder(_))
+            })
+            .collect();
+        let start = command.start as usize;
+        let places: Vec<_> = inside
+            .iter()
+            .map(|inner| inner.span.start as usize - start..inner.span.end as usize - start)
+            .collect();
+        for (index, reason) in shell::unsafe_places(command.of(parsed.text), &places) {
+            let place = inside[index].span;
+            let written = place.of(parsed.text);
+            out.report(
+                Finding::at(place, format!("`{written}` stands in an unsafe place of a command"))
+                    .label(reason.explain())
+                    .help(reason.remedy(written)),
+            );
+        }
+    }
+}

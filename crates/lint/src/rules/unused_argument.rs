@@ -1,0 +1,44 @@
+//! A declared argument that the body never uses.
+
+use prowess_diag::wording;
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::body::{ItemKind, Placeholder};
+
+rule!("unused-argument", Levels::of("WWN"), None, "a declared argument is never used");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let names = &parsed.manifest.arguments;
+    if names.is_empty() {
+        return;
+    }
+    let placeholders = || {
+        skill.body().items.iter().filter_map(|item| {
+            if let ItemKind::Placeholder(placeholder) = &item.kind {
+                Some(placeholder)
+            } else {
+                None
+            }
+        })
+    };
+    // `$ARGUMENTS` hands over all of them, and so does a body without any placeholder.
+    if placeholders().next().is_none()
+        || placeholders().any(|placeholder| *placeholder == Placeholder::All)
+    {
+        return;
+    }
+    for (index, name) in names.iter().enumerate() {
+        let used = placeholders().any(|p| matches!(p, Placeholder::Named(n) | Placeholder::Index(n) | Placeholder::Element(n) if *n == index));
+        if !used {
+            out.report(
+                Finding::at(
+                    name.span,
+                    format!("the argument {} is never used", wording::tick(&name.value)),
+                )
+                .label(format!("the body has no `${}`", name.value))
+                .help("use it in the body, or remove it"),
+            );
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! YAML that lacks a quotation mark or two.
+
+use prowess_diag::Fix;
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::problem::ProblemKind;
+
+rule!(
+    "yaml-repaired",
+    Levels::of("EEW"),
+    Safe,
+    "the frontmatter is not valid YAML, but what was meant is clear"
+);
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    for problem in &parsed.problems {
+        if let ProblemKind::YamlRepaired { message, title, edits } = &problem.kind {
+            out.report(
+                Finding::at(problem.span, format!("invalid YAML: {message}"))
+                    .label("strict readers refuse the whole file")
+                    .fix(Fix::safe(title.clone(), edits.clone())),
+            );
+        }
+    }
+}

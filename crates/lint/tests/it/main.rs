@@ -1,0 +1,8 @@
+//! Integration tests of the format: one binary, one file for each subject.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop a test")]
+
+mod conformance;
+mod pages;
+mod properties;
+mod seeds;

@@ -1,0 +1,128 @@
+//! Properties that hold for every text. The same oracles run under the fuzzer, in `fuzz/`.
+
+use proptest::prelude::*;
+use prowess_test::oracle;
+
+/// Pieces from which frontmatter is made, well-formed and not.
+fn piece() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        Just("name"),
+        Just("description"),
+        Just("allowed-tools"),
+        Just("metadata"),
+        Just("a"),
+        Just("b-c"),
+        Just("Read"),
+        Just("é"),
+        Just("x y")
+    ];
+    let mark = prop_oneof![
+        Just(": "),
+        Just(":"),
+        Just("\n"),
+        Just("\n  "),
+        Just("\n- "),
+        Just("\n  - "),
+        Just("'"),
+        Just("\""),
+        Just("''"),
+        Just("["),
+        Just("]"),
+        Just(", "),
+        Just("{"),
+        Just("}"),
+        Just(" #"),
+        Just("#"),
+        Just("|"),
+        Just(">"),
+        Just("|-"),
+        Just("\n\n"),
+        Just("\t"),
+        Just("&"),
+        Just("*"),
+        Just("!"),
+        Just("<<"),
+        Just("%"),
+        Just("@"),
+        Just("`"),
+        Just("\\"),
+        Just("\r\n"),
+        Just("\r"),
+        Just("---"),
+        Just("\n---\n"),
+        Just("..."),
+        Just("? "),
+        Just("  "),
+        Just("~"),
+        Just("\u{feff}"),
+        Just("\u{85}"),
+        Just("\u{2028}"),
+        Just("\u{0}"),
+    ];
+    prop_oneof![3 => word.prop_map(str::to_owned), 4 => mark.prop_map(str::to_owned), 1 => "[ -~]{0,12}"]
+}
+
+fn yaml() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat()),
+        // Mostly well-formed: keys with values and continuation lines.
+        prop::collection::vec(
+            (prop_oneof![Just("a"), Just("name"), Just("  b"), Just("- c")], piece(), piece()),
+            0..6
+        )
+        .prop_map(|lines| lines
+            .into_iter()
+            .map(|(key, x, y)| format!("{key}: {x}{y}\n"))
+            .collect()),
+    ]
+}
+
+/// Six times the usual number of cases; `PROPTEST_CASES=20000` asks for many more.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    ProptestConfig { cases: usual.cases * 6, ..usual }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_fast_reader_agrees_with_the_full_one(text in yaml()) {
+        oracle::readers_agree(&text);
+    }
+
+    #[test]
+    fn parsing_never_fails_and_places_fit(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        oracle::parse_holds(&bytes);
+    }
+
+    #[test]
+    fn parsing_skill_like_text_holds(front in yaml(), body in prop::collection::vec(piece(), 0..24)) {
+        oracle::parse_holds(format!("---\n{front}\n---\n{}", body.concat()).as_bytes());
+    }
+
+    #[test]
+    fn fixes_end_and_mend(front in yaml(), body in prop::collection::vec(piece(), 0..8)) {
+        oracle::fixes_hold(format!("---\n{front}\n---\n{}", body.concat()).as_bytes());
+    }
+
+    #[test]
+    fn repair_changes_nothing_that_parsed(text in yaml()) {
+        oracle::repair_holds(&text);
+    }
+
+    #[test]
+    fn written_scalars_are_read_back(text in "\\PC{0,40}") {
+        oracle::scalar_round_trips(&text);
+    }
+
+    #[test]
+    fn paths_never_escape(path in "[a-c./\\\\:\\x00 ]{0,24}") {
+        oracle::path_stays_inside(&path);
+    }
+
+    #[test]
+    fn tools_cover_their_text(text in "[A-Za-z(): ,*_]{0,40}") {
+        oracle::tool_tokens_hold(&text);
+    }
+}
