@@ -118,7 +118,7 @@ pub(crate) enum TemplateArg {
 
 /// Check skills against the specification
 ///
-/// Checks every skill in the named folders, at any depth. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.
+/// Checks every skill in the named folders, down to six levels. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -230,6 +230,8 @@ pub(crate) struct SchemaArgs {
 }
 
 /// Show help on a command or a topic
+///
+/// Without a subject, lists the commands.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -37,7 +37,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "CLICOLOR_FORCE",
         summary: "Print colours even when the output is not a terminal",
     },
-    Variable { name: "COLUMNS", summary: "Width of the terminal, where it cannot be asked" },
+    Variable { name: "COLUMNS", summary: "Width of the terminal, in place of what it says itself" },
 ];
 
 /// What the process was started with.

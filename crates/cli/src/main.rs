@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     };
     let printer = Printer::new(&cli.global, &environment);
     match run(&cli, &environment, &printer) {
+        Ok(_) if printer.reader_left() => exit::Exit::Done.into(),
         Ok(code) => code.into(),
         Err(error) => {
             printer.error(&error);

@@ -36,6 +36,16 @@ pub fn tick(name: impl Display) -> String {
     if name.contains('`') { format!("`` {name} ``") } else { format!("`{name}`") }
 }
 
+/// Returns a path as it can be pasted into a shell.
+pub fn shell_word(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-~+:@%".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
+}
+
 /// Cuts text to `limit` characters, marking the cut.
 pub fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {

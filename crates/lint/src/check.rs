@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use memchr::memchr3_iter;
-use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize};
+use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize, wording};
 
 use crate::profile::{Profile, RuleSet, Target};
 use crate::rules::{RULES, Rule};
@@ -198,6 +198,9 @@ impl Finding {
     }
 }
 
+/// How many findings of one rule in one file are reported one by one.
+const MOST_FINDINGS: usize = 100;
+
 /// Where rules put their findings.
 #[derive(Debug)]
 pub struct Sink<'s> {
@@ -206,14 +209,31 @@ pub struct Sink<'s> {
     profile: Profile,
     target: Option<Target>,
     out: &'s mut Vec<Diagnostic>,
+    reported: usize,
 }
 
 impl Sink<'_> {
     /// Takes a finding.
     pub fn report(&mut self, finding: Finding) {
+        self.reported += 1;
+        if self.reported > MOST_FINDINGS {
+            return;
+        }
         let Finding { span, message, label, help, fix, at_most } = finding;
         let severity = self.severity.min(at_most);
         self.out.push(Diagnostic { rule: self.rule.id, severity, message, span, label, help, fix });
+    }
+
+    /// Says how many findings were left out, if any.
+    fn finish(mut self) {
+        let more = self.reported.saturating_sub(MOST_FINDINGS);
+        if more > 0 {
+            self.reported = 0;
+            self.report(Finding::file(format!(
+                "{} like the {MOST_FINDINGS} shown",
+                wording::count(more, "more finding")
+            )));
+        }
     }
 
     /// Returns the profile in force.
@@ -237,16 +257,16 @@ pub fn check(subject: &Subject<'_>, rules: &RuleSet) -> Vec<Diagnostic> {
         if subject.parsed.is_none() && !rule.on_unread {
             continue;
         }
-        (rule.check)(
-            subject,
-            &mut Sink {
-                rule,
-                severity,
-                profile: rules.profile(),
-                target: rules.target(),
-                out: &mut out,
-            },
-        );
+        let mut sink = Sink {
+            rule,
+            severity,
+            profile: rules.profile(),
+            target: rules.target(),
+            out: &mut out,
+            reported: 0,
+        };
+        (rule.check)(subject, &mut sink);
+        sink.finish();
     }
     out.sort_by(|a, b| (a.span, a.rule).cmp(&(b.span, b.rule)));
     out

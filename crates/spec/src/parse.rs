@@ -48,8 +48,13 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
             problems.push(Problem { span, kind: ProblemKind::LoneCarriageReturn { places } });
         }
     }
-    let manifest =
+    let mut manifest =
         split.yaml.map_or_else(Manifest::default, |yaml| read_manifest(text, yaml, &mut problems));
+    if text.len() < bytes.len() {
+        // What seems wrong with the shape of a text that was cut is only that it was cut.
+        problems.retain(|problem| matches!(problem.kind, ProblemKind::NotUtf8 | ProblemKind::Nul));
+        manifest.incomplete = true;
+    }
     let Split { yaml, body, fences } = split;
     Parsed { text, manifest, yaml, body, fences, problems }
 }

@@ -66,12 +66,13 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     }
     let shown = targets::display(&folder, environment);
+    let typed = wording::shell_word(&shown);
     printer.status(&format!(
         "Created `{shown}` with {}",
         wording::all(template(args.template).iter().map(|(path, ..)| wording::tick(path)))
     ));
     printer.status(&format!(
-        "Next: edit `{}`, then `prowess validate {shown}`; undo with `rm -r {shown}`",
+        "Next: edit `{}`, then `prowess validate {typed}`; undo with `rm -r {typed}`",
         written[0]
     ));
     Ok(Exit::Done)
@@ -79,12 +80,14 @@ pub(crate) fn run(
 
 fn invalid_name(args: &NewArgs, typed: &str) -> CliError {
     let error = CliError::new(format!(
-        "`{typed}` is not a name for a skill: use lower-case letters, digits and single hyphens, at most 64"
+        "`{}` is not a name for a skill: use lower-case letters, digits and single hyphens, at most 64",
+        args.name.display()
     ));
     match name::repair(typed) {
-        Some(near) => {
-            error.hint(format!("try `prowess new {}`", args.name.with_file_name(near).display()))
-        }
+        Some(near) => error.hint({
+            let path = args.name.with_file_name(near).display().to_string();
+            format!("try `prowess new {}`", wording::shell_word(&path))
+        }),
         None => error.hint("try `prowess new my-skill`"),
     }
 }

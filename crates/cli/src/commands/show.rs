@@ -127,10 +127,10 @@ fn print_properties(
         "description-missing",
         "text-expected",
     ];
-    if let Some(fatal) = findings
-        .iter()
-        .find(|finding| FATAL.contains(&finding.rule) && finding.severity == Severity::Error)
-    {
+    let is = |rule: &str| {
+        findings.iter().find(|finding| finding.rule == rule && finding.severity == Severity::Error)
+    };
+    if let Some(fatal) = FATAL.iter().find_map(|rule| is(rule)) {
         printer.error(
             &CliError::new(fatal.message.clone())
                 .hint(format!("run `prowess explain {}`", fatal.rule)),
@@ -404,15 +404,18 @@ impl View<'_> {
         if let Some(digest) = &self.digest {
             text.push_str(&format!("  {dim}{digest}{dim:#}\n"));
         }
-        if self.errors + self.warnings > 0 {
+        let counts = [(self.errors, "error"), (self.warnings, "warning")];
+        let counts = counts.into_iter().filter(|(n, _)| *n > 0);
+        let counts: Vec<String> = counts.map(|(n, noun)| wording::count(n, noun)).collect();
+        if !counts.is_empty() {
             let place = self
                 .folder
                 .as_deref()
                 .map_or_else(|| self.file.clone(), |folder| targets::display(folder, environment));
             text.push_str(&format!(
-                "\n{} and {}: see `prowess validate --profile lenient {place}`\n",
-                wording::count(self.errors, "error"),
-                wording::count(self.warnings, "warning"),
+                "\n{}: see `prowess validate --profile lenient {}`\n",
+                wording::all(counts),
+                wording::shell_word(&place),
             ));
         }
         text

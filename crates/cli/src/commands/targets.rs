@@ -71,3 +71,28 @@ pub(crate) fn display(path: &Path, environment: &Environment) -> String {
         (None, None) => path.strip_prefix(".").unwrap_or(path).display().to_string(),
     }
 }
+
+/// A path as programs open it: from the current folder if it is inside, else whole.
+pub(crate) fn plain(path: &Path, environment: &Environment) -> String {
+    let inside =
+        path.strip_prefix(&environment.current).ok().filter(|rest| !rest.as_os_str().is_empty());
+    inside.unwrap_or(path.strip_prefix(".").unwrap_or(path)).display().to_string()
+}
+
+/// Leaves out paths that lead to the same place as another, or inside one.
+pub(crate) fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let real: Vec<PathBuf> = paths
+        .iter()
+        .map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()))
+        .collect();
+    let is_first = |index: usize| !real[..index].contains(&real[index]);
+    let is_inside = |index: usize| {
+        real.iter().any(|other| real[index] != *other && real[index].starts_with(other))
+    };
+    paths
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| is_first(*index) && !is_inside(*index))
+        .map(|(_, path)| path)
+        .collect()
+}

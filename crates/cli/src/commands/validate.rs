@@ -86,18 +86,17 @@ pub(crate) fn run(
             Notice::Unreadable { .. } | Notice::SeenBefore { .. } => {}
         }
     }
-    results.files.sort_by(|a, b| a.path.cmp(&b.path));
-    results.files.dedup_by(|a, b| a.path == b.path);
+    results.files.sort_by(|a, b| a.file.cmp(&b.file));
     print_results(&results, &rules, format, args.statistics, printer)?;
-    summarise(&results, args, &elapsed, printer);
+    summarise(&results, &elapsed, printer);
     for failure in &results.failures {
         printer.error(failure);
     }
-    Ok(match results.counts().at_least(fail_on) {
-        _ if !results.failures.is_empty() => Exit::Failed,
-        0 => Exit::Done,
-        _ => Exit::No,
-    })
+    if results.failures.is_empty() {
+        Ok(verdict(results.counts(), fail_on))
+    } else {
+        Ok(Exit::Failed)
+    }
 }
 
 /// The rules that flags and configuration ask for. Flags count more.
@@ -124,10 +123,16 @@ fn rule_set(args: &ValidateArgs, config: &Config) -> Result<RuleSet, CliError> {
     for (rule, severity) in &config.severity {
         rules.set(rule, *severity);
     }
-    for rule in &config.ignore {
-        rules.set(rule, None);
-    }
-    let mut rules = rules.select(if selected.is_empty() { &config.select } else { &selected });
+    // A rule that is asked for on the command line is heard, whatever the files say of it.
+    let mut rules = if selected.is_empty() {
+        let mut rules = rules.select(&config.select);
+        for rule in &config.ignore {
+            rules.set(rule, None);
+        }
+        rules
+    } else {
+        rules.select(&selected)
+    };
     for assignment in &args.severity {
         let (name, level) = assignment.split_once('=').ok_or_else(|| {
             CliError::new(format!("`--severity {assignment}` is not of the form RULE=LEVEL"))
@@ -193,7 +198,8 @@ impl Results {
 
 /// What was found in one skill, printed already: the texts are not kept.
 struct Checked {
-    path: String,
+    /// The real path: two that look alike when shown are two.
+    file: PathBuf,
     counts: Counts,
     pieces: Vec<Piece>,
 }
@@ -227,13 +233,13 @@ impl Job<'_> {
                     .hint("name a folder: `prowess validate PATH`")
                     .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
             }
-            return Ok(Some(roots));
+            return Ok(Some(targets::distinct(roots)));
         }
         typed
             .iter()
             .map(|path| targets::resolve(path, self.environment))
             .collect::<Result<Vec<_>, _>>()
-            .map(Some)
+            .map(|paths| Some(targets::distinct(paths)))
     }
 
     /// Checks every skill at or below the paths.
@@ -276,18 +282,26 @@ impl Job<'_> {
         targets::visible_roots(self.environment).iter().any(|root| root == folder)
     }
 
+    /// A path for whoever reads the output: people know `~`, programs must open it.
+    fn show(&self, path: &Path) -> String {
+        match self.format {
+            FormatArg::Full => targets::display(path, self.environment),
+            _ => targets::plain(path, self.environment),
+        }
+    }
+
     fn unread(&self, path: &Path, fault: &ReadFault) {
         let package = Package::default();
         let findings = check(&Subject::unread(&package, fault), &self.rules);
-        self.keep(targets::display(path, self.environment), None, findings);
+        self.keep(path, self.show(path), None, findings);
     }
 
     fn check(&self, found: Found<'_>) {
-        let path = targets::display(found.path, self.environment);
+        let path = self.show(found.path);
         match found.bytes {
             Err(fault) => {
                 let findings = check(&Subject::unread(found.package, &fault), &self.rules);
-                self.keep(path, None, findings);
+                self.keep(found.path, path, None, findings);
             }
             Ok(bytes) => {
                 let parsed = parse(bytes);
@@ -298,7 +312,7 @@ impl Job<'_> {
                 if self.fix && fixable {
                     self.mend(path, found.path, bytes, found.package, findings);
                 } else {
-                    self.keep(path, Some(parsed.text), findings);
+                    self.keep(found.path, path, Some(parsed.text), findings);
                 }
             }
         }
@@ -314,7 +328,7 @@ impl Job<'_> {
         before: Vec<Diagnostic>,
     ) {
         let Some(fixed) = fix::fix_all(bytes, package, &self.rules) else {
-            return self.keep(path, std::str::from_utf8(bytes).ok(), before);
+            return self.keep(file, path, std::str::from_utf8(bytes).ok(), before);
         };
         if fixed.text.as_bytes() != bytes {
             if let Err(error) = replace::replace_file(file, bytes, fixed.text.as_bytes()) {
@@ -323,13 +337,13 @@ impl Job<'_> {
                     None => CliError::new(error.to_string()),
                 };
                 self.lock().failures.push(error.hint("nothing was written to this file"));
-                return self.keep(path, std::str::from_utf8(bytes).ok(), before);
+                return self.keep(file, path, std::str::from_utf8(bytes).ok(), before);
             }
             let mut results = self.lock();
             results.fixed += fixed.applied;
             results.fixed_files += 1;
         }
-        self.keep(path, Some(&fixed.text), fixed.remaining);
+        self.keep(file, path, Some(&fixed.text), fixed.remaining);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Results> {
@@ -337,7 +351,7 @@ impl Job<'_> {
     }
 
     /// Prints the findings of one skill into memory and lets go of its text.
-    fn keep(&self, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
+    fn keep(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
         if diagnostics.is_empty() {
             self.lock().skills += 1;
             return;
@@ -355,7 +369,7 @@ impl Job<'_> {
             .collect();
         let mut results = self.lock();
         results.skills += 1;
-        results.files.push(Checked { path: report.path, counts, pieces });
+        results.files.push(Checked { file: file.to_owned(), counts, pieces });
     }
 
     fn print(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> PieceText {
@@ -385,27 +399,40 @@ impl Job<'_> {
             )));
         }
         let package = Package::default();
-        let fixed = if self.fix { fix::fix_all(&bytes, &package, &self.rules) } else { None };
-        if let Some(fixed) = &fixed {
-            printer.answer(&fixed.text)?;
+        let rules = &self.rules;
+        if self.fix {
+            let fixed = fix::fix_all(&bytes, &package, rules).ok_or_else(|| {
+                CliError::new("standard input is not UTF-8 text, so that nothing can be mended")
+                    .hint("leave out `--fix` to see where")
+            })?;
+            printer.verbatim(fixed.text.as_bytes())?;
+            // The answer is the text, so that what is left to say goes beside it.
+            let report = FileReport {
+                path: "<stdin>".into(),
+                text: Some(fixed.text.into()),
+                diagnostics: fixed.remaining,
+            };
+            printer.findings(&report);
+            let counts: Counts = report.diagnostics.iter().collect();
+            if counts.total() > 0 {
+                printer.status(&full::summary(counts, 1, 1));
+            }
+            return Ok(verdict(counts, fail_on));
         }
-        if let Some(fixed) = fixed {
-            self.keep("<stdin>".into(), Some(&fixed.text), fixed.remaining);
-        } else {
-            let parsed = parse(&bytes);
-            let findings = check(&Subject::new(&parsed, &package), &self.rules);
-            self.keep("<stdin>".into(), Some(parsed.text), findings);
-        }
-        let Job { rules, results, format, fix, statistics, .. } = self;
+        let parsed = parse(&bytes);
+        let findings = check(&Subject::new(&parsed, &package), rules);
+        self.keep(Path::new("-"), "<stdin>".into(), Some(parsed.text), findings);
+        let elapsed = self.progress.elapsed();
+        let Job { rules, results, format, statistics, .. } = self;
         let results = into_inner(results);
-        if !fix {
-            print_results(&results, &rules, format, statistics, printer)?;
-        }
-        if results.counts().total() > 0 {
-            printer.status(&full::summary(results.counts(), 1, 1));
-        }
-        Ok(if results.counts().at_least(fail_on) > 0 { Exit::No } else { Exit::Done })
+        print_results(&results, &rules, format, statistics, printer)?;
+        summarise(&results, &elapsed, printer);
+        Ok(verdict(results.counts(), fail_on))
     }
+}
+
+fn verdict(counts: Counts, fail_on: Severity) -> Exit {
+    if counts.at_least(fail_on) > 0 { Exit::No } else { Exit::Done }
 }
 
 fn print_results(
@@ -519,8 +546,8 @@ fn print_statistics(
     printer.answer(&text)
 }
 
-fn summarise(results: &Results, args: &ValidateArgs, elapsed: &str, printer: &Printer) {
-    if args.fix && results.fixed > 0 {
+fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
+    if results.fixed > 0 {
         printer.status(&format!(
             "Fixed {} in {}",
             wording::count(results.fixed, "finding"),

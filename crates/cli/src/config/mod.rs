@@ -2,10 +2,11 @@
 
 mod read;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use prowess_diag::{FileReport, Severity};
 use prowess_lint::Profile;
+use prowess_registry::fs::scopes;
 use serde_json::{Value, json};
 
 use crate::env::Environment;
@@ -56,7 +57,7 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
     let mut config = Config::default();
     let mut warnings = Vec::new();
     let user = environment.user_config().into_iter();
-    for path in user.chain(project_file(&environment.current)) {
+    for path in user.chain(project_file(environment)) {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             // A file that was asked for by name must be there.
@@ -89,18 +90,10 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
     Ok((config, warnings))
 }
 
-/// The nearest project settings, from the current folder up to the repository's root.
-fn project_file(current: &Path) -> Option<PathBuf> {
-    for folder in current.ancestors().take(64) {
-        let file = folder.join(PROJECT_FILE);
-        if file.is_file() {
-            return Some(file);
-        }
-        if folder.join(".git").exists() {
-            return None;
-        }
-    }
-    None
+/// The nearest project settings, where skills of the project are looked for, too.
+fn project_file(environment: &Environment) -> Option<PathBuf> {
+    let folders = scopes::project_folders(&environment.current, environment.home.as_deref());
+    folders.iter().map(|folder| folder.join(PROJECT_FILE)).find(|file| file.is_file())
 }
 
 /// Returns the schema of the configuration.

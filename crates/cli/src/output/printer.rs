@@ -1,5 +1,6 @@
 //! Answers go to standard output, everything else to standard error.
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
@@ -21,6 +22,7 @@ pub(crate) struct Printer {
     quiet: u8,
     progress: bool,
     columns: Option<usize>,
+    reader_left: Cell<bool>,
 }
 
 impl Printer {
@@ -34,7 +36,13 @@ impl Printer {
             && !environment.no_progress
             && global.quiet == 0
             && std::io::stderr().is_terminal();
-        Self { color, quiet: global.quiet, progress, columns: environment.columns }
+        Self {
+            color,
+            quiet: global.quiet,
+            progress,
+            columns: environment.columns,
+            reader_left: Cell::new(false),
+        }
     }
 
     /// Whether progress may be shown.
@@ -70,12 +78,29 @@ impl Printer {
             return Ok(());
         }
         let mut stream = AutoStream::new(std::io::stdout().lock(), self.color);
-        match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(CliError::new("cannot write to standard output").cause(error))
+        self.finish(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
+    }
+
+    /// Writes text of the user's as the answer, to the byte.
+    pub(crate) fn verbatim(&self, text: &[u8]) -> Result<(), CliError> {
+        let mut stream = std::io::stdout().lock();
+        self.finish(stream.write_all(text).and_then(|()| stream.flush()))
+    }
+
+    fn finish(&self, result: std::io::Result<()>) -> Result<(), CliError> {
+        match result {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.reader_left.set(true)
             }
-            _ => Ok(()),
+            Err(error) => return Err(CliError::new("cannot write to standard output").cause(error)),
+            Ok(()) => {}
         }
+        Ok(())
+    }
+
+    /// Whether whoever read the answer has gone away. Then nobody wants to know how it ended.
+    pub(crate) fn reader_left(&self) -> bool {
+        self.reader_left.get()
     }
 
     /// Writes a JSON document as the answer.

@@ -51,11 +51,7 @@ fn every_rule_has_a_page_with_examples() {
         assert_eq!(output.stdout.lines().next(), Some(id));
         assert_eq!(output.stderr, "", "{id}");
         for part in ["```\n", "\nBad\n", "\nGood\n"] {
-            assert!(
-                output.stdout.contains(part),
-                "{part:?} in\n{}",
-                output.stdout
-            );
+            assert!(output.stdout.contains(part), "{part:?} in\n{}", output.stdout);
         }
         let fences = output.stdout.lines().filter(|line| line.starts_with("```"));
         assert!(fences.count().is_multiple_of(2), "{}", output.stdout);
@@ -66,14 +62,10 @@ fn every_rule_has_a_page_with_examples() {
 fn list_has_every_rule_once() {
     let world = World::new();
     let list = world.run(&["explain"]).expect(0).stdout;
-    let listed: Vec<&str> = list
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    let known: Vec<String> = rules(&world)
-        .iter()
-        .map(|rule| rule["id"].as_str().unwrap().to_owned())
-        .collect();
+    let listed: Vec<&str> =
+        list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let known: Vec<String> =
+        rules(&world).iter().map(|rule| rule["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(listed, known);
 }
 

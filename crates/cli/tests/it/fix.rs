@@ -67,10 +67,7 @@ fn second_run_changes_nothing() {
     let world = World::new();
     let file = world.file("skills/pdf-tools/SKILL.md", ODD);
     fix(&world).expect(0);
-    let (before, inode) = (
-        std::fs::read(&file).unwrap(),
-        std::fs::metadata(&file).unwrap().ino(),
-    );
+    let (before, inode) = (std::fs::read(&file).unwrap(), std::fs::metadata(&file).unwrap().ino());
     let output = fix(&world).expect(0);
     assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
     assert_eq!(std::fs::read(&file).unwrap(), before);
@@ -95,10 +92,7 @@ fn link_stays_a_link() {
     world.file("shared/original.md", ODD);
     let link = world.link("skills/pdf-tools/SKILL.md", "../../shared/original.md");
     fix(&world).expect(0);
-    assert_eq!(
-        std::fs::read_link(&link).unwrap().to_str(),
-        Some("../../shared/original.md")
-    );
+    assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some("../../shared/original.md"));
     assert_eq!(world.read("shared/original.md"), mended(ODD));
 }
 
@@ -144,11 +138,7 @@ fn without_the_flag_nothing_is_written() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     let output = world.run(&["validate", "skills"]).expect(1);
-    assert!(
-        output.stderr.ends_with("fixable with `--fix`)\n"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.ends_with("fixable with `--fix`)\n"), "{}", output.stderr);
     assert_eq!(world.read("skills/pdf-tools/SKILL.md"), ODD);
 }
 
@@ -157,38 +147,24 @@ fn what_cannot_be_mended_remains() {
     let world = World::new();
     world.skill("skills/pdf-tools", "name: PDF_tools\n");
     let output = fix(&world).expect(1);
-    assert!(
-        world
-            .read("skills/pdf-tools/SKILL.md")
-            .starts_with("---\nname: pdf-tools\n---\n")
-    );
+    assert!(world.read("skills/pdf-tools/SKILL.md").starts_with("---\nname: pdf-tools\n---\n"));
     insta::assert_snapshot!(output.snapshot());
 }
 
 #[test]
 fn warnings_that_remain_do_not_fail() {
     let world = World::new();
-    world.skill(
-        "skills/pdf-tools",
-        "name: PDF_tools\ndescription: Fills in forms.\n",
-    );
+    world.skill("skills/pdf-tools", "name: PDF_tools\ndescription: Fills in forms.\n");
     fix(&world).expect(0);
-    world.skill(
-        "skills/pdf-tools",
-        "name: PDF_tools\ndescription: Fills in forms.\n",
-    );
-    world
-        .run(&["validate", "skills", "--fix", "--fail-on", "warning"])
-        .expect(1);
+    world.skill("skills/pdf-tools", "name: PDF_tools\ndescription: Fills in forms.\n");
+    world.run(&["validate", "skills", "--fix", "--fail-on", "warning"]).expect(1);
 }
 
 #[test]
 fn ignored_rules_are_not_mended() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
-    let output = world
-        .run(&["validate", "skills", "--fix", "--select", "body-empty"])
-        .expect(0);
+    let output = world.run(&["validate", "skills", "--fix", "--select", "body-empty"]).expect(0);
     assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
     assert_eq!(world.read("skills/pdf-tools/SKILL.md"), ODD);
 }
@@ -197,15 +173,9 @@ fn ignored_rules_are_not_mended() {
 fn json_counts_what_was_mended() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
-    let document = world
-        .run(&["validate", "skills", "--fix", "--json"])
-        .expect(0)
-        .json();
+    let document = world.run(&["validate", "skills", "--fix", "--json"]).expect(0).json();
     assert_eq!(document["findings"], serde_json::json!([]));
-    assert!(
-        document["summary"]["fixed"].as_u64().unwrap() >= 1,
-        "{document}"
-    );
+    assert!(document["summary"]["fixed"].as_u64().unwrap() >= 1, "{document}");
     assert_eq!(document["summary"]["fixable"], 0);
 }
 
@@ -228,26 +198,16 @@ fn several_skills_at_once() {
         world.named(format!("skills/tool-{number}"), &format!("Tool_{number}"));
     }
     let output = fix(&world).expect(0);
-    assert!(
-        output.stderr.contains(" in 40 skills\n"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains(" in 40 skills\n"), "{}", output.stderr);
     for number in 0..40 {
         let text = world.read(&format!("skills/tool-{number}/SKILL.md"));
-        assert!(
-            text.starts_with(&format!("---\nname: tool-{number}\n")),
-            "{text}"
-        );
+        assert!(text.starts_with(&format!("---\nname: tool-{number}\n")), "{text}");
     }
 }
 
 fn stdin(bytes: impl Into<Vec<u8>>, flags: &[&str]) -> crate::world::Output {
     let world = World::new();
-    world
-        .command(&[&["validate", "-", "--fix"], flags].concat())
-        .stdin(bytes)
-        .run()
+    world.command(&[&["validate", "-", "--fix"], flags].concat()).stdin(bytes).run()
 }
 
 #[test]
@@ -276,11 +236,7 @@ fn standard_input_keeps_escape_sequences() {
 fn findings_of_mended_standard_input_are_told() {
     let output = stdin("---\nname: a\n---\n\nFill it in.\n", &[]).expect(1);
     assert_eq!(output.stdout, "---\nname: a\n---\n\nFill it in.\n");
-    assert!(
-        output.stderr.contains("description-missing"),
-        "{}",
-        output.snapshot()
-    );
+    assert!(output.stderr.contains("description-missing"), "{}", output.snapshot());
 }
 
 /// `prowess validate - --fix < a > b` must not lose what it cannot mend.

@@ -27,9 +27,7 @@ fn topics(world: &World) -> Vec<String> {
 
 /// The commands under "Examples:" in a help text.
 fn examples(help: &str) -> Vec<Vec<String>> {
-    let (_, examples) = help
-        .split_once("\nExamples:\n")
-        .expect("there are examples");
+    let (_, examples) = help.split_once("\nExamples:\n").expect("there are examples");
     examples.lines().map(|line| words(line.trim())).collect()
 }
 
@@ -70,19 +68,13 @@ fn overview() {
 fn overview_fits_one_screen() {
     let help = World::new().run(&["-h"]).expect(0).stdout;
     assert!(help.lines().count() <= 24, "{help}");
-    assert!(
-        help.lines().all(|line| line.chars().count() <= 100),
-        "{help}"
-    );
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
 }
 
 #[test]
 fn version() {
     let output = World::new().run(&["--version"]).expect(0);
-    assert_eq!(
-        output.stdout,
-        concat!("prowess ", env!("CARGO_PKG_VERSION"), "\n")
-    );
+    assert_eq!(output.stdout, concat!("prowess ", env!("CARGO_PKG_VERSION"), "\n"));
     assert_eq!(output.stderr, "");
 }
 
@@ -153,10 +145,7 @@ fn every_example_works() {
     let world = World::new();
     for command in commands(&world) {
         let found = examples(&world.run(&[command.as_str(), "-h"]).stdout);
-        assert!(
-            (2..=3).contains(&found.len()),
-            "two or three examples of `{command}`: {found:?}"
-        );
+        assert!((2..=3).contains(&found.len()), "two or three examples of `{command}`: {found:?}");
         for example in found {
             assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
             let output = prepared().run(&example[1..]);
@@ -190,11 +179,7 @@ fn examples_of_new_make_skills_without_findings() {
         let world = World::new();
         world.run(&example[1..]).expect(0);
         let output = world.run(&["validate", ".", "--fail-on", "note"]).expect(0);
-        assert_eq!(
-            output.errors(),
-            "Validated 1 skill in [TIME]\n",
-            "{example:?}"
-        );
+        assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n", "{example:?}");
     }
 }
 
@@ -207,12 +192,7 @@ fn unknown_command_suggests() {
 
 #[test]
 fn unknown_option_suggests() {
-    insta::assert_snapshot!(
-        World::new()
-            .run(&["validate", "--fixx"])
-            .expect(2)
-            .snapshot()
-    );
+    insta::assert_snapshot!(World::new().run(&["validate", "--fixx"]).expect(2).snapshot());
 }
 
 #[test]
@@ -229,11 +209,9 @@ fn missing_argument_is_named() {
 #[test]
 fn unknown_subject_suggests_commands_and_topics() {
     let world = World::new();
-    for (typed, meant) in [
-        ("valdate", "validate"),
-        ("exit-code", "exit-codes"),
-        ("environmnt", "environment"),
-    ] {
+    for (typed, meant) in
+        [("valdate", "validate"), ("exit-code", "exit-codes"), ("environmnt", "environment")]
+    {
         let output = world.run(&["help", typed]).expect(2);
         assert_eq!(
             output.snapshot(),

@@ -10,30 +10,17 @@ const TEMPLATES: [&str; 3] = ["minimal", "script", "arguments"];
 fn every_template_has_no_findings() {
     for template in TEMPLATES {
         let world = World::new();
-        world
-            .run(&["new", "release-notes", "--template", template])
-            .expect(0);
+        world.run(&["new", "release-notes", "--template", template]).expect(0);
         for profile in ["spec", "claude-code", "lenient"] {
             // The standard does not know the keys that the others need.
             if profile == "spec" && template == "arguments" {
                 continue;
             }
             let output = world
-                .run(&[
-                    "validate",
-                    "release-notes",
-                    "--fail-on",
-                    "note",
-                    "--profile",
-                    profile,
-                ])
+                .run(&["validate", "release-notes", "--fail-on", "note", "--profile", profile])
                 .expect(0);
             assert_eq!(output.stdout, "", "{template} {profile}");
-            assert_eq!(
-                output.errors(),
-                "Validated 1 skill in [TIME]\n",
-                "{template} {profile}"
-            );
+            assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n", "{template} {profile}");
         }
     }
 }
@@ -57,16 +44,11 @@ fn every_template_as_written() {
 #[test]
 fn script_runs() {
     let world = World::new();
-    world
-        .run(&["new", "lint", "--template", "script"])
-        .expect(0);
+    world.run(&["new", "lint", "--template", "script"]).expect(0);
     let script = world.path("lint/scripts/run.sh");
     let mode = std::fs::metadata(&script).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
-    let output = std::process::Command::new(&script)
-        .arg("--help")
-        .output()
-        .unwrap();
+    let output = std::process::Command::new(&script).arg("--help").output().unwrap();
     assert!(output.status.success());
 }
 
@@ -80,12 +62,7 @@ fn nothing_else_is_written() {
         .collect();
     names.sort();
     assert_eq!(names, [".git", "release-notes"]);
-    assert_eq!(
-        std::fs::read_dir(world.path("release-notes"))
-            .unwrap()
-            .count(),
-        1
-    );
+    assert_eq!(std::fs::read_dir(world.path("release-notes")).unwrap().count(), 1);
 }
 
 #[test]
@@ -93,11 +70,7 @@ fn path_names_the_folder() {
     let world = World::new();
     let output = world.run(&["new", ".agents/skills/lint"]).expect(0);
     insta::assert_snapshot!(output.snapshot());
-    assert!(
-        world
-            .read(".agents/skills/lint/SKILL.md")
-            .contains("\nname: lint\n")
-    );
+    assert!(world.read(".agents/skills/lint/SKILL.md").contains("\nname: lint\n"));
     // What was made can be named at once.
     world.run(&["validate", "lint"]).expect(0);
 }
@@ -113,20 +86,11 @@ fn description_is_quoted_where_needed() {
         "Use when it says {{name}}",
     ] {
         let world = World::new();
-        world
-            .run(&["new", "deploy", &format!("--description={description}")])
-            .expect(0);
+        world.run(&["new", "deploy", &format!("--description={description}")]).expect(0);
         let shown = world.run(&["show", "deploy", "--json"]).expect(0).json();
         assert_eq!(shown["description"], *description);
         world
-            .run(&[
-                "validate",
-                "deploy",
-                "--ignore",
-                "description-trigger",
-                "--fail-on",
-                "note",
-            ])
+            .run(&["validate", "deploy", "--ignore", "description-trigger", "--fail-on", "note"])
             .expect(0);
     }
 }
@@ -165,11 +129,7 @@ fn nothing_that_exists_is_overwritten() {
     world.link("dangling", "nowhere");
     for name in ["plain", "empty", "dangling"] {
         let output = world.run(&["new", name]).expect(2);
-        assert!(
-            output
-                .stderr
-                .starts_with(&format!("error: `{name}` exists already\n"))
-        );
+        assert!(output.stderr.starts_with(&format!("error: `{name}` exists already\n")));
     }
     assert_eq!(world.read("plain"), "mine");
     assert_eq!(std::fs::read_dir(world.path("empty")).unwrap().count(), 0);
@@ -209,11 +169,7 @@ fn path_without_a_name_is_refused_and_quoted() {
     let world = World::new();
     for typed in ["/", "..", "."] {
         let output = world.run(&["new", typed]).expect(2);
-        assert!(
-            output.stderr.starts_with(&format!("error: `{typed}` ")),
-            "{}",
-            output.stderr
-        );
+        assert!(output.stderr.starts_with(&format!("error: `{typed}` ")), "{}", output.stderr);
     }
 }
 
@@ -223,16 +179,8 @@ fn advice_can_be_pasted() {
     let world = World::new();
     world.folder("my skills");
     let output = world.run(&["new", "my skills/lint"]).expect(0);
-    assert!(
-        !output.stderr.contains("rm -r my skills/lint"),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        !output.stderr.contains("validate my skills/lint"),
-        "{}",
-        output.stderr
-    );
+    assert!(!output.stderr.contains("rm -r my skills/lint"), "{}", output.stderr);
+    assert!(!output.stderr.contains("validate my skills/lint"), "{}", output.stderr);
 }
 
 #[test]

@@ -46,9 +46,7 @@ fn text() {
 
 #[test]
 fn json_has_the_same() {
-    let output = rich()
-        .run(&["show", "skills/release-notes", "--json"])
-        .expect(0);
+    let output = rich().run(&["show", "skills/release-notes", "--json"]).expect(0);
     assert_eq!(output.json()["schema"], "prowess.show/1");
     insta::assert_snapshot!(output.snapshot());
 }
@@ -60,9 +58,7 @@ fn folder_file_and_dot_are_the_same_skill() {
     let by_folder = digest(world.run(&["show", "skills/release-notes", "--json"]));
     assert!(by_folder.as_str().unwrap().starts_with("sha256:"));
     let by_file = digest(world.run(&["show", "skills/release-notes/SKILL.md", "--json"]));
-    let dot = world
-        .command(&["show", ".", "--json"])
-        .dir("skills/release-notes");
+    let dot = world.command(&["show", ".", "--json"]).dir("skills/release-notes");
     assert_eq!([by_file, digest(dot.run())], [by_folder.clone(), by_folder]);
 }
 
@@ -70,11 +66,7 @@ fn folder_file_and_dot_are_the_same_skill() {
 fn digest_changes_with_any_file() {
     let world = rich();
     let digest = || {
-        world
-            .run(&["show", "skills/release-notes", "--json"])
-            .expect(0)
-            .json()["digest"]
-            .clone()
+        world.run(&["show", "skills/release-notes", "--json"]).expect(0).json()["digest"].clone()
     };
     let before = digest();
     world.file("skills/release-notes/references/style.md", "# Style!\n");
@@ -90,9 +82,7 @@ fn installed_name() {
     world.good("~/.agents/skills/pdf-forms");
     let output = world.run(&["show", "pdf-forms"]).expect(0);
     assert!(
-        output
-            .stdout
-            .starts_with("pdf-forms  ~/.agents/skills/pdf-forms/SKILL.md\n"),
+        output.stdout.starts_with("pdf-forms  ~/.agents/skills/pdf-forms/SKILL.md\n"),
         "{}",
         output.stdout
     );
@@ -118,10 +108,8 @@ fn description_from_the_body() {
 #[test]
 fn single_file() {
     let world = World::new();
-    world.file(
-        "notes.md",
-        format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"),
-    );
+    world
+        .file("notes.md", format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"));
     insta::assert_snapshot!(world.run(&["show", "notes.md"]).expect(0).snapshot());
 }
 
@@ -143,9 +131,7 @@ fn control_characters_never_reach_the_terminal() {
         }
     }
     // Colours are ours; nothing of theirs is among them.
-    let output = world
-        .run(&["show", "skills/evil", "--color", "always"])
-        .expect(0);
+    let output = world.run(&["show", "skills/evil", "--color", "always"]).expect(0);
     assert!(!output.stdout.contains("\x1b[2J"), "{output:?}");
     assert!(!output.stdout.contains("\x1b[31m"), "{output:?}");
     insta::assert_snapshot!(world.run(&["show", "skills/evil"]).expect(0).snapshot());
@@ -153,12 +139,7 @@ fn control_characters_never_reach_the_terminal() {
 
 #[test]
 fn missing_path() {
-    insta::assert_snapshot!(
-        World::new()
-            .run(&["show", "skills/nope"])
-            .expect(2)
-            .snapshot()
-    );
+    insta::assert_snapshot!(World::new().run(&["show", "skills/nope"]).expect(2).snapshot());
 }
 
 #[test]
@@ -217,10 +198,7 @@ fn properties_of_the_reference_tool() {
 fn properties_leave_out_what_is_not_there() {
     let world = World::with_a_good_skill();
     let output = properties(&world, "skills/release-notes").expect(0);
-    assert_eq!(
-        output.json(),
-        json!({ "name": "release-notes", "description": DESCRIPTION })
-    );
+    assert_eq!(output.json(), json!({ "name": "release-notes", "description": DESCRIPTION }));
 }
 
 #[test]
@@ -236,28 +214,17 @@ fn properties_of_what_cannot_be_read() {
     let world = World::new();
     let cases = [
         ("yaml", "---\nname: yaml\ndescription: a: b\n---\n"),
-        (
-            "flow",
-            "---\nname: flow\ndescription: d\nmetadata: {a: b}\n---\n",
-        ),
+        ("flow", "---\nname: flow\ndescription: d\nmetadata: {a: b}\n---\n"),
         ("none", "# No frontmatter\n"),
         ("open", "---\nname: open\ndescription: d\n"),
         ("nameless", "---\ndescription: d\n---\n"),
         ("mute", "---\nname: mute\n---\n"),
-        (
-            "twice",
-            "---\nname: twice\nname: twice\ndescription: d\n---\n",
-        ),
+        ("twice", "---\nname: twice\nname: twice\ndescription: d\n---\n"),
     ];
     for (name, text) in cases {
         world.file(format!("skills/{name}/SKILL.md"), text);
         let output = properties(&world, &format!("skills/{name}"));
-        assert_eq!(
-            (output.code, output.stdout.as_str()),
-            (1, ""),
-            "{name}\n{}",
-            output.snapshot()
-        );
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{name}\n{}", output.snapshot());
         insta::assert_snapshot!(format!("properties_{name}"), output.snapshot());
     }
 }

@@ -80,13 +80,9 @@ fn github_format() {
 fn github_format_escapes_paths() {
     let world = World::new();
     world.named("skills/a,b:c%d\ne", "other");
-    let output = world
-        .run(&["validate", "skills", "--format", "github"])
-        .expect(1);
+    let output = world.run(&["validate", "skills", "--format", "github"]).expect(1);
     assert!(
-        output
-            .stdout
-            .starts_with("::error file=skills/a%2Cb%3Ac%25d%0Ae/SKILL.md,line=2,"),
+        output.stdout.starts_with("::error file=skills/a%2Cb%3Ac%25d%0Ae/SKILL.md,line=2,"),
         "{}",
         output.stdout
     );
@@ -109,17 +105,11 @@ fn json_format() {
         json!({ "skills": 2, "affected": 1, "errors": 2, "warnings": 0, "notes": 0, "fixable": 2, "fixed": 0 })
     );
     let text = world.read("skills/pdf-tools/SKILL.md");
-    let (start, end) = (
-        text.find("'pdf_tools'").unwrap(),
-        text.find(" # ours").unwrap(),
-    );
+    let (start, end) = (text.find("'pdf_tools'").unwrap(), text.find(" # ours").unwrap());
     let place = |at: usize, column: usize| json!({ "line": 3, "column": column, "offset": at });
     let findings = document["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 2);
-    for (finding, rule) in findings
-        .iter()
-        .zip(["name-characters", "name-folder-mismatch"])
-    {
+    for (finding, rule) in findings.iter().zip(["name-characters", "name-folder-mismatch"]) {
         assert_eq!(finding["rule"], rule);
         assert_eq!(finding["severity"], "error");
         assert_eq!(finding["path"], "skills/pdf-tools/SKILL.md");
@@ -149,14 +139,8 @@ fn json_columns_count_characters_and_offsets_bytes() {
         .iter()
         .find(|finding| finding["rule"] == "unknown-key")
         .expect("the key is unknown");
-    assert_eq!(
-        finding["start"],
-        json!({ "line": 4, "column": 1, "offset": 27 })
-    );
-    assert_eq!(
-        finding["end"],
-        json!({ "line": 4, "column": 5, "offset": 27 + "\"é😀\"".len() })
-    );
+    assert_eq!(finding["start"], json!({ "line": 4, "column": 1, "offset": 27 }));
+    assert_eq!(finding["end"], json!({ "line": 4, "column": 5, "offset": 27 + "\"é😀\"".len() }));
 }
 
 fn concise_json(world: &World) -> Value {
@@ -166,12 +150,7 @@ fn concise_json(world: &World) -> Value {
 #[test]
 fn json_of_a_clean_folder() {
     let world = World::with_a_good_skill();
-    insta::assert_snapshot!(
-        world
-            .run(&["validate", "skills", "--json"])
-            .expect(0)
-            .snapshot()
-    );
+    insta::assert_snapshot!(world.run(&["validate", "skills", "--json"]).expect(0).snapshot());
 }
 
 #[test]
@@ -182,37 +161,23 @@ fn json_and_format_exclude_each_other() {
 
 #[test]
 fn sarif_format() {
-    let output = mixed()
-        .run(&["validate", "skills", "--format", "sarif"])
-        .expect(1);
+    let output = mixed().run(&["validate", "skills", "--format", "sarif"]).expect(1);
     let log = output.json();
     assert_eq!(log["version"], "2.1.0");
-    assert_eq!(
-        log["$schema"],
-        "https://json.schemastore.org/sarif-2.1.0.json"
-    );
+    assert_eq!(log["$schema"], "https://json.schemastore.org/sarif-2.1.0.json");
     let run = &log["runs"][0];
     let driver = &run["tool"]["driver"];
     assert_eq!(driver["name"], "prowess");
     assert_eq!(driver["semanticVersion"], env!("CARGO_PKG_VERSION"));
-    let known: Vec<&Value> = driver["rules"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|rule| &rule["id"])
-        .collect();
+    let known: Vec<&Value> =
+        driver["rules"].as_array().unwrap().iter().map(|rule| &rule["id"]).collect();
     let results = run["results"].as_array().unwrap();
     assert!(!results.is_empty());
     for result in results {
         assert!(known.contains(&&result["ruleId"]), "{result}");
         assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
         let place = &result["locations"][0]["physicalLocation"];
-        assert!(
-            place["artifactLocation"]["uri"]
-                .as_str()
-                .unwrap()
-                .starts_with("skills/")
-        );
+        assert!(place["artifactLocation"]["uri"].as_str().unwrap().starts_with("skills/"));
         assert!(place["region"]["startLine"].as_u64().unwrap() >= 1);
     }
     for id in known {
@@ -227,10 +192,7 @@ fn sarif_format() {
 #[test]
 fn sarif_of_a_clean_folder() {
     let world = World::with_a_good_skill();
-    let log = world
-        .run(&["validate", "skills", "--format", "sarif"])
-        .expect(0)
-        .json();
+    let log = world.run(&["validate", "skills", "--format", "sarif"]).expect(0).json();
     assert_eq!(log["runs"][0]["results"], json!([]));
 }
 
@@ -241,12 +203,7 @@ fn select_hears_only_these() {
         rules(&concise(&world, &["--select", "description-trigger"]).expect(0)),
         ["description-trigger"]
     );
-    let flags = [
-        "--select",
-        "name-characters",
-        "--select",
-        "description-trigger",
-    ];
+    let flags = ["--select", "name-characters", "--select", "description-trigger"];
     assert_eq!(
         rules(&concise(&world, &flags).expect(1)),
         ["name-characters", "description-trigger"]
@@ -256,27 +213,17 @@ fn select_hears_only_these() {
         rules(&concise(&world, &flags).expect(1)),
         ["name-characters", "description-trigger"]
     );
-    assert_eq!(
-        concise(&world, &["--select", "body-empty"])
-            .expect(0)
-            .stdout,
-        ""
-    );
+    assert_eq!(concise(&world, &["--select", "body-empty"]).expect(0).stdout, "");
 }
 
 #[test]
 fn ignore_skips_these() {
     let world = mixed();
-    let all = rules(&concise(&world, &[]))
-        .iter()
-        .map(|rule| (*rule).to_owned())
-        .collect::<Vec<_>>();
+    let all =
+        rules(&concise(&world, &[])).iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>();
     let output = concise(&world, &["--ignore", "name-characters"]).expect(1);
-    let rest: Vec<&str> = all
-        .iter()
-        .map(String::as_str)
-        .filter(|rule| *rule != "name-characters")
-        .collect();
+    let rest: Vec<&str> =
+        all.iter().map(String::as_str).filter(|rule| *rule != "name-characters").collect();
     assert_eq!(rules(&output), rest);
     assert!(rest.len() < all.len());
     let flags = ["--select", "name-characters", "--ignore", "name-characters"];
@@ -294,33 +241,13 @@ fn severity_and_fail_on_decide_the_exit_code() {
         (&["--fail-on", "note"], "warning", 1),
         (&["--severity", "description-trigger=error"], "error", 1),
         (&["--severity", "description-trigger=note"], "note", 0),
-        (
-            &[
-                "--severity",
-                "description-trigger=note",
-                "--fail-on",
-                "warning",
-            ],
-            "note",
-            0,
-        ),
-        (
-            &[
-                "--severity",
-                "description-trigger=note",
-                "--fail-on",
-                "note",
-            ],
-            "note",
-            1,
-        ),
+        (&["--severity", "description-trigger=note", "--fail-on", "warning"], "note", 0),
+        (&["--severity", "description-trigger=note", "--fail-on", "note"], "note", 1),
     ] {
         let output = concise(&world, flags);
         assert_eq!(output.code, code, "{flags:?}");
         assert!(
-            output
-                .stdout
-                .contains(&format!(": {severity}[description-trigger] ")),
+            output.stdout.contains(&format!(": {severity}[description-trigger] ")),
             "{flags:?}"
         );
     }
@@ -383,10 +310,7 @@ fn profiles_differ() {
 #[test]
 fn lenient_accepts_what_can_be_recovered() {
     let world = World::new();
-    world.skill(
-        "skills/a",
-        "description: Fills in: forms. Use when asked.\n",
-    );
+    world.skill("skills/a", "description: Fills in: forms. Use when asked.\n");
     concise(&world, &["--profile", "spec"]).expect(1);
     concise(&world, &["--profile", "lenient"]).expect(0);
 }
@@ -399,16 +323,8 @@ fn target_adds_its_rules() {
         "name: claude-helper\ndescription: Helps <b>much</b>. Use when asked.\nmodel: opus\n",
     );
     let without = concise(&world, &[]).expect(0);
-    assert!(
-        !without.stdout.contains("claude-ai-"),
-        "{}",
-        without.snapshot()
-    );
-    insta::assert_snapshot!(
-        concise(&world, &["--target", "claude-ai"])
-            .expect(1)
-            .snapshot()
-    );
+    assert!(!without.stdout.contains("claude-ai-"), "{}", without.snapshot());
+    insta::assert_snapshot!(concise(&world, &["--target", "claude-ai"]).expect(1).snapshot());
 }
 
 #[test]
@@ -417,10 +333,7 @@ fn statistics() {
     world.named("skills/csv-tools", "CSV_tools");
     let output = world.run(&["validate", "skills", "--statistics"]).expect(1);
     insta::assert_snapshot!(output.snapshot());
-    let document = world
-        .run(&["validate", "skills", "--statistics", "--json"])
-        .expect(1)
-        .json();
+    let document = world.run(&["validate", "skills", "--statistics", "--json"]).expect(1).json();
     assert_eq!(document["schema"], "prowess.validate-statistics/1");
     assert_eq!(document["skills"], 4);
     let rows: Vec<&str> = document["rules"]
@@ -429,12 +342,8 @@ fn statistics() {
         .iter()
         .map(|row| row["rule"].as_str().unwrap())
         .collect();
-    let shown: Vec<&str> = output
-        .stdout
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_whitespace().last())
-        .collect();
+    let shown: Vec<&str> =
+        output.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
     assert_eq!(rows, shown);
 }
 
@@ -442,10 +351,7 @@ fn statistics() {
 fn statistics_of_a_clean_folder() {
     let world = World::with_a_good_skill();
     insta::assert_snapshot!(
-        world
-            .run(&["validate", "skills", "--statistics"])
-            .expect(0)
-            .snapshot()
+        world.run(&["validate", "skills", "--statistics"]).expect(0).snapshot()
     );
 }
 
@@ -459,11 +365,7 @@ fn standard_input() {
 
 #[test]
 fn standard_input_as_json() {
-    let output = World::new()
-        .command(&["validate", "-", "--json"])
-        .stdin(STDIN)
-        .run()
-        .expect(1);
+    let output = World::new().command(&["validate", "-", "--json"]).stdin(STDIN).run().expect(1);
     let document = output.json();
     assert_eq!(document["schema"], "prowess.validate/1");
     assert_eq!(document["findings"][0]["path"], "<stdin>");
@@ -474,11 +376,7 @@ fn standard_input_as_json() {
 #[test]
 fn clean_standard_input() {
     let clean = format!("---\nname: a\ndescription: {DESCRIPTION}\n---\n\nDo it.\n");
-    let output = World::new()
-        .command(&["validate", "-"])
-        .stdin(clean)
-        .run()
-        .expect(0);
+    let output = World::new().command(&["validate", "-"]).stdin(clean).run().expect(0);
     assert_eq!(output.stdout, "");
     assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
 }
@@ -497,10 +395,7 @@ fn standard_input_may_be_empty_or_large_or_not_text() {
         ("large", vec![b'a'; (1 << 20) + 1]),
         ("not_utf8", b"---\nname: \xff\n".to_vec()),
     ] {
-        let output = world
-            .command(&["validate", "-", "--format", "concise"])
-            .stdin(bytes)
-            .run();
+        let output = world.command(&["validate", "-", "--format", "concise"]).stdin(bytes).run();
         insta::assert_snapshot!(format!("standard_input_{name}"), output.snapshot());
     }
 }
@@ -520,21 +415,13 @@ fn dot_inside_a_skill() {
             rest, "2:7: error[name-folder-mismatch] skill name differs from its folder\n",
             "{typed}"
         );
-        let wanted = if typed.starts_with("..") {
-            "../pdf-tools/SKILL.md"
-        } else {
-            "SKILL.md"
-        };
+        let wanted = if typed.starts_with("..") { "../pdf-tools/SKILL.md" } else { "SKILL.md" };
         assert_eq!(path, wanted, "{typed}");
     }
     // A good one passes under every name.
     world.good("skills/csv-report");
     for typed in [".", "./", "SKILL.md"] {
-        world
-            .command(&["validate", typed])
-            .dir("skills/csv-report")
-            .run()
-            .expect(0);
+        world.command(&["validate", typed]).dir("skills/csv-report").run().expect(0);
     }
 }
 
@@ -569,10 +456,7 @@ fn several_paths_are_all_checked() {
     let mut sorted: Vec<&str> = output.stdout.lines().collect();
     sorted.sort_unstable();
     assert_eq!(output.stdout.lines().collect::<Vec<_>>(), sorted);
-    assert_eq!(
-        output.stderr,
-        "3 errors and 1 warning in 2 of 2 skills (3 fixable with `--fix`)\n"
-    );
+    assert_eq!(output.stderr, "3 errors and 1 warning in 2 of 2 skills (3 fixable with `--fix`)\n");
 }
 
 /// A skill that is named twice is one skill.
@@ -580,18 +464,9 @@ fn several_paths_are_all_checked() {
 fn overlapping_paths_count_once() {
     let world = mixed();
     let once = concise(&world, &[]).expect(1);
-    for more in [
-        "skills",
-        "skills/terse",
-        "skills/terse/SKILL.md",
-        "./skills",
-    ] {
+    for more in ["skills", "skills/terse", "skills/terse/SKILL.md", "./skills"] {
         let twice = concise(&world, &[more]).expect(1);
-        assert_eq!(
-            (&twice.stdout, &twice.stderr),
-            (&once.stdout, &once.stderr),
-            "{more}"
-        );
+        assert_eq!((&twice.stdout, &twice.stderr), (&once.stdout, &once.stderr), "{more}");
     }
 }
 
@@ -620,17 +495,11 @@ fn everything_visible() {
         "~/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
     assert_eq!(output.stderr, "1 error in 1 of 4 skills\n");
-    let more = world
-        .command(&["validate", "-q"])
-        .env("PROWESS_SKILLS_PATH", "elsewhere")
-        .run();
+    let more = world.command(&["validate", "-q"]).env("PROWESS_SKILLS_PATH", "elsewhere").run();
     more.expect(1);
     std::fs::remove_dir_all(world.path("~/.claude")).unwrap();
-    let output = world
-        .command(&["validate"])
-        .env("PROWESS_SKILLS_PATH", "elsewhere")
-        .run()
-        .expect(0);
+    let output =
+        world.command(&["validate"]).env("PROWESS_SKILLS_PATH", "elsewhere").run().expect(0);
     assert_eq!(output.errors(), "Validated 4 skills in [TIME]\n");
 }
 
@@ -641,11 +510,7 @@ fn paths_for_programs_can_be_opened() {
     let file = world.named("~/.agents/skills/four", "wrong");
     let document = world.run(&["validate", "--json"]).expect(1).json();
     let path = document["findings"][0]["path"].as_str().unwrap();
-    assert_eq!(
-        world.path(".").join(path).canonicalize().ok(),
-        file.canonicalize().ok(),
-        "{path}"
-    );
+    assert_eq!(world.path(".").join(path).canonicalize().ok(), file.canonicalize().ok(), "{path}");
 }
 
 #[test]
@@ -659,13 +524,9 @@ fn installed_names() {
     }
     // The project counts more than the home.
     world.named(".agents/skills/csv-report", "wrong");
-    let output = world
-        .run(&["validate", "csv-report", "--format", "concise"])
-        .expect(1);
+    let output = world.run(&["validate", "csv-report", "--format", "concise"]).expect(1);
     assert!(
-        output
-            .stdout
-            .starts_with(".agents/skills/csv-report/SKILL.md:"),
+        output.stdout.starts_with(".agents/skills/csv-report/SKILL.md:"),
         "{}",
         output.snapshot()
     );
@@ -696,12 +557,7 @@ fn no_skills_visible() {
 
 #[test]
 fn missing_path() {
-    insta::assert_snapshot!(
-        World::new()
-            .run(&["validate", "skills/nope"])
-            .expect(2)
-            .snapshot()
-    );
+    insta::assert_snapshot!(World::new().run(&["validate", "skills/nope"]).expect(2).snapshot());
 }
 
 #[test]
@@ -709,9 +565,7 @@ fn one_missing_path_among_others() {
     let world = World::with_a_good_skill();
     let output = world.run(&["validate", "skills", "nope/nope"]).expect(2);
     assert!(
-        output
-            .stderr
-            .starts_with("error: path does not exist: `nope/nope`\n"),
+        output.stderr.starts_with("error: path does not exist: `nope/nope`\n"),
         "{}",
         output.snapshot()
     );
@@ -735,13 +589,9 @@ fn empty_skills_folder_is_no_mistake() {
 #[test]
 fn single_file_skill() {
     let world = World::new();
-    world.file(
-        "notes.md",
-        format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"),
-    );
     world
-        .run(&["validate", "notes.md", "--fail-on", "note"])
-        .expect(0);
+        .file("notes.md", format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"));
+    world.run(&["validate", "notes.md", "--fail-on", "note"]).expect(0);
 }
 
 #[test]

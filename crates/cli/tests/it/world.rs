@@ -32,11 +32,7 @@ impl World {
         let (project, home) = (path.join("project"), path.join("home"));
         std::fs::create_dir_all(project.join(".git")).unwrap();
         std::fs::create_dir(&home).unwrap();
-        Self {
-            _root: root,
-            project,
-            home,
-        }
+        Self { _root: root, project, home }
     }
 
     /// Returns a world with one skill without findings, `skills/release-notes`.
@@ -102,18 +98,12 @@ impl World {
     /// Writes a skill without findings, named after its folder.
     pub(crate) fn good(&self, folder: &str) -> PathBuf {
         let name = Path::new(folder).file_name().unwrap().to_str().unwrap();
-        self.skill(
-            folder,
-            &format!("name: {name}\ndescription: {DESCRIPTION}\n"),
-        )
+        self.skill(folder, &format!("name: {name}\ndescription: {DESCRIPTION}\n"))
     }
 
     /// Writes a skill named `name`, whatever its folder is called.
     pub(crate) fn named(&self, folder: impl AsRef<OsStr>, name: &str) -> PathBuf {
-        self.skill(
-            folder,
-            &format!("name: {name}\ndescription: {DESCRIPTION}\n"),
-        )
+        self.skill(folder, &format!("name: {name}\ndescription: {DESCRIPTION}\n"))
     }
 
     /// Reads a file of the project back.
@@ -136,12 +126,7 @@ impl World {
             .env("PROWESS_HOME", &self.home)
             .current_dir(&self.project)
             .args(arguments);
-        Run {
-            world: self,
-            command,
-            stdin: Vec::new(),
-            patience: PATIENCE,
-        }
+        Run { world: self, command, stdin: Vec::new(), patience: PATIENCE }
     }
 }
 
@@ -221,11 +206,7 @@ impl Run<'_> {
             panic!("prowess {shown} hangs");
         })?;
         let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
-        assert_eq!(
-            output.status.signal(),
-            None,
-            "prowess {shown} was killed by a signal"
-        );
+        assert_eq!(output.status.signal(), None, "prowess {shown} was killed by a signal");
         Ok(Output {
             code: output.status.code().unwrap(),
             stdout: text(output.stdout),
@@ -276,9 +257,7 @@ impl Output {
     }
 
     fn filter(&self, text: &str) -> String {
-        let text = text
-            .replace(&self.project, "[WORLD]")
-            .replace(&self.home, "[HOME]");
+        let text = text.replace(&self.project, "[WORLD]").replace(&self.home, "[HOME]");
         digests(&times(&text))
     }
 }
@@ -292,12 +271,10 @@ fn times(text: &str) -> String {
             || text.strip_suffix(" s").is_some_and(number)
     };
     text.split_inclusive('\n')
-        .map(
-            |line| match line.trim_end_matches('\n').rsplit_once(" in ") {
-                Some((before, time)) if is_time(time) => format!("{before} in [TIME]\n"),
-                _ => line.to_owned(),
-            },
-        )
+        .map(|line| match line.trim_end_matches('\n').rsplit_once(" in ") {
+            Some((before, time)) if is_time(time) => format!("{before} in [TIME]\n"),
+            _ => line.to_owned(),
+        })
         .collect()
 }
 
@@ -307,11 +284,7 @@ fn digests(text: &str) -> String {
     for part in parts {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
         result.push_str("sha256:");
-        result.push_str(if rest.len() < part.len() {
-            "[DIGEST]"
-        } else {
-            ""
-        });
+        result.push_str(if rest.len() < part.len() { "[DIGEST]" } else { "" });
         result.push_str(rest);
     }
     result

@@ -8,6 +8,9 @@ use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wo
 /// A line longer than this is described by its position only; quoting it would help nobody.
 const LONGEST_LINE: usize = 4096;
 
+/// Fixes with more edits than this are named, not shown.
+const MOST_EDITS: usize = 12;
+
 /// How wide and how colourful the output is.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -66,6 +69,11 @@ fn primary<'a>(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
 }
 
 fn solution<'a>(report: &FileReport, lines: &LineIndex, fix: &Fix) -> Option<Group<'a>> {
+    // Many small edits say less than their title.
+    if fix.edits.len() > MOST_EDITS {
+        let title = format!("{} ({} places)", fix.title, wording::thousands(fix.edits.len()));
+        return Some(Group::with_title(Level::HELP.secondary_title(title)));
+    }
     let spans: Vec<Span> = fix.edits.iter().map(|edit| edit.span).collect();
     let window = Window::around(report.text(), lines, &spans)?;
     let mut snippet = Snippet::source(window.text.clone()).line_start(window.line);

@@ -7,7 +7,10 @@ rule!("body-empty", Levels::of("WWW"), None, "the skill has no instructions");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    if parsed.yaml.is_some() && identity::first_line(parsed.body_text()).is_none() {
+    if parsed.yaml.is_some()
+        && !parsed.manifest.incomplete
+        && identity::first_line(parsed.body_text()).is_none()
+    {
         let end = parsed.fences.map_or(parsed.body, |(_, close)| close);
         out.report(
             Finding::at(

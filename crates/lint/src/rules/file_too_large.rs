@@ -11,9 +11,9 @@ rule!("file-too-large", Levels::of("EEE"), None, "the file is larger than 1 MiB"
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(ReadFault::TooLarge { bytes }) = skill.fault {
         let message = format!(
-            "the file has {}, more than the {} that are read",
-            wording::size(*bytes),
-            wording::size(MAX_FILE as u64)
+            "the file has {} bytes, more than the {} that are read",
+            wording::thousands(usize::try_from(*bytes).unwrap_or(usize::MAX)),
+            wording::thousands(MAX_FILE)
         );
         out.report(
             Finding::file(message).help("move details to files in `references/` and link to them"),

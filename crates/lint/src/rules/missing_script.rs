@@ -1,5 +1,7 @@
 //! A script that the body names and the folder lacks.
 
+use std::collections::BTreeSet;
+
 use prowess_diag::{suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
@@ -11,7 +13,7 @@ rule!("missing-script", Levels::of("WWN"), None, "the body names a script that d
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
         let clean = ResourcePath::new(path);
@@ -20,10 +22,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let linked = skill.body().items.iter().any(|item| {
             item.span.contains(script.span) && matches!(item.kind, ItemKind::Link { .. })
         });
-        if seen.contains(&path) || !missing || linked {
+        if seen.contains(path) || !missing || linked {
             continue;
         }
-        seen.push(path);
+        seen.insert(path);
         let finding =
             Finding::at(script.span, format!("the script {} does not exist", wording::tick(path)));
         out.report(match suggest::nearest(path, skill.package.paths()) {

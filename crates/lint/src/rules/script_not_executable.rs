@@ -1,5 +1,7 @@
 //! A script that is run directly but may not be executed.
 
+use std::collections::BTreeSet;
+
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
@@ -14,14 +16,14 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
         if script.run_directly
-            && !seen.contains(&path)
+            && !seen.contains(path)
             && skill.package.look(path) == Look::File(Some(false))
         {
-            seen.push(path);
+            seen.insert(path);
             out.report(
                 Finding::at(
                     script.span,

@@ -1,5 +1,7 @@
 //! A tool that the body asks for and the frontmatter does not allow.
 
+use std::collections::BTreeSet;
+
 use prowess_diag::Span;
 
 use super::{Finding, Levels, Sink, Subject};
@@ -19,7 +21,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     else {
         return;
     };
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for item in &skill.body().items {
         let ItemKind::InlineCode { content } = item.kind else {
             continue;
@@ -27,7 +29,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let name = content.of(parsed.text);
         // `X` followed by the word "tool" is a tool; `Read` alone may be anything.
         let after = &parsed.text[item.span.end as usize..parsed.body.end as usize];
-        if !after.starts_with(" tool") || !TOOLS.contains(&name) || seen.contains(&name) {
+        if !after.starts_with(" tool") || !TOOLS.contains(&name) || seen.contains(name) {
             continue;
         }
         let allowed = list.patterns().any(|pattern| {
@@ -37,7 +39,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     && ["Task", "Agent"].contains(&pattern.tool()))
         });
         if !allowed && !is_forbidden(&parsed.text[..item.span.start as usize]) {
-            seen.push(name);
+            seen.insert(name);
             out.report(
                 Finding::at(
                     Span::new(content.start as usize, content.end as usize),

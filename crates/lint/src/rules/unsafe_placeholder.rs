@@ -13,20 +13,16 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let items = &skill.body().items;
-    for item in items {
-        let ItemKind::Command { command, .. } = item.kind else {
-            continue;
-        };
+    for (index, item) in items.iter().enumerate() {
+        let ItemKind::Command { command, .. } = item.kind else { continue };
         if item.place != Place::Text {
             continue;
         }
-        let inside: Vec<&Item> = items
+        // What stands inside a command follows it in the list.
+        let inside: Vec<&Item> = items[index + 1..]
             .iter()
-            .filter(|inner| {
-                inner.place == Place::Shell
-                    && command.contains(inner.span)
-                    && matches!(inner.kind, ItemKind::Placeholder(_))
-            })
+            .take_while(|inner| command.contains(inner.span))
+            .filter(|inner| matches!(inner.kind, ItemKind::Placeholder(_)))
             .collect();
         let start = command.start as usize;
         let places: Vec<_> = inside

@@ -32,13 +32,6 @@ pub struct Found<'a> {
 pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
     let mut buffer = Vec::new();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
-    if let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) {
-        let Some(file) = skill_file(folder.as_fd()) else {
-            return false;
-        };
-        read_named(folder.as_fd(), path, folder_name(path), file, &mut buffer, visit);
-        return true;
-    }
     let name = path.file_name().unwrap_or(path.as_os_str());
     let parent =
         path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -47,6 +40,13 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
         && let Ok(folder) = rustix::fs::open(parent, flags, Mode::empty())
     {
         read_named(folder.as_fd(), parent, folder_name(parent), file, &mut buffer, visit);
+        return true;
+    }
+    if let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) {
+        let Some(file) = skill_file(folder.as_fd()) else {
+            return false;
+        };
+        read_named(folder.as_fd(), path, folder_name(path), file, &mut buffer, visit);
         return true;
     }
     let bytes = read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer);

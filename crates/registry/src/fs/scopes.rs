@@ -92,7 +92,7 @@ pub fn roots(place: &Place) -> Vec<Root> {
 /// The current folder and those above it, up to the repository's root. Outside a repository, the
 /// current folder alone: skills of a stranger's parent folder are not ours. The home folder is
 /// user scope, never project scope.
-fn project_folders<'a>(current: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
+pub fn project_folders<'a>(current: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
     let above: Vec<&Path> = current.ancestors().take(MAX_PARENTS).collect();
     // `.git` is a folder in a checkout and a file in a worktree.
     let last = above.iter().position(|folder| folder.join(".git").exists()).unwrap_or(0);
@@ -127,8 +127,8 @@ mod tests {
     fn project_comes_before_extra_before_user() {
         let place = Place {
             current: "/nowhere/work".into(),
-            home: Some("/nowhere/home".into()),
-            config_home: Some("/nowhere/home/.config".into()),
+            home: Some("/nowhere/dwelling".into()),
+            config_home: Some("/nowhere/dwelling/.config".into()),
             extra: vec!["more".into()],
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();

@@ -181,6 +181,8 @@ struct Worker {
     name: Vec<u8>,
     path: PathBuf,
     late: Late,
+    /// While links are followed: every folder that was seen, so that none is seen twice.
+    known: Option<BTreeSet<Id>>,
 }
 
 /// Collects the folders of a folder into pieces of work.
@@ -323,13 +325,17 @@ impl Walker<'_> {
         folder: &Path,
         id: Option<Id>,
     ) -> bool {
-        let Worker { buffer, name: file, path, late } = worker;
+        let Worker { buffer, name: file, path, late, known } = worker;
         file.clear();
         file.extend_from_slice(name.to_bytes());
         file.extend_from_slice(b"/SKILL.md");
         let bytes = read::read_file(parent.handle.as_fd(), OsStr::from_bytes(file), buffer);
-        if bytes == Err(ReadFault::Missing) {
+        // A folder that may not be entered says the same of its files; look at the folder then.
+        if matches!(bytes, Err(ReadFault::Missing | ReadFault::Unreadable(_))) {
             return false;
+        }
+        if !is_new(known, id) {
+            return true;
         }
         path.clear();
         path.push(folder);
@@ -351,6 +357,9 @@ impl Walker<'_> {
         depth: usize,
         budget: &Arc<Budget>,
     ) {
+        if !is_new(&mut worker.known, id) {
+            return;
+        }
         if let Some(file) = read::skill_file(handle.as_fd()) {
             let id = id
                 .or_else(|| rustix::fs::fstat(&handle).ok().map(|stat| (stat.st_dev, stat.st_ino)));
@@ -377,28 +386,22 @@ impl Walker<'_> {
     /// Links come last, in order of their paths, so that which of two ways to a skill counts does
     /// not depend on timing: the direct one does, then the first link.
     fn follow_links(&self) {
-        let mut worker = Worker::default();
-        let mut seen: BTreeSet<Id> = BTreeSet::new();
+        let mut worker = Worker { known: Some(BTreeSet::new()), ..Worker::default() };
         loop {
             let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
             late.links.append(&mut worker.late.links);
             late.notices.append(&mut worker.late.notices);
-            seen.extend(worker.late.seen.drain(..));
-            if !late.links.is_empty() {
-                seen.extend(late.seen.drain(..));
-            }
             late.links.sort_by(|a, b| b.0.cmp(&a.0));
-            let Some((path, depth, budget)) = late.links.pop() else {
-                return;
-            };
-            let Ok(stat) = rustix::fs::stat(&path) else {
-                continue;
-            };
+            let Some((path, depth, budget)) = late.links.pop() else { return };
+            if let Some(known) = &mut worker.known {
+                known.extend(late.seen.drain(..));
+            }
+            let Ok(stat) = rustix::fs::stat(&path) else { continue };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
                 continue;
             }
             let id = (stat.st_dev, stat.st_ino);
-            if !seen.insert(id) {
+            if worker.known.as_ref().is_some_and(|known| known.contains(&id)) {
                 late.notices.push(Notice::SeenBefore { path });
                 continue;
             }
@@ -428,6 +431,14 @@ impl Walker<'_> {
 }
 
 const OPEN_FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
+
+/// Whether a folder is seen for the first time, as far as that is kept.
+fn is_new(known: &mut Option<BTreeSet<Id>>, id: Option<Id>) -> bool {
+    match (known, id) {
+        (Some(known), Some(id)) => known.insert(id),
+        _ => true,
+    }
+}
 
 /// Counts a thread as busy.
 struct Working<'w>(&'w Walker<'w>);

@@ -296,6 +296,8 @@ impl Reader<'_> {
     }
 
     fn link(&mut self, from: usize, end: usize, close: Option<u8>) -> usize {
+        // Nobody writes longer targets, and each search must end soon.
+        let end = floor(self.text, end.min(from + LONGEST_TARGET));
         match links::target(&self.text[from..end], close) {
             Some((target, length)) => {
                 let kind =
@@ -348,7 +350,12 @@ impl Reader<'_> {
     fn dollar(&mut self, here: usize, end: usize, place: Place, from: usize) -> usize {
         let rest = &self.text[here + 1..end];
         if let Some(inner) = rest.strip_prefix('{') {
-            if let Some(close) = inner.find('}').filter(|&close| is_variable(&inner[..close])) {
+            if let Some(close) = inner
+                .bytes()
+                .take(LONGEST_VARIABLE)
+                .position(|byte| byte == b'}')
+                .filter(|&close| is_variable(&inner[..close]))
+            {
                 self.push(here, here + close + 3, place, ItemKind::Variable);
                 return here + close + 3;
             }
@@ -380,13 +387,7 @@ impl Reader<'_> {
             ));
         }
         if let Some(more) = rest.strip_prefix(ALL) {
-            let index = more
-                .strip_prefix('[')
-                .and_then(|more| more.split_once(']'))
-                .map(|(index, _)| index);
-            if let Some(index) =
-                index.filter(|index| !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()))
-            {
+            if let Some(index) = bracketed_index(more) {
                 return Some((
                     Placeholder::Element(index.parse().unwrap_or(usize::MAX)),
                     ALL.len() + index.len() + 2,
@@ -409,6 +410,26 @@ impl Reader<'_> {
 fn is_definition(before: &str) -> bool {
     let before = before.trim_start();
     before.starts_with('[') && !before.starts_with("[^")
+}
+
+/// Longest target of a link.
+const LONGEST_TARGET: usize = 2048;
+/// Longest name of a variable.
+const LONGEST_VARIABLE: usize = 128;
+
+/// The nearest character boundary at or before an offset.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The digits of `[12]` at the start of a text.
+fn bracketed_index(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix('[')?;
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    (length > 0 && digits[length..].starts_with(']')).then(|| &digits[..length])
 }
 
 fn continues_word(rest: &str) -> bool {

@@ -14,6 +14,9 @@ pub struct Script {
     pub run_directly: bool,
 }
 
+/// How much of a line is looked at before a path.
+const LOOK_BACK: usize = 256;
+
 /// Finds every `scripts/<name>.<ending>` that means a file of the skill.
 pub fn find(text: &str, body: Span) -> Vec<Script> {
     const FOLDER: &str = "scripts/";
@@ -35,8 +38,13 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
             && !path.contains("..");
         // A brace, star or dollar behind it makes it a pattern, not a path.
         let is_pattern = rest[path.len()..].starts_with(['{', '*', '$', '<', '[']);
-        let line_start = text[..at].rfind(['\n', '\r']).map_or(0, |line| line + 1).max(start);
-        let before = &text[line_start..at];
+        // What stands before it on its line; a line may be as long as the file, the look back not.
+        let mut from = at.saturating_sub(LOOK_BACK).max(start);
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        let before = &text[from..at];
+        let before = before.rfind(['\n', '\r']).map_or(before, |line| &before[line + 1..]);
         if is_script
             && !is_pattern
             && let Some(prefix) = own_prefix(before)
