@@ -1,6 +1,10 @@
 //! Chores of the project. `cargo xtask` lists them.
 
-#![expect(clippy::print_stdout, reason = "a development tool that talks to its developer")]
+#![expect(
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a development tool that prints rounded figures for its developer"
+)]
 
 mod bench;
 mod compat;

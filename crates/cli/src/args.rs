@@ -58,8 +58,7 @@ pub(crate) struct GlobalArgs {
         help = "When to use colours: auto, always, never (default: auto)"
     )]
     pub(crate) color: ColorArg,
-    /// Show no progress [env: `PROWESS_NO_PROGRESS`]
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help = "Show no progress [env: PROWESS_NO_PROGRESS]")]
     pub(crate) no_progress: bool,
 }
 

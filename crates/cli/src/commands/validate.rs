@@ -70,6 +70,7 @@ pub(crate) fn run(
     let Job { rules, results, progress, .. } = job;
     drop(progress);
     let mut results = into_inner(results);
+    let too_deep = notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
     for notice in notices {
         match notice {
             Notice::TooDeep { path } => printer.warn(&format!(
@@ -87,6 +88,10 @@ pub(crate) fn run(
         }
     }
     results.files.sort_by(|a, b| a.file.cmp(&b.file));
+    if results.skills == 0 && too_deep {
+        return Err(CliError::new("no skill was checked")
+            .hint("folders are searched six levels deep; name one that is nearer to the skills"));
+    }
     print_results(&results, &rules, format, args.statistics, printer)?;
     summarise(&results, &elapsed, printer);
     for failure in &results.failures {
@@ -401,17 +406,17 @@ impl Job<'_> {
         let package = Package::default();
         let rules = &self.rules;
         if self.fix {
-            let fixed = fix::fix_all(&bytes, &package, rules).ok_or_else(|| {
-                CliError::new("standard input is not UTF-8 text, so that nothing can be mended")
-                    .hint("leave out `--fix` to see where")
-            })?;
-            printer.verbatim(fixed.text.as_bytes())?;
-            // The answer is the text, so that what is left to say goes beside it.
-            let report = FileReport {
-                path: "<stdin>".into(),
-                text: Some(fixed.text.into()),
-                diagnostics: fixed.remaining,
+            let parsed = parse(&bytes);
+            let (text, diagnostics) = match fix::fix_all(&bytes, &package, rules) {
+                Some(fixed) => (fixed.text, fixed.remaining),
+                // Not text: handed on as it came, so that nothing is lost.
+                None => (parsed.text.to_owned(), check(&Subject::new(&parsed, &package), rules)),
             };
+            let is_text = parsed.text.len() == bytes.len();
+            printer.verbatim(if is_text { text.as_bytes() } else { &bytes })?;
+            // The answer is the text, so that what is left to say goes beside it.
+            let path = "<stdin>".to_owned();
+            let report = FileReport { path, text: Some(text.into()), diagnostics };
             printer.findings(&report);
             let counts: Counts = report.diagnostics.iter().collect();
             if counts.total() > 0 {

@@ -90,7 +90,7 @@ impl Printer {
     fn finish(&self, result: std::io::Result<()>) -> Result<(), CliError> {
         match result {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                self.reader_left.set(true)
+                self.reader_left.set(true);
             }
             Err(error) => return Err(CliError::new("cannot write to standard output").cause(error)),
             Ok(()) => {}

@@ -293,11 +293,11 @@ fn fix_in_a_folder_that_cannot_be_written() {
     match output {
         Ok(output) => {
             assert_eq!(std::fs::read(&file).unwrap(), before);
-            let output = output.expect(1);
-            assert!(output.stdout.contains("permission denied"), "{}", output.snapshot());
+            let output = output.expect(2);
+            assert!(output.stderr.contains("permission denied"), "{}", output.snapshot());
             // Neither our temporary file nor the system's numbers help anybody.
             for noise in [".prowess-", "os error"] {
-                assert!(!output.stdout.contains(noise), "{}", output.snapshot());
+                assert!(!output.stderr.contains(noise), "{}", output.snapshot());
             }
             // What was found is still so.
             assert!(output.stdout.contains("error[name-folder-mismatch]"), "{}", output.snapshot());
@@ -464,7 +464,14 @@ fn million_keys() {
     let (fitting, _) = keys[..16_000].rsplit_once('\n').unwrap();
     world.skill("skills/bad", &format!("name: bad\ndescription: {DESCRIPTION}\n{fitting}\n"));
     let output = beside_a_good_one(&world, 0);
-    assert_eq!(output.stdout.lines().count(), fitting.lines().count());
+    // A hundred of them one by one, and one line for the rest.
+    assert_eq!(output.stdout.lines().count(), 101);
+    let more = fitting.lines().count() - 100;
+    assert!(
+        output.stdout.contains(&format!("{},{:03} more findings", more / 1000, more % 1000)),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]

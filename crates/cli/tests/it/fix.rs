@@ -89,11 +89,21 @@ fn mode_stays() {
 #[test]
 fn link_stays_a_link() {
     let world = World::new();
-    world.file("shared/original.md", ODD);
-    let link = world.link("skills/pdf-tools/SKILL.md", "../../shared/original.md");
+    world.file("skills/pdf-tools/text/original.md", ODD);
+    let link = world.link("skills/pdf-tools/SKILL.md", "text/original.md");
     fix(&world).expect(0);
-    assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some("../../shared/original.md"));
-    assert_eq!(world.read("shared/original.md"), mended(ODD));
+    assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some("text/original.md"));
+    assert_eq!(world.read("skills/pdf-tools/text/original.md"), mended(ODD));
+}
+
+#[test]
+fn link_that_leads_out_is_not_followed() {
+    let world = World::new();
+    world.file("shared/original.md", ODD);
+    world.link("skills/pdf-tools/SKILL.md", "../../shared/original.md");
+    let output = fix(&world).expect(2);
+    assert!(output.stderr.contains("leads out of its folder"), "{}", output.snapshot());
+    assert_eq!(world.read("shared/original.md"), ODD);
 }
 
 #[test]
@@ -242,6 +252,8 @@ fn findings_of_mended_standard_input_are_told() {
 /// `prowess validate - --fix < a > b` must not lose what it cannot mend.
 #[test]
 fn standard_input_that_is_not_text_is_told() {
-    let output = stdin(b"---\nname: \xff\n---\n".to_vec(), &[]).expect(1);
+    let text = b"---\nname: \xff\n---\n".to_vec();
+    let output = stdin(text, &[]).expect(1);
+    assert_eq!(output.stdout, "---\nname: \u{fffd}\n---\n", "passed through");
     assert!(output.stderr.contains("not-utf8"), "{}", output.snapshot());
 }

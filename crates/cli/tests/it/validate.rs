@@ -490,9 +490,11 @@ fn everything_visible() {
     world.named("~/.claude/skills/four", "wrong");
     world.good("elsewhere/five");
     let output = world.run(&["validate", "--format", "concise"]).expect(1);
+    let home = world.path("~").display().to_string();
+    let home = home.trim_end_matches('/');
     assert_eq!(
-        output.stdout,
-        "~/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
+        output.stdout.replace(home, "[HOME]"),
+        "[HOME]/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
     assert_eq!(output.stderr, "1 error in 1 of 4 skills\n");
     let more = world.command(&["validate", "-q"]).env("PROWESS_SKILLS_PATH", "elsewhere").run();

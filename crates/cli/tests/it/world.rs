@@ -205,7 +205,7 @@ impl Run<'_> {
             let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
             panic!("prowess {shown} hangs");
         })?;
-        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         assert_eq!(output.status.signal(), None, "prowess {shown} was killed by a signal");
         Ok(Output {
             code: output.status.code().unwrap(),

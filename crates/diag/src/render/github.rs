@@ -29,15 +29,17 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
     }
     format!(
         "::{level} file={}{at},title={}::{}",
-        property(&sanitize::line(&report.path)),
+        property(&report.path),
         property(diagnostic.rule),
-        data(&sanitize::line(&message))
+        data(&message)
     )
 }
 
 /// Escapes the message part of a workflow command.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let encoded = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    // A log is read in a terminal, too.
+    sanitize::line(&encoded).into_owned()
 }
 
 /// Escapes a property of a workflow command.

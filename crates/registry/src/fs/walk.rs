@@ -367,7 +367,7 @@ impl Walker<'_> {
             self.skills.fetch_add(1, Ordering::Relaxed);
             let name = read::folder_name(path);
             read::read_named(handle.as_fd(), path, name, file, &mut worker.buffer, &mut |found| {
-                (self.visit)(found)
+                (self.visit)(found);
             });
             return;
         }
