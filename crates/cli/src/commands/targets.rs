@@ -11,6 +11,13 @@ use crate::error::CliError;
 /// Turns a path or the name of an installed skill into a path that exists.
 pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf, CliError> {
     if typed.symlink_metadata().is_ok() {
+        let ending = typed.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let is_markdown =
+            ending.eq_ignore_ascii_case("md") || ending.eq_ignore_ascii_case("markdown");
+        if typed.is_file() && !is_markdown {
+            let message = format!("`{}` is neither a folder nor a Markdown file", typed.display());
+            return Err(CliError::new(message).hint("name a skill's folder, or its SKILL.md"));
+        }
         return Ok(typed.to_owned());
     }
     let name = typed.to_str().filter(|name| !name.contains('/') && !name.is_empty());

@@ -14,6 +14,7 @@
 
 mod bad_input;
 mod config;
+mod conformance;
 mod explain;
 mod fix;
 mod help;
