@@ -292,7 +292,11 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         }
         let (value, comment) = split_comment(&joined);
         let quoted = quote(value)?;
-        note(&why(value), start..start + whole.lines().next().unwrap_or_default().trim_end().len());
+        let first = whole.lines().next().unwrap_or_default().trim_end();
+        // The colon itself, where that is what is wrong; else the value.
+        let colon = first.find(": ").filter(|_| why(value) == UNQUOTED_COLON);
+        let place = colon.map_or(start..start + first.len(), |at| start + at..start + at + 1);
+        note(&why(value), place);
         let indent = " ".repeat(blanks);
         let replacement = format!("{quoted}{comment}").replace("\n  ", &format!("\n{indent}  "));
         edits.push(Edit::replace(Span::new(start, end), replacement));
@@ -455,6 +459,9 @@ fn quote_items(inner: &str) -> String {
     format!("[{}]", items.join(", "))
 }
 
+/// The commonest reason of all.
+const UNQUOTED_COLON: &str = "an unquoted value contains a colon";
+
 /// Says why a value is not YAML, in the author's terms.
 fn why(value: &str) -> String {
     let first = value.chars().next().unwrap_or(' ');
@@ -479,7 +486,7 @@ fn why(value: &str) -> String {
         .replace("`a backtick`", "a backtick");
     }
     if value.contains(": ") || value.ends_with(':') {
-        return "an unquoted value contains a colon".to_owned();
+        return UNQUOTED_COLON.to_owned();
     }
     "an unquoted value is not plain text".to_owned()
 }

@@ -300,7 +300,7 @@ fn fix_in_a_folder_that_cannot_be_written() {
                 assert!(!output.stderr.contains(noise), "{}", output.snapshot());
             }
             // What was found is still so.
-            assert!(output.stdout.contains("error[name-folder-mismatch]"), "{}", output.snapshot());
+            assert!(output.stdout.contains("error[name-case]"), "{}", output.snapshot());
         }
         Err(error) => {
             eprintln!(

@@ -6,7 +6,12 @@ use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name;
 use prowess_spec::yaml::write;
 
-rule!("name-folder-mismatch", Levels::of("EEW"), Safe, "the skill's name differs from its folder");
+rule!(
+    "name-folder-mismatch",
+    Levels::of("EEW"),
+    Suggested,
+    "the skill's name differs from its folder"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(text) = skill
@@ -20,7 +25,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     };
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
-    if name == folder_name {
+    // A name that only misspells the folder's has a rule that says how.
+    let only_misspelt =
+        !name::faults(&name).is_empty() && name::repair(&name).as_deref() == Some(&*folder_name);
+    if name == folder_name || only_misspelt {
         return;
     }
     let finding = Finding::at(text.span, "skill name differs from its folder");
