@@ -8,7 +8,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escape(text, needs_escape)
 }
 
-/// Like [`line`], for text of several lines: line breaks and tabs stay.
+/// Like [`line()`], for text of several lines: line breaks and tabs stay.
 pub fn block(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t') && needs_escape(c))
 }
