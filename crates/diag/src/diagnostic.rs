@@ -1,5 +1,6 @@
 //! One finding, and the findings of one file.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::{Fix, Span};
@@ -45,13 +46,13 @@ pub struct Diagnostic {
     /// How bad it is under the settings in force.
     pub severity: Severity,
     /// What is wrong.
-    pub message: String,
+    pub message: Cow<'static, str>,
     /// Where; nothing when it concerns the whole file or folder.
     pub span: Option<Span>,
     /// What to say at the place.
-    pub label: Option<String>,
+    pub label: Option<Cow<'static, str>>,
     /// What to do when there is no fix, or beside it.
-    pub help: Option<String>,
+    pub help: Option<Cow<'static, str>>,
     /// How to mend it.
     pub fix: Option<Fix>,
 }

@@ -1,5 +1,7 @@
 //! Edits that mend what a diagnostic complains about.
 
+use std::collections::BTreeMap;
+
 use crate::Span;
 
 /// How sure we are that a fix keeps the author's meaning.
@@ -81,27 +83,25 @@ impl Fix {
 /// that overlaps an earlier one is left for the next round, except that an identical one counts
 /// as applied. Edits that do not fit the text are refused.
 pub fn apply<'a>(text: &str, fixes: impl IntoIterator<Item = &'a Fix>) -> (String, usize) {
-    let mut taken: Vec<&Edit> = Vec::new();
+    let mut taken: BTreeMap<u32, &Edit> = BTreeMap::new();
     let mut applied = 0;
     for fix in fixes {
         let fits = fix.edits.iter().all(|edit| text.get(edit.span.range()).is_some());
-        if !fits {
+        if !fits || fix.edits.is_empty() {
             continue;
         }
-        if !fix.edits.is_empty() && fix.edits.iter().all(|edit| taken.contains(&edit)) {
+        if fix.edits.iter().all(|edit| taken.get(&edit.span.start) == Some(&edit)) {
             applied += 1;
             continue;
         }
-        let clashes = fix.edits.iter().any(|edit| taken.iter().any(|other| touch(edit, other)));
-        if !clashes {
-            taken.extend(&fix.edits);
+        if !fix.edits.iter().any(|edit| touches(&taken, edit)) {
+            taken.extend(fix.edits.iter().map(|edit| (edit.span.start, edit)));
             applied += 1;
         }
     }
-    taken.sort_by_key(|edit| edit.span);
     let mut result = String::with_capacity(text.len() + 64);
     let mut from = 0;
-    for edit in taken {
+    for edit in taken.into_values() {
         result.push_str(text.get(from..edit.span.start as usize).unwrap_or_default());
         result.push_str(&edit.replacement);
         from = edit.span.end as usize;
@@ -110,10 +110,14 @@ pub fn apply<'a>(text: &str, fixes: impl IntoIterator<Item = &'a Fix>) -> (Strin
     (result, applied)
 }
 
-/// Two edits touch when they share a byte, or start at the same place (their order would decide).
-fn touch(a: &Edit, b: &Edit) -> bool {
-    let (a, b) = (a.span, b.span);
-    a.start == b.start || (a.start < b.end && b.start < a.end)
+/// An edit touches another when they share a byte, or start at the same place (their order would
+/// decide). Those taken lie apart, so that only its neighbours matter.
+fn touches(taken: &BTreeMap<u32, &Edit>, edit: &Edit) -> bool {
+    let before = taken.range(..=edit.span.start).next_back();
+    let after = taken.range(edit.span.start..).next();
+    before
+        .is_some_and(|(&start, other)| start == edit.span.start || other.span.end > edit.span.start)
+        || after.is_some_and(|(&start, _)| start == edit.span.start || start < edit.span.end)
 }
 
 #[cfg(test)]

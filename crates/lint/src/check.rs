@@ -110,8 +110,13 @@ impl<'a> Subject<'a> {
             let Some(parsed) = self.parsed else {
                 return Body::default();
             };
-            let names: Vec<&str> =
-                parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
+            let names: Vec<&str> = parsed
+                .manifest
+                .arguments
+                .iter()
+                .take(MOST_ARGUMENTS)
+                .map(|name| &*name.value)
+                .collect();
             body::analyse(parsed.text, parsed.body, &names)
         })
     }
@@ -144,21 +149,21 @@ fn deceptive(text: &str) -> Vec<(usize, char)> {
 #[derive(Clone, Debug)]
 pub struct Finding {
     span: Option<Span>,
-    message: String,
-    label: Option<String>,
-    help: Option<String>,
+    message: Cow<'static, str>,
+    label: Option<Cow<'static, str>>,
+    help: Option<Cow<'static, str>>,
     fix: Option<Fix>,
     at_most: Severity,
 }
 
 impl Finding {
     /// Starts a finding at a place.
-    pub fn at(span: Span, message: impl Into<String>) -> Self {
+    pub fn at(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
         Self { span: Some(span), ..Self::file(message) }
     }
 
     /// Starts a finding about the whole file.
-    pub fn file(message: impl Into<String>) -> Self {
+    pub fn file(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             span: None,
             message: message.into(),
@@ -171,14 +176,14 @@ impl Finding {
 
     /// Says something at the place.
     #[must_use]
-    pub fn label(mut self, label: impl Into<String>) -> Self {
+    pub fn label(mut self, label: impl Into<Cow<'static, str>>) -> Self {
         self.label = Some(label.into());
         self
     }
 
     /// Says what to do.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn help(mut self, help: impl Into<Cow<'static, str>>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -198,6 +203,8 @@ impl Finding {
     }
 }
 
+/// How many declared arguments are looked for.
+const MOST_ARGUMENTS: usize = 64;
 /// How many findings of one rule in one file are reported one by one.
 const MOST_FINDINGS: usize = 100;
 
@@ -234,6 +241,16 @@ impl Sink<'_> {
                 wording::count(more, "more finding")
             )));
         }
+    }
+
+    /// Tells whether further findings are only counted, so that they need no details.
+    pub fn is_full(&self) -> bool {
+        self.reported >= MOST_FINDINGS
+    }
+
+    /// Counts a finding that is not described any more.
+    pub fn count(&mut self) {
+        self.reported += 1;
     }
 
     /// Returns the profile in force.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::fs::walk::SKIPPED;
+/// Folders of version control: they change without the skill changing. Everything else counts.
+const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
 /// Most files of a skill that are hashed.
 const MAX_FILES: usize = 10_000;
@@ -62,7 +63,7 @@ pub enum Error {
 /// Lists the files of a skill, sorted by path. Devices, FIFOs and sockets are left out.
 pub fn files(folder: &Path) -> Result<Vec<FileFacts>, Error> {
     let mut found = Vec::new();
-    collect(folder, Path::new(""), 0, &mut found)?;
+    collect(folder, Path::new(""), 0, &mut found, &mut 0)?;
     found.sort_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     Ok(found)
 }
@@ -72,6 +73,7 @@ fn collect(
     inner: &Path,
     depth: usize,
     found: &mut Vec<FileFacts>,
+    total: &mut u64,
 ) -> Result<(), Error> {
     let folder = root.join(inner);
     let failed = |source| Error::Read { path: folder.clone(), source };
@@ -82,11 +84,11 @@ fn collect(
         let metadata =
             entry.metadata().map_err(|source| Error::Read { path: root.join(&path), source })?;
         if metadata.is_dir() {
-            if !SKIPPED.iter().any(|skipped| OsStr::new(skipped) == name) {
+            if !VERSION_CONTROL.iter().any(|skipped| OsStr::new(skipped) == name) {
                 if depth >= MAX_DEPTH {
                     return Err(Error::TooLarge { path: root.to_owned() });
                 }
-                collect(root, &path, depth + 1, found)?;
+                collect(root, &path, depth + 1, found, total)?;
             }
             continue;
         }
@@ -97,8 +99,8 @@ fn collect(
             _ => FactKind::File,
         };
         found.push(FileFacts { path, size: metadata.size(), kind });
-        let total: u64 = found.iter().map(|file| file.size).fold(0, u64::saturating_add);
-        if found.len() > MAX_FILES || total > MAX_BYTES {
+        *total = total.saturating_add(metadata.size());
+        if found.len() > MAX_FILES || *total > MAX_BYTES {
             return Err(Error::TooLarge { path: root.to_owned() });
         }
     }

@@ -14,7 +14,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// It is a link to a file somewhere else.
-    #[error("{} is a link that leads out of its folder", path.display())]
+    #[error("{} is reached through a link that leads out of its folder", path.display())]
     Outside {
         /// The file.
         path: PathBuf,
@@ -29,15 +29,24 @@ pub enum Error {
     },
 }
 
-/// Puts `new` in the place of a file that still holds `expected`. Permissions stay; a link stays
+/// Puts `new` in the place of a file that still holds `expected` and lies, links resolved, in one
+/// of the `places`. Permissions stay; a link stays
 /// a link. A crash leaves either the old text or the new one.
-pub fn replace_file(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Error> {
+pub fn replace_file(
+    path: &Path,
+    places: &[PathBuf],
+    expected: &[u8],
+    new: &[u8],
+) -> Result<(), Error> {
     let failed = |source| Error::Write { path: path.to_owned(), source };
     let target = std::fs::canonicalize(path).map_err(failed)?;
     let folder = target.parent().unwrap_or(Path::new("/"));
     // A link inside a skill may lead to its other files, never to files that are not part of it.
     let own = path.parent().filter(|own| !own.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.starts_with(std::fs::canonicalize(own).map_err(failed)?) {
+    // And a linked folder may lead anywhere: only what was named is written.
+    let is_named =
+        places.iter().any(|place| target.starts_with(place) || place.starts_with(folder));
+    if !is_named || !folder.starts_with(std::fs::canonicalize(own).map_err(failed)?) {
         return Err(Error::Outside { path: path.to_owned() });
     }
     let permissions = std::fs::metadata(&target).map_err(failed)?.permissions();
@@ -67,7 +76,7 @@ mod tests {
         std::fs::write(&file, "old").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink("f", &link).unwrap();
-        replace_file(&link, b"old", b"new").unwrap();
+        replace_file(&link, &[world.path().canonicalize().unwrap()], b"old", b"new").unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -80,7 +89,12 @@ mod tests {
         std::fs::create_dir(&skill).unwrap();
         std::fs::write(&other, "old").unwrap();
         std::os::unix::fs::symlink(&other, skill.join("SKILL.md")).unwrap();
-        let result = replace_file(&skill.join("SKILL.md"), b"old", b"new");
+        let result = replace_file(
+            &skill.join("SKILL.md"),
+            &[world.path().canonicalize().unwrap()],
+            b"old",
+            b"new",
+        );
         assert!(matches!(result, Err(Error::Outside { .. })));
         assert_eq!(std::fs::read(&other).unwrap(), b"old");
     }
@@ -90,7 +104,10 @@ mod tests {
         let world = tempfile::tempdir().unwrap();
         let file = world.path().join("f");
         std::fs::write(&file, "theirs").unwrap();
-        assert!(matches!(replace_file(&file, b"old", b"new"), Err(Error::Changed { .. })));
+        assert!(matches!(
+            replace_file(&file, &[world.path().canonicalize().unwrap()], b"old", b"new"),
+            Err(Error::Changed { .. })
+        ));
         assert_eq!(std::fs::read(&file).unwrap(), b"theirs");
         assert_eq!(
             std::fs::read_dir(world.path()).unwrap().count(),

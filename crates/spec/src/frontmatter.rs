@@ -60,7 +60,7 @@ pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
 /// Splits a text whose opening line was found.
 fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
     let bytes = text.as_bytes();
-    let Some(closer) = closing_line(bytes, opener.next) else {
+    let Some(closer) = closing_line(bytes, opener.next, usize::MAX) else {
         let span = Span::new(opener.start, opener.start + 3);
         problems.push(Problem { span, kind: ProblemKind::FrontmatterUnclosed });
         return Split { yaml: None, body: Span::new(opener.start, text.len()), fences: None };
@@ -78,10 +78,10 @@ fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
     }
 }
 
-/// Finds the first `---` line from `from` on.
-fn closing_line(bytes: &[u8], from: usize) -> Option<Line> {
+/// Finds the first `---` line from `from` on that begins within `reach` bytes.
+fn closing_line(bytes: &[u8], from: usize, reach: usize) -> Option<Line> {
     let mut at = from;
-    while at < bytes.len() {
+    while at < bytes.len() && at - from < reach {
         let line = Line::at(bytes, at);
         if line.is_fence(bytes) {
             return Some(line);
@@ -120,8 +120,7 @@ fn unopened(text: &str, start: usize) -> Option<Split> {
         return None;
     }
     let bytes = text.as_bytes();
-    let window = &bytes[..bytes.len().min(start + UNOPENED_SEARCH)];
-    let closer = closing_line(window, start)?;
+    let closer = closing_line(bytes, start, UNOPENED_SEARCH)?;
     // Prose may begin with `description:` and have a rule further down.
     let document = crate::yaml::read(text.get(start..closer.start)?, start).ok()?;
     document.root.as_ref()?.entries()?;

@@ -159,6 +159,7 @@ fn withdraw(manifest: &mut Manifest, duplicate: &yaml::Duplicate) {
         return;
     }
     manifest.incomplete = true;
+    manifest.lost.push(duplicate.key.clone());
     match &*duplicate.key {
         "allowed-tools" => manifest.allowed_tools = None,
         "disable-model-invocation" => safer(&mut manifest.disable_model_invocation, true),

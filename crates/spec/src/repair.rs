@@ -168,13 +168,18 @@ impl Mended<'_> {
     /// Reads the mended text and moves its places back to where things stand in the original.
     fn read(&self, base: usize) -> Option<yaml::Document> {
         let mut document = full::read(&self.text, 0).ok()?;
+        let back = |span: Span| {
+            let (start, end) =
+                (self.original(span.start as usize), self.original(span.end as usize));
+            Span::new(base + start, base + end)
+        };
         if let Some(root) = &mut document.root {
-            root.map_spans(&|span| {
-                Span::new(
-                    base + self.original(span.start as usize),
-                    base + self.original(span.end as usize),
-                )
-            });
+            root.map_spans(&back);
+        }
+        for duplicate in &mut document.duplicates {
+            for span in [&mut duplicate.first, &mut duplicate.again, &mut duplicate.entry] {
+                *span = back(*span);
+            }
         }
         Some(document)
     }
@@ -402,13 +407,21 @@ fn quote(value: &str) -> Option<String> {
         full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document))
     };
     let mut candidates = Vec::new();
-    if let Some(inner) = enclosed(value, '"') {
+    // `"a" or "b"` begins and ends with a mark, but they are not a pair.
+    let is_pair = |inner: &str, mark: char| {
+        let Some(at) = inner.find(mark) else { return true };
+        let (before, after) = (&inner[..at], &inner[at + 1..]);
+        before.is_empty()
+            || before.ends_with(char::is_whitespace)
+            || after.starts_with(char::is_alphanumeric)
+    };
+    if let Some(inner) = enclosed(value, '"').filter(|inner| is_pair(inner, '"')) {
         candidates.push(format!("\"{}\"", double_bad_escapes(inner)));
         candidates.push(single(inner));
-    } else if let Some(inner) = enclosed(value, '\'') {
+    } else if let Some(inner) = enclosed(value, '\'').filter(|inner| is_pair(inner, '\'')) {
         candidates.push(single(inner));
     } else if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
-        && !inner.contains(['[', ']'])
+        && !inner.contains(['[', ']', '"', '\''])
     {
         candidates.push(quote_items(inner));
     }
@@ -431,18 +444,27 @@ fn double_bad_escapes(inner: &str) -> String {
     while let Some(c) = characters.next() {
         result.push(c);
         if c == '\\' {
-            match characters.peek() {
+            match characters.peek().copied() {
                 Some(
                     '0' | 'a' | 'b' | 't' | 'n' | 'v' | 'f' | 'r' | 'e' | ' ' | '"' | '/' | '\\'
                     | 'N' | '_' | 'L' | 'P',
                 ) => {
                     result.extend(characters.next());
                 }
+                Some('x') if has_digits(&characters, 2) => result.extend(characters.next()),
+                Some('u') if has_digits(&characters, 4) => result.extend(characters.next()),
+                Some('U') if has_digits(&characters, 8) => result.extend(characters.next()),
                 _ => result.push('\\'),
             }
         }
     }
     result
+}
+
+/// Whether this many hexadecimal digits follow the next character.
+fn has_digits(characters: &std::iter::Peekable<std::str::Chars<'_>>, count: usize) -> bool {
+    let mut digits = characters.clone().skip(1).take(count);
+    digits.by_ref().filter(char::is_ascii_hexdigit).count() == count
 }
 
 /// Quotes the items of a flow list that need it.
@@ -561,6 +583,16 @@ mod tests {
             "a: \"say \"hi\" now\"\n",
             &["a=say \"hi\" now"],
             &["a quoted value contains its own quotation mark"],
+        );
+        check(
+            "a: \"foo\" or \"bar\"\n",
+            &["a=\"foo\" or \"bar\""],
+            &["a quoted value contains its own quotation mark"],
+        );
+        check(
+            "a: \"caf\\u00e9 \\d\"\n",
+            &["a=café \\d"],
+            &["a quoted value contains an escape that YAML does not know"],
         );
         check("a: 'it's'\n", &["a=it's"], &["a quoted value contains its own quotation mark"]);
         check("a: \"open\nb: c\n", &["a=\"open", "b=c"], &["a quotation mark is never closed"]);

@@ -185,6 +185,16 @@ pub fn says_when(description: &str) -> bool {
 /// case. One pass: descriptions are checked by the thousand.
 fn begins_any(text: &str) -> bool {
     let bytes = text.as_bytes();
+    // Most descriptions say "when", and that is found many bytes at a time.
+    let is_when = |at: usize| {
+        let before = at.checked_sub(2).map(|before| bytes[before]);
+        at > 0
+            && matches!(bytes[at - 1], b'w' | b'W')
+            && !before.is_some_and(|b| b.is_ascii_alphanumeric() || b >= 0x80)
+    };
+    if memchr::memmem::find_iter(bytes, b"hen").any(is_when) {
+        return true;
+    }
     let mut after_letter = false;
     for (at, &byte) in bytes.iter().enumerate() {
         // A byte above 127 belongs to a letter more often than not, and begins one if it is a first

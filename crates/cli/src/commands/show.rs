@@ -415,7 +415,7 @@ impl View<'_> {
             text.push_str(&format!(
                 "\n{}: see `prowess validate --profile lenient {}`\n",
                 wording::all(counts),
-                wording::shell_word(&place),
+                sanitize::line(&wording::shell_word(&place)),
             ));
         }
         text

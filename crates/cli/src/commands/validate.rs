@@ -54,6 +54,7 @@ pub(crate) fn run(
         environment,
         progress: Progress::new(printer),
         results: Mutex::default(),
+        places: Mutex::default(),
     };
     let roots = job.sources(&args.paths)?;
     if roots.is_none() && args.fix && (format != FormatArg::Full || args.statistics) {
@@ -179,6 +180,7 @@ struct Job<'a> {
     environment: &'a Environment,
     progress: Progress,
     results: Mutex<Results>,
+    places: Mutex<Vec<PathBuf>>,
 }
 
 /// What was found in all.
@@ -249,37 +251,35 @@ impl Job<'_> {
 
     /// Checks every skill at or below the paths.
     fn walk(&self, paths: Vec<PathBuf>) -> Vec<Notice> {
+        let real = paths.iter().filter_map(|path| std::fs::canonicalize(path).ok());
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).extend(real);
         let mut folders = Vec::new();
         for path in paths {
             if !read_path(&path, &mut |found| self.check(found)) {
                 folders.push(path);
             }
         }
-        let mut notices = Vec::new();
-        for folder in folders {
-            let options = WalkOptions { max_folders: MAX_FOLDERS, ..WalkOptions::default() };
-            let summary = walk(std::slice::from_ref(&folder), options, &|found| {
-                self.check(found);
-            });
-            let unreadable = summary
-                .notices
-                .iter()
-                .filter(|notice| matches!(notice, Notice::Unreadable { .. }))
-                .count();
-            for notice in &summary.notices {
-                if let Notice::Unreadable { path, reason } = notice {
-                    self.unread(path, &ReadFault::Unreadable(reason.clone()));
-                }
+        let options = WalkOptions { max_folders: MAX_FOLDERS, ..WalkOptions::default() };
+        let summary = walk(&folders, options, &|found| self.check(found));
+        for notice in &summary.notices {
+            if let Notice::Unreadable { path, reason } = notice {
+                self.unread(path, &ReadFault::Unreadable(reason.clone()));
             }
-            let too_deep =
-                summary.notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
-            if summary.skills == 0 && unreadable == 0 && !too_deep && !self.is_default_root(&folder)
-            {
-                self.unread(&folder, &ReadFault::Missing);
-            }
-            notices.extend(summary.notices);
         }
-        notices
+        for (folder, &skills) in folders.iter().zip(&summary.by_root) {
+            // Where something was left out, nobody knows that there is no skill.
+            let is_cut = |notice: &Notice| match notice {
+                Notice::Unreadable { path, .. } | Notice::TooDeep { path } => {
+                    path.starts_with(folder)
+                }
+                Notice::TooMany { root, .. } => root.starts_with(folder),
+                Notice::SeenBefore { .. } => false,
+            };
+            if skills == 0 && !self.is_default_root(folder) && !summary.notices.iter().any(is_cut) {
+                self.unread(folder, &ReadFault::Missing);
+            }
+        }
+        summary.notices
     }
 
     /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
@@ -336,7 +336,8 @@ impl Job<'_> {
             return self.keep(file, path, std::str::from_utf8(bytes).ok(), before);
         };
         if fixed.text.as_bytes() != bytes {
-            if let Err(error) = replace::replace_file(file, bytes, fixed.text.as_bytes()) {
+            let replaced = replace::replace_file(file, &self.roots(), bytes, fixed.text.as_bytes());
+            if let Err(error) = replaced {
                 let error = match std::error::Error::source(&error) {
                     Some(source) => CliError::new(error.to_string()).cause(source),
                     None => CliError::new(error.to_string()),
@@ -349,6 +350,11 @@ impl Job<'_> {
             results.fixed_files += 1;
         }
         self.keep(file, path, Some(&fixed.text), fixed.remaining);
+    }
+
+    /// The real places that were named: nothing outside them is written.
+    fn roots(&self) -> Vec<PathBuf> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Results> {

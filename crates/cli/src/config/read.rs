@@ -45,9 +45,9 @@ impl Reader {
         self.found.push(Diagnostic {
             rule: "config",
             severity,
-            message,
+            message: message.into(),
             span,
-            label,
+            label: label.map(Into::into),
             help: None,
             fix: None,
         });
@@ -175,7 +175,7 @@ mod tests {
     fn check(text: &str, messages: &[&str]) -> Config {
         let (config, report) = read("prowess.toml", text.to_owned());
         let found: Vec<&str> =
-            report.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+            report.diagnostics.iter().map(|diagnostic| &*diagnostic.message).collect();
         assert_eq!(found, messages, "{text}");
         config
     }

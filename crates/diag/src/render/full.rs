@@ -72,7 +72,9 @@ fn solution<'a>(report: &FileReport, lines: &LineIndex, fix: &Fix) -> Option<Gro
     // Many small edits say less than their title.
     if fix.edits.len() > MOST_EDITS {
         let title = format!("{} ({} places)", fix.title, wording::thousands(fix.edits.len()));
-        return Some(Group::with_title(Level::HELP.secondary_title(title)));
+        return Some(Group::with_title(
+            Level::HELP.secondary_title(sanitize::line(&title).into_owned()),
+        ));
     }
     let spans: Vec<Span> = fix.edits.iter().map(|edit| edit.span).collect();
     let window = Window::around(report.text(), lines, &spans)?;

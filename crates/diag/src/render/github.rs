@@ -22,7 +22,7 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
         }
         at
     });
-    let mut message = diagnostic.message.clone();
+    let mut message = diagnostic.message.to_string();
     for more in [&diagnostic.label, &diagnostic.help].into_iter().flatten() {
         message.push_str("; ");
         message.push_str(more);

@@ -26,8 +26,10 @@ pub fn finding(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
         object["help"] = json!(help);
     }
     if let Some(fix) = &diagnostic.fix {
+        let mut cursor =
+            Cursor { text: report.text(), lines, last: (0, Position { line: 1, column: 1 }) };
         let edits: Vec<Value> =
-            fix.edits.iter().map(|edit| edit_value(report, lines, edit)).collect();
+            fix.edits.iter().map(|edit| edit_value(&mut cursor, edit)).collect();
         object["fix"] = json!({
             "title": fix.title,
             "applicability": fix.applicability.as_str(),
@@ -37,9 +39,31 @@ pub fn finding(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
     object
 }
 
-fn edit_value(report: &FileReport, lines: &LineIndex, edit: &Edit) -> Value {
-    let at = |offset: u32| position(lines.position(report.text(), offset as usize), offset);
-    json!({ "start": at(edit.span.start), "end": at(edit.span.end), "replacement": edit.replacement })
+fn edit_value(cursor: &mut Cursor<'_>, edit: &Edit) -> Value {
+    let start = position(cursor.at(edit.span.start), edit.span.start);
+    let end = position(cursor.at(edit.span.end), edit.span.end);
+    json!({ "start": start, "end": end, "replacement": edit.replacement })
+}
+
+/// Finds positions that mostly follow each other, without counting a long line again for each.
+struct Cursor<'t> {
+    text: &'t str,
+    lines: &'t LineIndex,
+    last: (u32, Position),
+}
+
+impl Cursor<'_> {
+    fn at(&mut self, offset: u32) -> Position {
+        let (from, known) = self.last;
+        let between =
+            if from <= offset { self.text.get(from as usize..offset as usize) } else { None };
+        let position = match between.filter(|between| !between.contains(['\n', '\r'])) {
+            Some(between) => Position { column: known.column + between.chars().count(), ..known },
+            None => self.lines.position(self.text, offset as usize),
+        };
+        self.last = (offset, position);
+        position
+    }
 }
 
 fn position(position: Position, offset: u32) -> Value {

@@ -41,7 +41,7 @@ pub fn log(version: &str, rules: &[RuleInfo<'_>], results: &[Value]) -> Value {
 
 /// Returns one finding as a result object.
 pub fn result(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Value {
-    let mut text = diagnostic.message.clone();
+    let mut text = diagnostic.message.to_string();
     for more in [&diagnostic.label, &diagnostic.help].into_iter().flatten() {
         text.push_str("; ");
         text.push_str(more);

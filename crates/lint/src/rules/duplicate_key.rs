@@ -3,6 +3,7 @@
 use prowess_diag::{Edit, Fix};
 
 use super::{Finding, Levels, Sink, Subject, whole_lines};
+use prowess_spec::frontmatter::Line;
 use prowess_spec::problem::ProblemKind;
 
 rule!("duplicate-key", Levels::of("EEE"), Safe, "a key stands twice");
@@ -15,14 +16,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         };
         let lines = whole_lines(parsed.text, duplicate.entry);
         // Only an entry that has its lines to itself can be taken out as lines.
-        let alone =
-            parsed.text[lines.start as usize..duplicate.entry.start as usize].trim().is_empty()
-                && !parsed.text[..lines.end as usize].ends_with(',');
-        let first_line = prowess_spec::frontmatter::Line::at(
-            parsed.text.as_bytes(),
-            duplicate.first.start as usize,
-        );
-        let alone = alone && lines.start as usize >= first_line.next;
+        let between = |start: u32, end: u32| {
+            parsed.text.get(start as usize..end as usize).unwrap_or("?").trim()
+        };
+        let after = between(duplicate.entry.end, lines.end);
+        let first = Line::at(parsed.text.as_bytes(), duplicate.first.start as usize);
+        let alone = between(lines.start, duplicate.entry.start).is_empty()
+            && (after.is_empty() || after.starts_with('#'))
+            && lines.start as usize >= first.next;
         let edit = vec![Edit::delete(lines)];
         let fix = match duplicate.same_value {
             _ if !alone => None,
@@ -35,6 +36,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             "disable-model-invocation" => {
                 "stands above with another value; `true` counts, the safer one"
             }
+            "user-invocable" => "stands above with another value; `false` counts, the safer one",
             _ => "stands above with another value; the first one counts",
         };
         out.report(

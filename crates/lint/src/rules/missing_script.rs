@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use prowess_diag::{suggest, wording};
+use prowess_diag::{Span, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::body::ItemKind;
 use prowess_spec::package::Look;
 use prowess_spec::resource_path::ResourcePath;
 
@@ -14,18 +13,26 @@ rule!("missing-script", Levels::of("WWN"), None, "the body names a script that d
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
+    // A link to a script has a rule of its own. Links stand in order.
+    let links = skill.links();
+    let is_linked = |script: Span| {
+        let before = links.partition_point(|link| link.span.start <= script.start);
+        links[..before].last().is_some_and(|link| link.span.contains(script))
+    };
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
-        let clean = ResourcePath::new(path);
-        let missing = clean.is_ok_and(|clean| skill.package.look(clean.as_str()) == Look::Missing);
-        // A link to it has a rule of its own.
-        let linked = skill.body().items.iter().any(|item| {
-            item.span.contains(script.span) && matches!(item.kind, ItemKind::Link { .. })
-        });
-        if seen.contains(path) || !missing || linked {
+        if !seen.insert(path) {
             continue;
         }
-        seen.insert(path);
+        let missing = ResourcePath::new(path)
+            .is_ok_and(|clean| skill.package.look(clean.as_str()) == Look::Missing);
+        if !missing || is_linked(script.span) {
+            continue;
+        }
+        if out.is_full() {
+            out.count();
+            continue;
+        }
         let finding =
             Finding::at(script.span, format!("the script {} does not exist", wording::tick(path)));
         out.report(match suggest::nearest(path, skill.package.paths()) {

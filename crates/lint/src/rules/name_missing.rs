@@ -6,6 +6,8 @@ use super::{
     Edit, Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, insert_key,
 };
 use prowess_spec::name;
+use prowess_spec::parse::Parsed;
+use prowess_spec::yaml::write;
 
 rule!("name-missing", Levels::of("EWN"), Safe, "the skill has no name");
 
@@ -23,7 +25,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     match manifest.entry("name") {
         None => {
             let fix = valid
-                .and_then(|folder| insert_key(parsed, &format!("name: {folder}")))
+                .filter(|_| is_block_map(parsed))
+                .and_then(|folder| insert_key(parsed, &format!("name: {}", name_for(folder))))
                 .map(|edit| Fix::safe(title, vec![edit]));
             let label = folder.map_or("no `name` in here".to_owned(), |folder| {
                 format!("no `name` in here; the folder's, `{folder}`, is used")
@@ -43,9 +46,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         {
             let edit = |folder: &str| {
                 let gap = if entry.value.span.is_empty() { " " } else { "" };
-                Edit::replace(entry.value.span, format!("{gap}{folder}"))
+                Edit::replace(entry.value.span, format!("{gap}{}", name_for(folder)))
             };
-            let fix = valid.map(|folder| Fix::safe(title, vec![edit(folder)]));
+            // Only where the value has a place of its own behind the colon.
+            let before = parsed.text.get(..entry.value.span.start as usize).unwrap_or_default();
+            let has_place =
+                entry.value.verbatim_start().is_some() && before.trim_end().ends_with(':');
+            let fix =
+                valid.filter(|_| has_place).map(|folder| Fix::safe(title, vec![edit(folder)]));
             out.report(
                 Finding::at(entry.key_span, "field `name` must be a non-empty string")
                     .label("nothing stands here")
@@ -54,4 +62,17 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         Some(_) => {}
     }
+}
+
+/// The folder's name, written so that it is read back as text.
+fn name_for(folder: &str) -> String {
+    write::scalar(&name::normalise(folder))
+}
+
+/// Whether a line may be put in front of the first key: it stands at the start of its line, or
+/// there is none.
+fn is_block_map(parsed: &Parsed<'_>) -> bool {
+    let Some(first) = parsed.manifest.entries.first() else { return true };
+    let before = parsed.text.get(..first.key_span.start as usize).unwrap_or_default();
+    before.ends_with(['\n', '\r'])
 }

@@ -52,8 +52,16 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
+/// How much of a sentence is looked at.
+const LOOK_BACK: usize = 256;
+
 /// Whether the sentence before the tool says not to use it.
 fn is_forbidden(before: &str) -> bool {
+    let mut from = before.len().saturating_sub(LOOK_BACK);
+    while !before.is_char_boundary(from) {
+        from += 1;
+    }
+    let before = &before[from..];
     let sentence = before.rsplit(['\n', '.', ';', ':']).next().unwrap_or_default().to_lowercase();
     let words = ["not", "never", "without", "avoid", "don't", "cannot", "no"];
     sentence.split_whitespace().any(|word| words.contains(&word))

@@ -1,5 +1,7 @@
 //! A declared argument that the body never uses.
 
+use std::collections::BTreeSet;
+
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
@@ -28,9 +30,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     {
         return;
     }
+    let used: BTreeSet<usize> = placeholders()
+        .filter_map(|placeholder| match placeholder {
+            Placeholder::Named(n) | Placeholder::Index(n) | Placeholder::Element(n) => Some(*n),
+            Placeholder::All => None,
+        })
+        .collect();
     for (index, name) in names.iter().enumerate() {
-        let used = placeholders().any(|p| matches!(p, Placeholder::Named(n) | Placeholder::Index(n) | Placeholder::Element(n) if *n == index));
-        if !used {
+        if !used.contains(&index) {
             out.report(
                 Finding::at(
                     name.span,

@@ -11,7 +11,10 @@ use prowess_spec::{Package, identify, parse};
 fn findings(bytes: &[u8], folder: &str, rules: &RuleSet) -> Vec<(&'static str, Severity, String)> {
     let (parsed, package) = (parse(bytes), Package::named(folder));
     let found = check(&Subject::new(&parsed, &package), rules);
-    found.into_iter().map(|finding| (finding.rule, finding.severity, finding.message)).collect()
+    found
+        .into_iter()
+        .map(|finding| (finding.rule, finding.severity, finding.message.into_owned()))
+        .collect()
 }
 
 /// The errors of a profile, by rule.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop a test")]
 
 mod conformance;
+mod hostile;
 mod pages;
 mod properties;
 mod seeds;

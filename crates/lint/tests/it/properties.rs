@@ -23,6 +23,7 @@ fn piece() -> impl Strategy<Value = String> {
         Just("\n  "),
         Just("\n- "),
         Just("\n  - "),
+        Just("\n\t"),
         Just("'"),
         Just("\""),
         Just("''"),

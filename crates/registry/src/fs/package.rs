@@ -140,9 +140,6 @@ impl Facts for OnDisk<'_> {
     }
 
     fn look(&self, path: &str) -> Look {
-        if let Some(listing) = self.listing.get() {
-            return listing.look(path);
-        }
         match rustix::fs::statat(self.handle, self.path(path), AtFlags::empty()) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Look::File(Some(stat.st_mode & 0o111 != 0))

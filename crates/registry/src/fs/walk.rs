@@ -22,6 +22,8 @@ pub const SKIPPED: &[&str] =
 
 /// How many folders one piece of work holds.
 const CHUNK: usize = 32;
+/// How many folders behind one link are opened.
+const MAX_LINKED_FOLDERS: usize = 20_000;
 /// How many pieces may wait. Above that, whoever finds more does the work itself, so that memory
 /// does not grow with the number of skills.
 const MAX_WAITING: usize = 256;
@@ -81,6 +83,8 @@ pub enum Notice {
 pub struct Summary {
     /// How many skills were found.
     pub skills: usize,
+    /// How many were found below each root, in the order in which the roots were named.
+    pub by_root: Vec<usize>,
     /// What was left out, in order.
     pub notices: Vec<Notice>,
 }
@@ -97,12 +101,16 @@ pub fn walk(
         visit,
         queue: Mutex::new(Queue { jobs: Vec::new(), working: 0 }),
         wake: Condvar::new(),
-        skills: AtomicUsize::new(0),
         late: Mutex::new(Late::default()),
     };
-    for root in roots {
-        let budget =
-            Arc::new(Budget { left: AtomicUsize::new(options.max_folders), root: root.clone() });
+    let found: Vec<Arc<AtomicUsize>> = roots.iter().map(|_| Arc::default()).collect();
+    for (root, skills) in roots.iter().zip(&found) {
+        let budget = Arc::new(Budget {
+            left: AtomicUsize::new(options.max_folders),
+            limit: options.max_folders,
+            root: root.clone(),
+            skills: Arc::clone(skills),
+        });
         walker.push(Job { parent: None, path: root.clone(), names: Vec::new(), depth: 0, budget });
     }
     std::thread::scope(|scope| {
@@ -112,7 +120,8 @@ pub fn walk(
         walker.work();
     });
     walker.follow_links();
-    walker.finish()
+    let by_root = found.iter().map(|skills| skills.load(Ordering::Relaxed)).collect();
+    walker.finish(by_root)
 }
 
 /// Folders waiting to be looked at: the root itself, or some of the entries of a folder.
@@ -139,7 +148,9 @@ struct Name {
 /// How many folders of a root may still be opened.
 struct Budget {
     left: AtomicUsize,
+    limit: usize,
     root: PathBuf,
+    skills: Arc<AtomicUsize>,
 }
 
 impl Budget {
@@ -169,7 +180,6 @@ struct Walker<'v> {
     visit: &'v (dyn Fn(Found<'_>) + Sync),
     queue: Mutex<Queue>,
     wake: Condvar,
-    skills: AtomicUsize,
     late: Mutex<Late>,
 }
 
@@ -203,6 +213,7 @@ impl Folders<'_> {
         }
         let is_folder = match entry.file_type {
             FileType::Directory => true,
+            FileType::Symlink if self.depth >= self.walker.options.max_depth => false,
             FileType::Symlink => {
                 let link = self.path.join(OsStr::from_bytes(name.to_bytes()));
                 worker.late.links.push((link, self.depth + 1, Arc::clone(self.budget)));
@@ -300,11 +311,11 @@ impl Walker<'_> {
         for Name { name, inode } in &job.names {
             if !job.budget.take() {
                 let root = job.budget.root.clone();
-                worker.late.notices.push(Notice::TooMany { root, limit: self.options.max_folders });
+                worker.late.notices.push(Notice::TooMany { root, limit: job.budget.limit });
                 return;
             }
             let id = Some((parent.device, *inode));
-            if self.file_only(worker, parent, name, &job.path, id) {
+            if self.file_only(worker, parent, name, job, id) {
                 continue;
             }
             let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
@@ -322,7 +333,7 @@ impl Walker<'_> {
         worker: &mut Worker,
         parent: &Folder,
         name: &CStr,
-        folder: &Path,
+        job: &Job,
         id: Option<Id>,
     ) -> bool {
         let Worker { buffer, name: file, path, late, known } = worker;
@@ -338,10 +349,10 @@ impl Walker<'_> {
             return true;
         }
         path.clear();
-        path.push(folder);
+        path.push(&job.path);
         path.push(OsStr::from_bytes(file));
         late.seen.extend(id);
-        self.skills.fetch_add(1, Ordering::Relaxed);
+        job.budget.skills.fetch_add(1, Ordering::Relaxed);
         let package = OnDisk::inside(parent.handle.as_fd(), name);
         (self.visit)(Found { path, bytes: bytes.map(|()| buffer.as_slice()), package: &package });
         true
@@ -364,7 +375,7 @@ impl Walker<'_> {
             let id = id
                 .or_else(|| rustix::fs::fstat(&handle).ok().map(|stat| (stat.st_dev, stat.st_ino)));
             worker.late.seen.extend(id);
-            self.skills.fetch_add(1, Ordering::Relaxed);
+            budget.skills.fetch_add(1, Ordering::Relaxed);
             let name = read::folder_name(path);
             read::read_named(handle.as_fd(), path, name, file, &mut worker.buffer, &mut |found| {
                 (self.visit)(found);
@@ -406,9 +417,13 @@ impl Walker<'_> {
                 continue;
             }
             drop(late);
-            if !budget.take() {
-                continue;
-            }
+            // Behind a link may lie anything: a home folder, the whole disk.
+            let budget = Arc::new(Budget {
+                left: AtomicUsize::new(budget.limit.min(MAX_LINKED_FOLDERS)),
+                limit: budget.limit.min(MAX_LINKED_FOLDERS),
+                root: path.clone(),
+                skills: Arc::clone(&budget.skills),
+            });
             match rustix::fs::open(&path, OPEN_FOLDER, Mode::empty()) {
                 Ok(folder) => self.folder(&mut worker, folder, &path, Some(id), depth, &budget),
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
@@ -421,12 +436,12 @@ impl Walker<'_> {
         }
     }
 
-    fn finish(self) -> Summary {
+    fn finish(self, by_root: Vec<usize>) -> Summary {
         let late = self.late.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut notices = late.notices;
         notices.sort();
         notices.dedup();
-        Summary { skills: self.skills.into_inner(), notices }
+        Summary { skills: by_root.iter().sum(), by_root, notices }
     }
 }
 

@@ -123,6 +123,8 @@ pub fn analyse(text: &str, body: Span, names: &[&str]) -> Body {
         items,
         has_dollar: memchr(b'$', &text.as_bytes()[start..end]).is_some(),
         last: Cell::new(Line { start: 1, end: 0, next: 0 }),
+        fence_looked: Cell::new(None),
+        definition: Cell::new(usize::MAX),
     };
     reader.read();
     Body { items: reader.items, lines: count_lines(&text.as_bytes()[start..end]) }
@@ -149,6 +151,10 @@ struct Reader<'t> {
     has_dollar: bool,
     /// The line that was asked for last: most questions are about it again.
     last: Cell<Line>,
+    /// The line that was last looked at for the opening of a block.
+    fence_looked: Cell<Option<usize>>,
+    /// The line that was last looked at for a definition.
+    definition: Cell<usize>,
 }
 
 impl Reader<'_> {
@@ -208,7 +214,9 @@ impl Reader<'_> {
             Some(b'(') => self.link(here + 2, self.line(here).end, Some(b')')),
             Some(b':') => {
                 let line = self.line(here);
-                if is_definition(&self.text[line.start..here]) {
+                // The first bracket of a line decides; the others are text.
+                let is_first = self.definition.replace(line.start) != line.start;
+                if is_first && is_definition(&self.text[line.start..here]) {
                     self.link(here + 2, line.end, None)
                 } else {
                     here + 1
@@ -221,6 +229,10 @@ impl Reader<'_> {
     /// Reads a fenced block, if one opens here. Returns where the text goes on. A block that is
     /// never closed reaches to the end.
     fn fence(&mut self, line: Line, here: usize) -> Option<usize> {
+        // Only the first mark of a line can open a block: look once.
+        if self.fence_looked.replace(Some(line.start)) == Some(line.start) {
+            return None;
+        }
         if fence_start(&self.bytes[line.start..line.end])? != here - line.start {
             return None;
         }
@@ -261,7 +273,8 @@ impl Reader<'_> {
             if line.start >= from && closes(&self.bytes[line.start..line.end], mark, length) {
                 return Some(line);
             }
-            at = here + run(&self.bytes[here..self.end], mark);
+            // One mark in front of others decides for its line.
+            at = if line.start >= from { line.next } else { here + 1 };
         }
         None
     }

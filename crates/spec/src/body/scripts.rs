@@ -24,20 +24,6 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
     let mut found = Vec::new();
     for at in memmem::find_iter(&text.as_bytes()[start..end], FOLDER) {
         let at = start + at;
-        let rest = &text[at..end];
-        let length = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || "_./-".contains(c)))
-            .unwrap_or(rest.len());
-        let path = rest[..length].trim_end_matches('.');
-        let ending = path
-            .rsplit('/')
-            .next()
-            .and_then(|file| file.rsplit_once('.'))
-            .filter(|(stem, _)| !stem.is_empty());
-        let is_script = ending.is_some_and(|(_, ending)| SCRIPT_ENDINGS.contains(&ending))
-            && !path.contains("..");
-        // A brace, star or dollar behind it makes it a pattern, not a path.
-        let is_pattern = rest[path.len()..].starts_with(['{', '*', '$', '<', '[']);
         // What stands before it on its line; a line may be as long as the file, the look back not.
         let mut from = at.saturating_sub(LOOK_BACK).max(start);
         while !text.is_char_boundary(from) {
@@ -45,14 +31,22 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
         }
         let before = &text[from..at];
         let before = before.rfind(['\n', '\r']).map_or(before, |line| &before[line + 1..]);
-        if is_script
-            && !is_pattern
-            && let Some(prefix) = own_prefix(before)
-        {
-            found.push(Script {
-                span: Span::new(at, at + path.len()),
-                run_directly: is_run(prefix, before),
-            });
+        // First, because it is false for a path inside another: those would be read again and again.
+        let Some(prefix) = own_prefix(before) else { continue };
+        let rest = &text[at..end];
+        let length = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "_./-".contains(c)))
+            .unwrap_or(rest.len());
+        let path = rest[..length].trim_end_matches('.');
+        let ending = path.rsplit('/').next().and_then(|file| file.rsplit_once('.'));
+        let is_script = ending
+            .is_some_and(|(stem, ending)| !stem.is_empty() && SCRIPT_ENDINGS.contains(&ending))
+            && !path.contains("..");
+        // A brace, star or dollar behind it makes it a pattern, not a path.
+        let is_pattern = rest[path.len()..].starts_with(['{', '*', '$', '<', '[']);
+        if is_script && !is_pattern {
+            let span = Span::new(at, at + path.len());
+            found.push(Script { span, run_directly: is_run(prefix, before) });
         }
     }
     found

@@ -18,6 +18,8 @@ pub enum Unsafe {
     Program,
     /// Inside `$(( … ))`, which evaluates what it is given.
     Arithmetic,
+    /// In a command too long to be sure.
+    TooLong,
 }
 
 impl Unsafe {
@@ -31,6 +33,7 @@ impl Unsafe {
             Self::InnerShell => "the argument would become code of another interpreter",
             Self::Program => "the argument would choose the program to run",
             Self::Arithmetic => "shell arithmetic would evaluate the argument",
+            Self::TooLong => "the command is too long to be sure what becomes of the argument",
         }
     }
 
@@ -47,6 +50,9 @@ impl Unsafe {
             Self::Program => {
                 format!("name the program, and pass the argument to it: program \"{placeholder}\"")
             }
+            Self::TooLong => format!(
+                "move the command to a script, and pass the argument to it: \"{placeholder}\""
+            ),
             Self::Arithmetic => format!("check it first: [[ \"{placeholder}\" =~ ^[0-9]+$ ]]"),
         }
     }
@@ -81,8 +87,14 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
     ("let", &[]),
 ];
 
+/// Longer commands are not taken apart: every place is judged by all that stands before it.
+const LONGEST_COMMAND: usize = 4096;
+
 /// Checks each place against the command it stands in. Places must be in order.
 pub fn unsafe_places(command: &str, places: &[Range<usize>]) -> Vec<(usize, Unsafe)> {
+    if command.len() > LONGEST_COMMAND {
+        return (0..places.len()).map(|index| (index, Unsafe::TooLong)).collect();
+    }
     let scan = Scan::of(command);
     let mut found = Vec::new();
     for (index, place) in places.iter().enumerate() {
@@ -142,6 +154,8 @@ impl Scan {
         let mut scan = Self { commands: vec![0], ..Self::default() };
         let mut in_double = false;
         let mut arithmetic: Vec<usize> = Vec::new();
+        // Whether the end of the line behind a `<<` was looked for.
+        let mut looked = false;
         let mut at = 0;
         while at < bytes.len() {
             match bytes[at] {
@@ -166,7 +180,8 @@ impl Scan {
                     at += 1;
                 }
                 b'<' if !in_double && bytes.get(at + 1) == Some(&b'<') => {
-                    if bytes.get(at + 2) != Some(&b'<') && scan.here_document.is_none() {
+                    if bytes.get(at + 2) != Some(&b'<') && !looked {
+                        looked = true;
                         scan.here_document = bytes[at..]
                             .iter()
                             .position(|&byte| byte == b'\n')
@@ -201,8 +216,10 @@ impl Scan {
         if inside(&self.arithmetic) {
             return Some(Unsafe::Arithmetic);
         }
-        let start =
-            self.commands.iter().rev().find(|&&start| start <= place.start).copied().unwrap_or(0);
+        let start = self.commands[..self.commands.partition_point(|&start| start <= place.start)]
+            .last()
+            .copied()
+            .unwrap_or(0);
         let before = command.get(start..place.start)?;
         if is_program_position(before) {
             return Some(Unsafe::Program);
@@ -254,6 +271,9 @@ fn is_interpreted(before: &str) -> bool {
     words.iter().enumerate().any(|(index, word)| {
         let program = word.rsplit('/').next().unwrap_or(word);
         INTERPRETERS.iter().any(|(name, options)| {
+            if *name != program {
+                return false;
+            }
             // Behind `--` come arguments of the code, not code.
             let rest = &words[index + 1..];
             let passes_data = match *name {
@@ -262,9 +282,7 @@ fn is_interpreted(before: &str) -> bool {
                 "ssh" => false,
                 _ => rest.contains(&"--"),
             };
-            *name == program
-                && !passes_data
-                && (options.is_empty() || rest.iter().any(|word| options.contains(word)))
+            !passes_data && (options.is_empty() || rest.iter().any(|word| options.contains(word)))
         })
     })
 }

@@ -161,8 +161,11 @@ impl Builder<'_> {
                 text = "";
                 if let Some(Open::Mapping { key: Some((_, key_span)), .. }) = self.open.last() {
                     let after_key = (key_span.end as usize).saturating_sub(self.base);
-                    let colon = self.text.get(after_key..).and_then(|rest| rest.find(':'));
-                    let at = colon.map_or(after_key, |colon| after_key + colon + 1);
+                    let rest = self.text.get(after_key..).unwrap_or_default();
+                    let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+                    // `{a, b: c}` has a key without a colon of its own.
+                    let has_colon = rest[blanks..].starts_with(':');
+                    let at = if has_colon { after_key + blanks + 1 } else { after_key };
                     (start, end) = (at, at);
                 }
             }
@@ -233,7 +236,7 @@ impl Builder<'_> {
                             first: earlier.key_span,
                             again: key_span,
                             entry: key_span.cover(node.span),
-                            same_value: same(&earlier.value, &node),
+                            same_value: earlier.value.same(&node),
                             top_level: false,
                         });
                     } else {
@@ -292,21 +295,6 @@ impl Builder<'_> {
         } else {
             Err(Error::Refused(self.refusals))
         }
-    }
-}
-
-/// Compares values without their places.
-fn same(a: &Node, b: &Node) -> bool {
-    match (&a.value, &b.value) {
-        (Value::Scalar(x, _), Value::Scalar(y, _)) => x == y && a.is_null() == b.is_null(),
-        (Value::Sequence(x, _), Value::Sequence(y, _)) => {
-            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y))
-        }
-        (Value::Mapping(x, _), Value::Mapping(y, _)) => {
-            x.len() == y.len()
-                && x.iter().zip(y).all(|(x, y)| x.key == y.key && same(&x.value, &y.value))
-        }
-        _ => false,
     }
 }
 

@@ -109,6 +109,23 @@ impl Node {
         self.entries()?.iter().find(|entry| &*entry.key == key).map(|entry| &entry.value)
     }
 
+    /// Compares values without their places and notation.
+    pub fn same(&self, other: &Self) -> bool {
+        match (&self.value, &other.value) {
+            (Value::Scalar(x, _), Value::Scalar(y, _)) => {
+                x == y && self.is_null() == other.is_null()
+            }
+            (Value::Sequence(x, _), Value::Sequence(y, _)) => {
+                x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.same(y))
+            }
+            (Value::Mapping(x, _), Value::Mapping(y, _)) => {
+                let pair = |(x, y): (&Entry, &Entry)| x.key == y.key && x.value.same(&y.value);
+                x.len() == y.len() && x.iter().zip(y).all(pair)
+            }
+            _ => false,
+        }
+    }
+
     /// Returns what kind of value this is, in words for messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
@@ -164,7 +181,7 @@ impl Node {
 pub struct Document {
     /// The value; nothing for an empty block.
     pub root: Option<Node>,
-    /// Keys that stand twice in one map: (key, first place, this place). The first one counts.
+    /// Keys that stand twice in one map. The first one counts.
     pub duplicates: Vec<Duplicate>,
 }
 

@@ -3,7 +3,7 @@
 //! Block maps and lists, plain and quoted scalars on one line, `|` and `>` blocks, and flow lists
 //! of simple words. At the first byte that could mean anything else it returns `None`, and the
 //! full reader takes over. It must never answer differently from the full reader, only less
-//! often; `tests/it/yaml_equal.rs` holds it to that.
+//! often; a property test in `prowess-lint` holds it to that.
 
 use memchr::memchr;
 use prowess_diag::Span;
@@ -77,9 +77,6 @@ impl Reader<'_> {
                 break;
             }
             let key_start = self.at + indent;
-            if self.bytes[key_start] == b'-' && !entries.is_empty() && depth > 0 {
-                break;
-            }
             let key_end = key_start + key_length(&self.bytes[key_start..])?;
             let key = &self.text[key_start..key_end];
             if entries.iter().any(|entry| &*entry.key == key) {
@@ -104,9 +101,6 @@ impl Reader<'_> {
         let start = after + line.iter().take_while(|&&byte| byte == b' ').count();
         if start == line_end || self.bytes[start] == b'#' {
             check_characters(&self.bytes[start..line_end])?;
-            if start < line_end && start == after {
-                return None;
-            }
             self.at = (line_end + 1).min(self.bytes.len());
             self.skip_blank()?;
             if self.at < self.bytes.len() {
@@ -443,6 +437,9 @@ fn push_break(text: &mut String, blank_lines: usize) {
     }
 }
 
+/// Longer keys are for the full reader, which has limits of its own.
+const LONGEST_KEY: usize = 128;
+
 /// Length of a simple key that is followed by a colon and then a blank or the end of the line.
 fn key_length(line: &[u8]) -> Option<usize> {
     let length = line
@@ -450,7 +447,7 @@ fn key_length(line: &[u8]) -> Option<usize> {
         .take_while(|&&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.')
         .count();
     let first = *line.first()?;
-    let is_key = length > 0
+    let is_key = (1..=LONGEST_KEY).contains(&length)
         && first != b'-'
         && first != b'.'
         && line.get(length) == Some(&b':')

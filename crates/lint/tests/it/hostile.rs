@@ -1,0 +1,96 @@
+//! Inputs that once panicked, lost a key, or took time that grows with the square of their size.
+
+use prowess_lint::{Profile, RuleSet, Subject, check, fix};
+use prowess_spec::{Package, parse};
+
+fn fixed(text: &str, folder: &str) -> String {
+    let rules = RuleSet::new(Profile::ClaudeCode, None);
+    fix::fix_all(text.as_bytes(), &Package::named(folder), &rules).unwrap().text
+}
+
+/// The keys and values that are read from a text.
+fn read(text: &str) -> Vec<(String, Option<String>)> {
+    let manifest = parse(text.as_bytes()).manifest;
+    manifest
+        .entries
+        .iter()
+        .map(|entry| (entry.key.to_string(), entry.value.text().map(str::to_owned)))
+        .collect()
+}
+
+#[test]
+fn duplicates_in_mended_yaml_are_where_they_stand() {
+    for name in ["éééééééé", "abcdefgh"] {
+        let text = format!("---\nname: {name}\ndescription: y\nmetadata:\n\ta: 1\n\ta: 1\n---\n");
+        let keys: Vec<String> = read(&fixed(&text, "x")).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["name", "description", "metadata"], "{text}");
+    }
+}
+
+#[test]
+fn a_safe_fix_never_costs_another_key() {
+    for text in [
+        "---\n{name, description: Use when foo}\n---\nb\n",
+        "---\n? name\ndescription: Use when foo\n---\nb\n",
+        "---\n  description: Use when foo\n---\nb\n",
+        "---\n{description: Use when foo}\n---\nb\n",
+        "---\nname: |\ndescription: Use when foo\n---\nb\n",
+        "---\nname: x\ndescription: Use when foo\nmetadata: {\n  v: x,\n  v: x, author: me\n}\n---\nb\n",
+    ] {
+        let before = parse(text.as_bytes()).manifest;
+        let after_text = fixed(text, "flow");
+        let after = parse(after_text.as_bytes()).manifest;
+        for entry in before.entries.iter().filter(|entry| &*entry.key != "name") {
+            let same = after.entry(&entry.key).is_some_and(|other| entry.value.same(&other.value));
+            assert!(same, "{} of {text:?} is lost in {after_text:?}", entry.key);
+        }
+    }
+}
+
+#[test]
+fn a_folder_called_null_is_a_name_all_the_same() {
+    let text = fixed("---\ndescription: Use when foo\n---\nb\n", "null");
+    assert_eq!(read(&text)[0], ("name".into(), Some("null".into())));
+}
+
+#[test]
+fn two_answers_to_a_question_of_permission_are_the_stricter_one() {
+    let text = "---\nname: x\ndescription: d\ndisable-model-invocation:\ndisable-model-invocation: true\n---\n";
+    assert!(parse(text.as_bytes()).manifest.model_invocation_disabled());
+}
+
+/// A hundred kilobytes of each; a search that begins again at every hit would not end in any
+/// reasonable time.
+#[test]
+fn time_grows_with_size_only() {
+    const SIZE: usize = 100_000;
+    let many = |piece: &str| piece.repeat(SIZE / piece.len());
+    let names: String = (0..3000).map(|n| format!("n{n} ")).collect();
+    for (what, front, body) in [
+        ("brackets", "", many("](")),
+        ("definitions", "", format!("{}{}", " ".repeat(SIZE / 2), many("]:"))),
+        ("quotes and code", "", format!("{}{}", ">".repeat(SIZE / 2), many("`a`b"))),
+        ("an open block", "", format!("```\n{}{}", ">".repeat(SIZE / 2), many("` "))),
+        ("scripts", "", many("scripts/")),
+        ("script paths", "", (0..8000).map(|n| format!("scripts/a{n}.py ")).collect()),
+        ("links", "", (0..8000).map(|n| format!("[a](b{n}.md) ")).collect()),
+        ("tools", "allowed-tools: Bash(git:*)\n", format!("not {}", many("`Read` tool "))),
+        ("commands", "", many("!`echo $1` ")),
+        ("one command", "", format!("```!\necho {}\n```\n", many("a $1 "))),
+        ("here-documents", "", format!("!`{}`", many("<<a"))),
+        ("dollars", "", many("$")),
+        ("names", &format!("arguments: {names}\n"), many("$n ")),
+        ("indexes", "", many("$ARGUMENTS[")),
+        ("variables", "", many("${")),
+        ("carriage returns", "", many("\r")),
+        ("invisible", "", many("\u{200b}")),
+        ("fences", "", many("~~~`")),
+    ] {
+        let text = format!("---\nname: x\ndescription: Use when d.\n{front}---\n{body}");
+        let package = Package { files: Some(Vec::new()), ..Package::named("x") };
+        let parsed = parse(text.as_bytes());
+        let found =
+            check(&Subject::new(&parsed, &package), &RuleSet::new(Profile::ClaudeCode, None));
+        assert!(found.len() < 2000, "{what}: {} findings", found.len());
+    }
+}
