@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use memchr::memchr3_iter;
+use memchr::{memchr3_iter, memmem};
 use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize, wording};
 
 use crate::profile::{Profile, RuleSet, Target};
@@ -104,12 +104,19 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the body, taken apart on first use.
+    /// Returns the body, taken apart on first use. A body that has nothing in it that a rule asks
+    /// for is only counted.
     pub fn body(&self) -> &Body {
         self.body.get_or_init(|| {
-            let Some(parsed) = self.parsed else {
-                return Body::default();
-            };
+            let Some(parsed) = self.parsed else { return Body::default() };
+            let text = parsed.body_text();
+            let has = |piece: &str| memmem::find(text.as_bytes(), piece.as_bytes()).is_some();
+            let names_tools = parsed.manifest.allowed_tools.is_some() && has(" tool");
+            let is_plain =
+                !text.contains('$') && !has("](") && !has("]:") && !has("!`") && !has("```!");
+            if is_plain && !names_tools {
+                return Body { items: Vec::new(), lines: body::count_lines(text.as_bytes()) };
+            }
             let names: Vec<&str> = parsed
                 .manifest
                 .arguments

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ffi::{CStr, OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use prowess_spec::sidecar::{MAX_SIDECAR, SIDECAR_PATH};
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
@@ -80,7 +80,10 @@ impl<'f> OnDisk<'f> {
 
     /// How many folders there are inside, where the file system tells.
     fn folders(&self) -> Option<u64> {
-        *self.folders.get_or_init(|| folders_inside(self.handle, &self.path(".")))
+        *self.folders.get_or_init(|| match self.name {
+            Some(name) => folders_inside(self.handle, OsStr::from_bytes(name.to_bytes())),
+            None => folders_inside(self.handle, OsStr::new(".")),
+        })
     }
 
     /// Whether a folder inside holds a SKILL.md, or folders of its own that might. Listing a folder
