@@ -12,6 +12,8 @@ use prowess_spec::body::links;
 use prowess_spec::body::scripts::{self, Script};
 use prowess_spec::body::{self, Body, ItemKind};
 use prowess_spec::fields;
+use prowess_spec::manifest::Text;
+use prowess_spec::name::{self, NameFault};
 use prowess_spec::package::{Facts, ReadFault};
 use prowess_spec::parse::Parsed;
 use prowess_spec::sidecar::Sidecar;
@@ -29,6 +31,7 @@ pub struct Subject<'a> {
     sidecar: OnceCell<Option<Sidecar>>,
     deceptive: OnceCell<Vec<(usize, char)>>,
     meant: OnceCell<Vec<Option<&'static str>>>,
+    name_faults: OnceCell<Vec<NameFault>>,
     links: OnceCell<Vec<Link<'a>>>,
     scripts: OnceCell<Vec<Script>>,
 }
@@ -62,6 +65,7 @@ impl<'a> Subject<'a> {
             sidecar: OnceCell::new(),
             deceptive: OnceCell::new(),
             meant: OnceCell::new(),
+            name_faults: OnceCell::new(),
             links: OnceCell::new(),
             scripts: OnceCell::new(),
         }
@@ -94,6 +98,13 @@ impl<'a> Subject<'a> {
     pub fn deceptive(&self) -> &[(usize, char)] {
         self.deceptive
             .get_or_init(|| self.parsed.map_or_else(Vec::new, |parsed| deceptive(parsed.text)))
+    }
+
+    /// Returns the name as it was written, if there is one, and what is wrong with it.
+    pub fn name(&self) -> Option<(&'a Text, &[NameFault])> {
+        let text = self.parsed?.manifest.name.as_ref().filter(|text| !text.is_blank())?;
+        let faults = self.name_faults.get_or_init(|| name::faults(&name::normalise(&text.value)));
+        Some((text, faults))
     }
 
     /// Returns, for each key of the frontmatter, the known key it was meant to be.

@@ -3,7 +3,7 @@
 use prowess_diag::{Severity, wording};
 
 use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::name_fix};
-use prowess_spec::name::{self, NameFault};
+use prowess_spec::name::NameFault;
 
 rule!(
     "name-characters",
@@ -13,15 +13,9 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(text) = skill
-        .parsed
-        .and_then(|parsed| parsed.manifest.name.as_ref())
-        .filter(|text| !text.is_blank())
-    else {
-        return;
-    };
-    for fault in name::faults(&name::normalise(&text.value)) {
-        if let NameFault::Characters { first, only_underscores } = fault {
+    let Some((text, faults)) = skill.name() else { return };
+    for fault in faults {
+        if let &NameFault::Characters { first, only_underscores } = fault {
             let shown = if first.is_whitespace() {
                 "a blank".to_owned()
             } else {

@@ -14,27 +14,20 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(text) = skill
-        .parsed
-        .and_then(|parsed| parsed.manifest.name.as_ref())
-        .filter(|text| !text.is_blank())
-    else {
-        return;
-    };
+    let Some((text, faults)) = skill.name() else { return };
     let Some(folder) = skill.package.folder() else {
         return;
     };
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
     // A name that only misspells the folder's has a rule that says how.
-    let only_misspelt =
-        !name::faults(&name).is_empty() && name::repair(&name).as_deref() == Some(&*folder_name);
+    let only_misspelt = !faults.is_empty() && name::repair(&name).as_deref() == Some(&*folder_name);
     if name == folder_name || only_misspelt {
         return;
     }
     let finding = Finding::at(text.span, "skill name differs from its folder");
     let finding = finding.label(format!("the folder is `{folder}`")).fix(name_fix(skill));
     let folder_is_valid = name::faults(&folder_name).is_empty();
-    out.report(if !folder_is_valid && name::faults(&name).is_empty() {
+    out.report(if !folder_is_valid && faults.is_empty() {
         finding.help(format!("rename the folder to `{name}`"))
     } else {
         finding

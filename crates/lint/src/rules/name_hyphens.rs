@@ -1,7 +1,8 @@
 //! Hyphens in the wrong places of a name.
 
-use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::name_fix};
-use prowess_spec::name::{self, NameFault};
+use super::name_folder_mismatch::name_fix;
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::name::NameFault;
 
 rule!(
     "name-hyphens",
@@ -11,14 +12,8 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(text) = skill
-        .parsed
-        .and_then(|parsed| parsed.manifest.name.as_ref())
-        .filter(|text| !text.is_blank())
-    else {
-        return;
-    };
-    for fault in name::faults(&name::normalise(&text.value)) {
+    let Some((text, faults)) = skill.name() else { return };
+    for fault in faults {
         let message = match fault {
             NameFault::EdgeHyphen => "the name cannot start or end with a hyphen",
             NameFault::DoubleHyphen => "the name cannot contain consecutive hyphens",

@@ -1,15 +1,14 @@
 //! A name that is too long.
 
-use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::name_fix};
-use prowess_spec::name::{self, MAX_NAME, NameFault};
+use super::name_folder_mismatch::name_fix;
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::name::{MAX_NAME, NameFault};
 
 rule!("name-length", Levels::of("EEW"), Safe, "the name is longer than 64 characters");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(text) = skill.parsed.and_then(|parsed| parsed.manifest.name.as_ref()) else {
-        return;
-    };
-    for fault in name::faults(&name::normalise(&text.value)) {
+    let Some((text, faults)) = skill.name() else { return };
+    for fault in faults {
         if let NameFault::TooLong { characters } = fault {
             let message = format!(
                 "the name exceeds the {MAX_NAME} character limit ({characters} characters)"

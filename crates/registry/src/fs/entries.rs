@@ -16,35 +16,18 @@ pub(super) struct Entry<'a> {
 }
 
 /// Calls `visit` for every entry but `.` and `..`, in the system's order, until told to stop.
-#[cfg(target_os = "linux")]
 pub(super) fn for_each(
     folder: BorrowedFd<'_>,
     visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
     // On the stack: most folders need one call, and no memory is asked for.
+    #[cfg(target_os = "linux")]
     let mut buffer = [std::mem::MaybeUninit::<u8>::uninit(); 16 * 1024];
+    #[cfg(target_os = "linux")]
     let mut entries = rustix::fs::RawDir::new(folder, &mut buffer);
+    #[cfg(not(target_os = "linux"))]
+    let mut entries = rustix::fs::Dir::read_from(folder)?;
     while let Some(entry) = entries.next() {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name == c"." || name == c".." {
-            continue;
-        }
-        let entry = Entry { name, file_type: entry.file_type(), inode: entry.ino() };
-        if visit(entry).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Calls `visit` for every entry but `.` and `..`, in the system's order, until told to stop.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn for_each(
-    folder: BorrowedFd<'_>,
-    visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
-) -> Result<(), Errno> {
-    for entry in rustix::fs::Dir::read_from(folder)? {
         let entry = entry?;
         let name = entry.file_name();
         if name == c"." || name == c".." {
