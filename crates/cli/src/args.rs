@@ -202,11 +202,27 @@ pub(crate) struct ExplainArgs {
 #[command(after_help = "\
 Examples:
   prowess show skills/release-notes              metadata, outline, files, digest
-  prowess show skills/release-notes --json       the same for a program")]
+  prowess show skills/release-notes --json       the same for a program
+  prowess show skills/release-notes --file SKILL.md   one of its files")]
 pub(crate) struct ShowArgs {
     /// A skill's folder, its SKILL.md, or an installed name
     #[arg(value_name = "PATH|NAME")]
     pub(crate) path: PathBuf,
+    /// Print a file of the skill instead, by its path from the skill's folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// With `--file`, begin at this byte (default: 0)
+    #[arg(
+        long,
+        value_name = "BYTE",
+        default_value_t = 0,
+        hide_default_value = true,
+        requires = "file"
+    )]
+    pub(crate) offset: u64,
+    /// With `--file`, print at most this many bytes (default: 65536)
+    #[arg(long, value_name = "BYTES", requires = "file")]
+    pub(crate) limit: Option<usize>,
     /// Read as this profile does; `spec` with `--json` prints what `skills-ref read-properties` prints
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,

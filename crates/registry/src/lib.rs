@@ -7,6 +7,7 @@
 pub mod digest;
 pub mod fs;
 pub mod replace;
+pub mod resource;
 
 pub use fs::package::OnDisk;
 pub use fs::read::{Found, read_path};

@@ -31,4 +31,4 @@ pub use manifest::Manifest;
 pub use name::SkillName;
 pub use package::{Facts, FileKind, Look, Package, PackageFile, ReadFault};
 pub use parse::{Parsed, parse};
-pub use resource_path::ResourcePath;
+pub use resource_path::{PathFault, ResourcePath};

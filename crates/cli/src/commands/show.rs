@@ -32,6 +32,9 @@ pub(crate) fn run(
         })?,
     };
     let path = targets::resolve(&args.path, environment)?;
+    if let Some(file) = &args.file {
+        return super::show_file::run(&path, file, args, environment, printer);
+    }
     let mut outcome = None;
     let mut visit =
         |found: Found<'_>| outcome = Some(show(found, args, profile, environment, printer));

@@ -240,3 +240,55 @@ fn properties_of_a_list() {
         "error: the frontmatter must be a YAML mapping\nhint: run `prowess explain frontmatter-not-a-map`\n"
     );
 }
+
+#[test]
+fn a_file_of_the_skill() {
+    let world = World::with_a_good_skill();
+    world.file("skills/release-notes/references/style.md", "Say what changed.\n");
+    let read =
+        |arguments: &[&str]| world.run(&[&["show", "skills/release-notes"], arguments].concat());
+    assert_eq!(read(&["--file", "references/style.md"]).expect(0).stdout, "Say what changed.\n");
+    let part = read(&["--file", "references/style.md", "--offset", "4", "--limit", "4"]).expect(0);
+    assert_eq!(
+        (part.stdout.as_str(), part.stderr.as_str()),
+        ("what", "4 B of 18 B; go on with `--offset 8`\n")
+    );
+    let json = read(&["--file", "references/style.md", "--limit", "3", "--json"]).expect(0).json();
+    assert_eq!(
+        json,
+        serde_json::json!({ "schema": "prowess.file/1", "path": "references/style.md", "kind": "text", "text": "Say", "offset": 0, "size": 18, "next": 3 })
+    );
+}
+
+#[test]
+fn files_outside_the_skill_cannot_be_named() {
+    let world = World::with_a_good_skill();
+    world.file("secret", "SECRET");
+    world.link("skills/release-notes/up", "../../secret");
+    for (file, message) in [
+        ("up", "error: `up` leads out of the skill\n"),
+        (
+            "../../secret",
+            "error: `../../secret` is not a path inside the skill\nhint: name a file by its path from the skill's folder, such as `references/a.md`\n",
+        ),
+        ("SKIL.md", "error: the skill has no file `SKIL.md`\nhint: did you mean `SKILL.md`?\n"),
+        (
+            "nope/x.py",
+            "error: the skill has no file `nope/x.py`\nhint: list its files with `prowess show skills/release-notes`\n",
+        ),
+    ] {
+        let output = world.run(&["show", "skills/release-notes", "--file", file]).expect(2);
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", message), "{file}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_text() {
+    let world = World::with_a_good_skill();
+    world.file("skills/release-notes/logo.png", b"\x89PNG\r\n\x1a\n0123");
+    let output = world.run(&["show", "skills/release-notes", "--file", "logo.png"]).expect(1);
+    assert_eq!(
+        (output.stdout.as_str(), output.stderr.as_str()),
+        ("", "warning: `logo.png` is not text: image/png, 12 B\n")
+    );
+}

@@ -177,7 +177,7 @@ fn unreadable(error: Errno) -> ReadFault {
     ReadFault::Unreadable(text)
 }
 
-fn describe_kind(kind: FileType) -> &'static str {
+pub(crate) fn describe_kind(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a folder",
         FileType::Fifo => "a FIFO",

@@ -1,0 +1,81 @@
+//! `prowess show SKILL --file PATH`
+
+use std::path::Path;
+
+use prowess_diag::{sanitize, suggest, wording};
+use prowess_registry::digest;
+use prowess_registry::resource::{self, Error, Resource, SkillFolder, USUAL_LIMIT};
+use serde_json::json;
+
+use super::targets;
+use crate::args::ShowArgs;
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::Printer;
+
+pub(crate) fn run(
+    skill: &Path,
+    file: &str,
+    args: &ShowArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let folder = resource::folder_of(skill);
+    let opened = SkillFolder::open(&folder);
+    let read =
+        opened.and_then(|open| open.read(file, args.offset, args.limit.unwrap_or(USUAL_LIMIT)));
+    match read.map_err(|error| explain(error, &folder, environment))? {
+        Resource::Text { text, offset, size, next } => {
+            if args.json {
+                printer.json(&json!({
+                    "schema": "prowess.file/1", "path": file, "kind": "text",
+                    "text": text, "offset": offset, "size": size, "next": next,
+                }))?;
+                return Ok(Exit::Done);
+            }
+            // A terminal acts on escape sequences; a pipe gets the bytes.
+            if printer.width().is_some() {
+                printer.answer(&sanitize::block(&text))?;
+            } else {
+                printer.verbatim(text.as_bytes())?;
+            }
+            if let Some(next) = next {
+                let (shown, size) = (wording::size(text.len() as u64), wording::size(size));
+                printer.status(&format!("{shown} of {size}; go on with `--offset {next}`"));
+            }
+            Ok(Exit::Done)
+        }
+        Resource::Binary { kind, size } => {
+            if args.json {
+                printer.json(&json!({ "schema": "prowess.file/1", "path": file, "kind": kind, "size": size }))?;
+                return Ok(Exit::Done);
+            }
+            printer.warn(&format!("`{file}` is not text: {kind}, {}", wording::size(size)));
+            Ok(Exit::No)
+        }
+    }
+}
+
+fn explain(error: Error, folder: &Path, environment: &Environment) -> CliError {
+    let base = CliError::new(error.to_string());
+    match error {
+        Error::Missing { path } => {
+            let files = digest::files(folder).unwrap_or_default();
+            let names: Vec<String> =
+                files.iter().map(|file| file.path.to_string_lossy().into_owned()).collect();
+            match suggest::nearest(&path, names.iter().map(String::as_str)) {
+                Some(near) => base.hint(format!("did you mean `{near}`?")),
+                None => {
+                    let shown = wording::shell_word(&targets::display(folder, environment));
+                    base.hint(format!("list its files with `prowess show {shown}`"))
+                }
+            }
+        }
+        Error::Path { .. } => {
+            base.hint("name a file by its path from the skill's folder, such as `references/a.md`")
+        }
+        Error::Read { source, .. } => base.cause(source),
+        _ => base,
+    }
+}

@@ -1,0 +1,289 @@
+//! Reads the files of a skill, and nothing else.
+//!
+//! A path is resolved by the system itself, below the open folder of the skill: no `..`, no link,
+//! no file that is swapped while we look can lead outside. Checking a path first and opening it
+//! afterwards would leave a moment in between.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use prowess_spec::{PathFault, ResourcePath};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Largest file that is read, in parts or whole.
+pub const MAX_RESOURCE: u64 = 10 * 1024 * 1024;
+/// How many bytes are read when nobody says how many.
+pub const USUAL_LIMIT: usize = 64 * 1024;
+/// Most bytes that are read at once.
+pub const MAX_LIMIT: usize = 1024 * 1024;
+/// How much of a file decides whether it is text.
+const SAMPLE: usize = 8 * 1024;
+/// The system asks to try again when folders move under it; a hostile mover must not keep us.
+const MAX_TRIES: usize = 8;
+
+/// A skill's folder, held open: whatever happens to its name, this is the folder.
+#[derive(Debug)]
+pub struct SkillFolder {
+    handle: OwnedFd,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Text.
+    Text {
+        /// The text, from `offset` on.
+        text: String,
+        /// Where it begins, in bytes; moved back to the start of a character.
+        offset: u64,
+        /// The size of the whole file.
+        size: u64,
+        /// Where to go on; nothing at the end.
+        next: Option<u64>,
+    },
+    /// Something else.
+    Binary {
+        /// What it is, by its first bytes.
+        kind: &'static str,
+        /// Its size.
+        size: u64,
+    },
+}
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The path cannot name a file of the skill.
+    #[error("`{path}` is not a path inside the skill")]
+    Path {
+        /// What was asked for.
+        path: String,
+        /// What is wrong with it.
+        fault: PathFault,
+    },
+    /// There is no such file.
+    #[error("the skill has no file `{path}`")]
+    Missing {
+        /// What was asked for.
+        path: String,
+    },
+    /// A link leads out of the skill.
+    #[error("`{path}` leads out of the skill")]
+    Outside {
+        /// What was asked for.
+        path: String,
+    },
+    /// It is a folder, a device, a FIFO or a socket.
+    #[error("`{path}` is {kind}, not a file")]
+    NotAFile {
+        /// What was asked for.
+        path: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// It is larger than is read.
+    #[error("`{path}` has {size} bytes, more than the {MAX_RESOURCE} that are read")]
+    TooLarge {
+        /// What was asked for.
+        path: String,
+        /// Its size.
+        size: u64,
+    },
+    /// The system says no.
+    #[error("cannot read `{path}`")]
+    Read {
+        /// What was asked for.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+impl SkillFolder {
+    /// Opens a skill's folder.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        match rustix::fs::open(folder, flags, Mode::empty()) {
+            Ok(handle) => Ok(Self { handle }),
+            Err(error) => {
+                Err(Error::Read { path: folder.display().to_string(), source: error.into() })
+            }
+        }
+    }
+
+    /// Reads a part of a file: `limit` bytes from `offset` on, cut between characters.
+    pub fn read(&self, raw: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
+        let path =
+            ResourcePath::new(raw).map_err(|fault| Error::Path { path: raw.to_owned(), fault })?;
+        let path = path.as_str();
+        let failed = |error: Errno| Error::Read { path: path.to_owned(), source: error.into() };
+        let file = self.open_beneath(path)?;
+        let stat = rustix::fs::fstat(&file).map_err(failed)?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind != FileType::RegularFile {
+            return Err(Error::NotAFile {
+                path: path.to_owned(),
+                kind: crate::fs::read::describe_kind(kind),
+            });
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size > MAX_RESOURCE {
+            return Err(Error::TooLarge { path: path.to_owned(), size });
+        }
+        let sample = read_at(&file, 0, SAMPLE).map_err(failed)?;
+        if let Some(kind) = binary_kind(&sample) {
+            return Ok(Resource::Binary { kind, size });
+        }
+        let (text, offset) =
+            read_text(&file, offset.min(size), limit.clamp(1, MAX_LIMIT)).map_err(failed)?;
+        match text {
+            Some(text) => {
+                let end = offset + text.len() as u64;
+                // An empty part that is not at the end would be asked for for ever.
+                let next = (end < size && !text.is_empty()).then_some(end);
+                Ok(Resource::Text { text, offset, size, next })
+            }
+            None => Ok(Resource::Binary { kind: "text that is not UTF-8", size }),
+        }
+    }
+
+    /// Opens a path that the system resolves below the folder, links included.
+    fn open_beneath(&self, path: &str) -> Result<OwnedFd, Error> {
+        let mut tries = 0;
+        loop {
+            let error = match open_once(self.handle.as_fd(), path) {
+                Ok(file) => return Ok(file),
+                Err(error) => error,
+            };
+            tries += 1;
+            return Err(match error {
+                Errno::AGAIN if tries < MAX_TRIES => continue,
+                Errno::NOENT | Errno::NOTDIR => Error::Missing { path: path.to_owned() },
+                Errno::XDEV | Errno::LOOP => Error::Outside { path: path.to_owned() },
+                Errno::NXIO => Error::NotAFile { path: path.to_owned(), kind: "a socket" },
+                error => Error::Read { path: path.to_owned(), source: error.into() },
+            });
+        }
+    }
+}
+
+const OPEN_FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+#[cfg(target_os = "linux")]
+fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+    use rustix::fs::ResolveFlags;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(folder, path, OPEN_FILE, Mode::empty(), resolve) {
+        // A kernel before 5.6, or a sandbox that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_parts(folder, path),
+        result => result,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+    open_parts(folder, path)
+}
+
+/// Opens a path part by part and follows no link at all: where the system cannot promise to stay
+/// inside, links are refused.
+fn open_parts(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+    let mut current: Option<OwnedFd> = None;
+    let mut parts = path.split('/').peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        let flags =
+            if is_last { OPEN_FILE } else { OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY };
+        let from = current.as_ref().map_or(folder, AsFd::as_fd);
+        current = Some(rustix::fs::openat(from, part, flags | OFlags::NOFOLLOW, Mode::empty())?);
+    }
+    current.ok_or(Errno::NOENT)
+}
+
+/// Reads up to `length` bytes at an offset; fewer only at the end of the file.
+fn read_at(file: &OwnedFd, offset: u64, length: usize) -> Result<Vec<u8>, Errno> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let from = offset + bytes.len() as u64;
+        match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), from) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Reads text from the character at `offset` on; nothing when it is not UTF-8.
+fn read_text(file: &OwnedFd, offset: u64, limit: usize) -> Result<(Option<String>, u64), Errno> {
+    // A character has at most four bytes: look back for its start, and ahead for its end.
+    let back = offset.min(3);
+    let mut bytes = read_at(file, offset - back, limit + usize::try_from(back).unwrap_or(0) + 3)?;
+    let is_start = |byte: &u8| byte & 0xc0 != 0x80;
+    let at = usize::try_from(back).unwrap_or(0).min(bytes.len());
+    let start = if bytes.get(at).is_none_or(is_start) {
+        at
+    } else {
+        bytes[..at].iter().rposition(is_start).unwrap_or(at)
+    };
+    bytes.drain(..start);
+    let begins = offset - back + start as u64;
+    let mut end = limit.min(bytes.len());
+    if end < bytes.len() {
+        while end > 0 && !is_start(&bytes[end]) {
+            end -= 1;
+        }
+        // A limit smaller than one character still gives that character.
+        if end == 0 {
+            end = bytes.iter().skip(1).position(is_start).map_or(bytes.len(), |next| next + 1);
+        }
+    }
+    bytes.truncate(end);
+    Ok((String::from_utf8(bytes).ok(), begins))
+}
+
+/// What a file is, if its first bytes are not text.
+fn binary_kind(sample: &[u8]) -> Option<&'static str> {
+    const KINDS: &[(&[u8], &str)] = &[
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"%PDF-", "application/pdf"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"\x1f\x8b", "application/gzip"),
+        (b"\x7fELF", "application/x-executable"),
+        (b"\0asm", "application/wasm"),
+        (b"OTTO", "font/otf"),
+        (b"wOF2", "font/woff2"),
+        (b"SQLite format 3\0", "application/vnd.sqlite3"),
+    ];
+    if let Some((_, kind)) = KINDS.iter().find(|(start, _)| sample.starts_with(start)) {
+        return Some(kind);
+    }
+    if sample.starts_with(b"RIFF") && sample.get(8..12) == Some(b"WEBP") {
+        return Some("image/webp");
+    }
+    let is_text = match std::str::from_utf8(sample) {
+        Ok(text) => !text.contains('\0'),
+        // The sample may end inside a character.
+        Err(error) => error.error_len().is_none() && !sample.contains(&0),
+    };
+    (!is_text).then_some("application/octet-stream")
+}
+
+/// The folder of a skill that a path names: the folder itself, or the one around its SKILL.md.
+pub fn folder_of(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        return path.to_owned();
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+#[cfg(test)]
+#[path = "resource_tests.rs"]
+mod tests;

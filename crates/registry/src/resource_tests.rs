@@ -1,0 +1,162 @@
+//! Tests of reading a skill's files: real links, FIFOs and swaps.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+/// A skill in a folder, with a secret beside it.
+fn world() -> (tempfile::TempDir, SkillFolder) {
+    let world = tempfile::tempdir().unwrap();
+    let skill = world.path().join("skill");
+    std::fs::create_dir_all(skill.join("references")).unwrap();
+    std::fs::write(skill.join("references/a.md"), "héllo wörld").unwrap();
+    std::fs::write(world.path().join("secret"), "SECRET").unwrap();
+    let folder = SkillFolder::open(&skill).unwrap();
+    (world, folder)
+}
+
+fn text(resource: Result<Resource, Error>) -> String {
+    match resource {
+        Ok(Resource::Text { text, .. }) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn files_are_read_whole_and_in_parts() {
+    let (_world, folder) = world();
+    assert_eq!(text(folder.read("references/a.md", 0, USUAL_LIMIT)), "héllo wörld");
+    assert_eq!(text(folder.read("./references/../references/a.md", 0, USUAL_LIMIT)), "héllo wörld");
+    for limit in 1..14 {
+        let (mut whole, mut at) = (String::new(), Some(0));
+        while let Some(offset) = at {
+            match folder.read("references/a.md", offset, limit).unwrap() {
+                Resource::Text { text, next, offset: begins, size } => {
+                    assert_eq!((begins, size), (offset, 13), "parts follow each other");
+                    whole.push_str(&text);
+                    at = next;
+                }
+                other @ Resource::Binary { .. } => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(whole, "héllo wörld", "limit {limit}");
+    }
+    // Inside a character, and past the end.
+    assert_eq!(
+        text(folder.read("references/a.md", 2, 3)),
+        "éll".chars().take(2).collect::<String>()
+    );
+    assert_eq!(text(folder.read("references/a.md", 999, 5)), "");
+}
+
+#[test]
+fn nothing_outside_can_be_named() {
+    let (world, folder) = world();
+    let skill = world.path().join("skill");
+    symlink("../secret", skill.join("up")).unwrap();
+    symlink(world.path().join("secret"), skill.join("absolute")).unwrap();
+    symlink("..", skill.join("out")).unwrap();
+    symlink("/proc/self/root", skill.join("magic")).unwrap();
+    symlink("loop", skill.join("loop")).unwrap();
+    for path in ["up", "absolute", "out/secret", "magic/etc/passwd", "loop"] {
+        assert!(
+            matches!(folder.read(path, 0, 10), Err(Error::Outside { .. })),
+            "{path}: {:?}",
+            folder.read(path, 0, 10)
+        );
+    }
+    for path in ["../secret", "references/../../secret", "/etc/passwd", "a\0b", "", "."] {
+        assert!(matches!(folder.read(path, 0, 10), Err(Error::Path { .. })), "{path:?}");
+    }
+    // A link that stays inside is a file like any other: the wall is not simply "no links".
+    symlink("references/a.md", skill.join("inside")).unwrap();
+    assert_eq!(text(folder.read("inside", 0, 100)), "héllo wörld");
+}
+
+#[test]
+fn only_regular_files_are_read() {
+    let (world, folder) = world();
+    let skill = world.path().join("skill");
+    let status = std::process::Command::new("mkfifo").arg(skill.join("fifo")).status().unwrap();
+    assert!(status.success());
+    let socket = std::os::unix::net::UnixListener::bind(skill.join("socket")).unwrap();
+    for path in ["references", "fifo", "socket"] {
+        assert!(matches!(folder.read(path, 0, 10), Err(Error::NotAFile { .. })), "{path}");
+    }
+    drop(socket);
+    assert!(matches!(folder.read("nope", 0, 10), Err(Error::Missing { .. })));
+    assert!(matches!(folder.read("references/a.md/x", 0, 10), Err(Error::Missing { .. })));
+}
+
+#[test]
+fn what_is_not_text_is_told_by_kind_and_size() {
+    let (world, folder) = world();
+    let skill = world.path().join("skill");
+    for (bytes, kind) in [
+        (&b"\x89PNG\r\n\x1a\n...."[..], "image/png"),
+        (b"%PDF-1.7 text", "application/pdf"),
+        (b"a\0b", "application/octet-stream"),
+        (b"\xff\xfe\xfd", "application/octet-stream"),
+    ] {
+        std::fs::write(skill.join("file"), bytes).unwrap();
+        let expected = Resource::Binary { kind, size: bytes.len() as u64 };
+        assert_eq!(folder.read("file", 0, 10).unwrap(), expected);
+    }
+    let large = std::fs::File::create(skill.join("large")).unwrap();
+    large.set_len(MAX_RESOURCE + 1).unwrap();
+    assert!(matches!(folder.read("large", 0, 10), Err(Error::TooLarge { .. })));
+}
+
+/// Somebody swaps a folder for a link to the outside, over and over, while we read.
+#[test]
+fn a_swap_never_leads_outside() {
+    let (world, folder) = world();
+    let skill = world.path().join("skill");
+    std::fs::write(world.path().join("a.md"), "SECRET").unwrap();
+    symlink("..", skill.join("evil")).unwrap();
+    let stop = AtomicBool::new(false);
+    let (mut read, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let exchange = |a: &Path, b: &Path| {
+                let flags = rustix::fs::RenameFlags::EXCHANGE;
+                let _ = rustix::fs::renameat_with(rustix::fs::CWD, a, rustix::fs::CWD, b, flags);
+            };
+            while !stop.load(Ordering::Relaxed) {
+                exchange(&skill.join("references"), &skill.join("evil"));
+            }
+        });
+        // Until both have been seen often enough, so that the race was really run.
+        for _ in 0..2_000_000 {
+            match folder.read("references/a.md", 0, 100) {
+                Ok(Resource::Text { text, .. }) => {
+                    assert_eq!(text, "héllo wörld");
+                    read += 1;
+                }
+                Ok(Resource::Binary { .. }) => panic!("not what is there"),
+                Err(_) => refused += 1,
+            }
+            if read > 500 && refused > 500 {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(read > 500 && refused > 500, "{read} read, {refused} refused");
+}
+
+/// The way without the system's help refuses links, and reads what is inside.
+#[test]
+fn part_by_part_follows_no_link() {
+    let (world, folder) = world();
+    let skill = world.path().join("skill");
+    symlink("references", skill.join("linked")).unwrap();
+    symlink("../secret", skill.join("up")).unwrap();
+    let open = |path: &str| open_parts(folder.handle.as_fd(), path).map(|_| ());
+    assert_eq!(open("references/a.md"), Ok(()));
+    for path in ["linked/a.md", "up"] {
+        assert!(open(path).is_err(), "{path}");
+    }
+}
