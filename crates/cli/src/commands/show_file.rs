@@ -64,13 +64,11 @@ fn explain(error: Error, folder: &Path, environment: &Environment) -> CliError {
             let files = digest::files(folder).unwrap_or_default();
             let names: Vec<String> =
                 files.iter().map(|file| file.path.to_string_lossy().into_owned()).collect();
-            match suggest::nearest(&path, names.iter().map(String::as_str)) {
-                Some(near) => base.hint(format!("did you mean `{near}`?")),
-                None => {
-                    let shown = wording::shell_word(&targets::display(folder, environment));
-                    base.hint(format!("list its files with `prowess show {shown}`"))
-                }
+            if let Some(near) = suggest::nearest(&path, names.iter().map(String::as_str)) {
+                return base.hint(format!("did you mean `{near}`?"));
             }
+            let shown = wording::shell_word(&targets::display(folder, environment));
+            base.hint(format!("list its files with `prowess show {shown}`"))
         }
         Error::Path { .. } => {
             base.hint("name a file by its path from the skill's folder, such as `references/a.md`")
