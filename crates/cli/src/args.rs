@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::Printer;
 
 /// Check, explain and mend Agent Skills
 #[derive(Debug, Parser)]
@@ -257,9 +260,56 @@ pub(crate) struct HelpArgs {
     pub(crate) subject: Option<String>,
 }
 
-/// Prints what clap has to say: help and versions as answers, mistakes as errors.
-pub(crate) fn explain_usage(error: &clap::Error, _environment: &Environment) -> ExitCode {
+/// Prints what clap has to say: help and versions as answers, mistakes in our own words' form.
+pub(crate) fn explain_usage(error: &clap::Error, environment: &Environment) -> ExitCode {
+    if error.use_stderr() {
+        Printer::plain(environment).error(&usage_error(&error.render().to_string()));
+        return Exit::Failed.into();
+    }
     // A reader that went away is not an error.
     let _ = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    Exit::Done.into()
+}
+
+/// Turns clap's paragraphs into a message and hints.
+fn usage_error(text: &str) -> CliError {
+    let ticked = |line: &str| line.trim().replace('\'', "`");
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    let mut error = CliError::new(ticked(first.strip_prefix("error: ").unwrap_or(first)));
+    for line in lines {
+        let line = line.trim();
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            error = error.hint(ticked(tip));
+        } else if let Some(values) = line.strip_prefix('[') {
+            error = error.hint(ticked(values.trim_end_matches(']')));
+        } else if let Some(usage) = line.strip_prefix("Usage: ") {
+            error = error.hint(format!("the usage is `{usage}`"));
+        } else if !line.starts_with("For more information") {
+            error.message.push_str(&format!(" {}", ticked(line)));
+        }
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_in_the_overview_are_all_there_are() {
+        use clap::CommandFactory;
+        for command in Cli::command().get_subcommands() {
+            let line = format!("\n  {} ", command.get_name());
+            assert!(ROOT_HELP.contains(&line), "{} is not in the overview", command.get_name());
+        }
+    }
+
+    #[test]
+    fn mistakes_in_usage_become_messages_and_hints() {
+        let error = Cli::try_parse_from(["prowess", "validate", "--formt", "x"]).unwrap_err();
+        let error = usage_error(&error.render().to_string());
+        assert_eq!(error.message, "unexpected argument `--formt` found");
+        assert_eq!(error.hints[0], "a similar argument exists: `--format`");
+    }
 }

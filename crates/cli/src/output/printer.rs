@@ -45,6 +45,18 @@ impl Printer {
         }
     }
 
+    /// A printer for mistakes on the command line, before its options are known.
+    pub(crate) fn plain(environment: &Environment) -> Self {
+        let columns = environment.columns;
+        Self {
+            color: ColorChoice::Auto,
+            quiet: 0,
+            progress: false,
+            columns,
+            reader_left: Cell::new(false),
+        }
+    }
+
     /// Whether progress may be shown.
     pub(crate) fn shows_progress(&self) -> bool {
         self.progress
