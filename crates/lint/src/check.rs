@@ -121,11 +121,9 @@ impl<'a> Subject<'a> {
         self.body.get_or_init(|| {
             let Some(parsed) = self.parsed else { return Body::default() };
             let text = parsed.body_text();
-            let has = |piece: &str| memmem::find(text.as_bytes(), piece.as_bytes()).is_some();
-            let names_tools = parsed.manifest.allowed_tools.is_some() && has(" tool");
-            let is_plain =
-                !text.contains('$') && !has("](") && !has("]:") && !has("!`") && !has("```!");
-            if is_plain && !names_tools {
+            let names_tools = parsed.manifest.allowed_tools.is_some()
+                && memmem::find(text.as_bytes(), b" tool").is_some();
+            if !names_tools && is_plain(text.as_bytes()) {
                 return Body { items: Vec::new(), lines: body::count_lines(text.as_bytes()) };
             }
             let names: Vec<&str> = parsed
@@ -145,21 +143,32 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Finds characters that change direction or take no room. The first bytes of their encodings are
-/// rare, so that most of the text is passed over many bytes at a time.
+/// Whether a body has no placeholder, link or command, all of which begin with one of three bytes.
+fn is_plain(bytes: &[u8]) -> bool {
+    !memchr3_iter(b'$', b']', b'!', bytes).any(|at| match bytes[at] {
+        b'$' => true,
+        b']' => matches!(bytes.get(at + 1), Some(b'(' | b':')),
+        _ => bytes.get(at + 1) == Some(&b'`') || bytes[..at].ends_with(b"```"),
+    })
+}
+
+/// Finds characters that change direction or take no room. Only what is not ASCII is looked at
+/// closely, and of that only what begins with one of a few bytes.
 fn deceptive(text: &str) -> Vec<(usize, char)> {
-    const LEADS: [[u8; 3]; 3] = [[0xe2, 0xef, 0xf3], [0xc2, 0xcd, 0xd8], [0xe1, 0xe3, 0xf0]];
+    const PIECE: usize = 64;
     let mut found = Vec::new();
-    if text.is_ascii() {
-        return found;
-    }
-    for [a, b, c] in LEADS {
-        for at in memchr3_iter(a, b, c, text.as_bytes()) {
-            let character = text.get(at..).and_then(|rest| rest.chars().next());
-            found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
+    for (index, piece) in text.as_bytes().chunks(PIECE).enumerate() {
+        if piece.is_ascii() {
+            continue;
+        }
+        for (inner, byte) in piece.iter().enumerate() {
+            if matches!(byte, 0xe2 | 0xef | 0xf3 | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xf0) {
+                let at = index * PIECE + inner;
+                let character = text.get(at..).and_then(|rest| rest.chars().next());
+                found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
+            }
         }
     }
-    found.sort_unstable();
     found
 }
 

@@ -1,6 +1,6 @@
 //! From bytes to a manifest, a body, and what was noticed on the way.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use prowess_diag::Span;
 
 use crate::frontmatter::{self, MAX_FRONTMATTER, Split};
@@ -42,7 +42,12 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     let mut problems = Vec::new();
     let text = decode(bytes, &mut problems);
     let split = frontmatter::split(text, &mut problems);
-    if memchr(b'\r', text.as_bytes()).is_some() {
+    // Rare both, and looked for in one pass: a NUL, and a carriage return.
+    if let Some(first) = memchr2(0, b'\r', text.as_bytes()) {
+        if let Some(at) = memchr(0, &text.as_bytes()[first..]) {
+            let span = Span::new(first + at, first + at + 1);
+            problems.push(Problem { span, kind: ProblemKind::Nul });
+        }
         let places = frontmatter::lone_carriage_returns(text);
         if let Some(&span) = places.first() {
             problems.push(Problem { span, kind: ProblemKind::LoneCarriageReturn { places } });
@@ -60,7 +65,7 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
 }
 
 fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
-    let text = match simdutf8::basic::from_utf8(bytes) {
+    match simdutf8::basic::from_utf8(bytes) {
         Ok(text) => text,
         Err(_) => match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -70,11 +75,7 @@ fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
                 std::str::from_utf8(&bytes[..at]).unwrap_or_default()
             }
         },
-    };
-    if let Some(at) = memchr(0, text.as_bytes()) {
-        problems.push(Problem { span: Span::new(at, at + 1), kind: ProblemKind::Nul });
     }
-    text
 }
 
 fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifest {
