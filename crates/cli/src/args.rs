@@ -26,16 +26,16 @@ const ROOT_HELP: &str = "\
 Usage: {usage}
 
 Author:
-  new NAME                 Create a skill from a template
+  new NAME|PATH            Create a skill from a template
   validate [PATH|NAME]...  Check skills against the specification
   explain [RULE]           Explain a rule, with a bad and a good example
 
 Use:
-  show PATH|NAME           Show the metadata, outline, files and size of one skill
+  show PATH|NAME           Show one skill: metadata, outline, files, size
 
 Manage:
   schema [NAME]            Print a JSON Schema
-  help [COMMAND|TOPIC]     Show help on a command, or on exit-codes, environment, formats, profiles
+  help [COMMAND|TOPIC]     Show help; topics: exit-codes, environment, formats, profiles
 
 Options:
 {options}
@@ -88,11 +88,12 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  prowess new release-notes                       create ./release-notes
-  prowess new .agents/skills/lint --template script   with a script
-  prowess new deploy --description \"Deploys the site. Use when asked to ship.\"")]
+  prowess new release-notes                    create ./release-notes
+  prowess new .agents/skills/lint              create it where agents look
+  prowess new tidy-up --template script        with a script")]
 pub(crate) struct NewArgs {
     /// Name of the skill, or the path of the folder to create; the last part is the name
+    #[arg(value_name = "NAME|PATH")]
     pub(crate) name: PathBuf,
     /// What to start from: minimal, script, arguments (default: minimal)
     #[arg(
@@ -204,8 +205,8 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  prowess show skills/release-notes              metadata, outline, files, digest
-  prowess show skills/release-notes --json       the same for a program
+  prowess show skills/release-notes                   everything about it
+  prowess show skills/release-notes --json            the same for a program
   prowess show skills/release-notes --file SKILL.md   one of its files")]
 pub(crate) struct ShowArgs {
     /// A skill's folder, its SKILL.md, or an installed name

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
         if args.json {
             printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(to_json).collect::<Vec<_>>() }))?;
         } else {
-            printer.answer(&list())?;
+            printer.answer(&list(printer.list_width()))?;
             printer.status(&format!(
                 "\n{}; explain one with `prowess explain RULE`",
                 wording::count(RULES.len(), "rule")
@@ -44,30 +44,30 @@ pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
     })
 }
 
-fn list() -> String {
-    let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+fn list(width: usize) -> String {
+    let column = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+    let indent = column + 13;
     let mut text = String::new();
     for rule in RULES {
         let cyan = bold(AnsiColor::Cyan);
+        let summary = wrap(rule.summary, width.saturating_sub(indent).max(24));
+        let summary = summary.join(&format!("\n{}", " ".repeat(indent)));
         text.push_str(&format!(
-            "{cyan}{:width$}{cyan:#}  {:8} {}\n",
+            "{cyan}{:column$}{cyan:#}  {:9}  {summary}\n",
             rule.id,
-            level(rule),
-            rule.summary
+            level(rule)
         ));
     }
     text
 }
 
-/// The severity in the default profile, or where the rule speaks at all.
+/// The severity in the default profile, or where else the rule speaks.
 fn level(rule: &Rule) -> &'static str {
-    let severity = rule
-        .levels
-        .claude_code
-        .or(rule.levels.spec)
-        .or(rule.levels.lenient)
-        .or(rule.levels.claude_ai);
-    severity.map_or("", Severity::as_str)
+    match rule.levels.claude_code {
+        Some(severity) => severity.as_str(),
+        None if rule.levels.spec.is_some() => "spec only",
+        None => "target",
+    }
 }
 
 fn page(rule: &Rule, width: usize) -> String {

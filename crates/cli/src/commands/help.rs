@@ -7,7 +7,7 @@ use crate::args::{Cli, HelpArgs};
 use crate::env::VARIABLES;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use crate::output::printer::{Printer, wrap};
 
 /// Texts that are not about one command.
 const TOPICS: &[(&str, &str)] = &[
@@ -17,7 +17,7 @@ const TOPICS: &[(&str, &str)] = &[
 Exit codes
 
   0    done
-  1    done, and the answer is no: findings, nothing matched
+  1    done, and the answer is no: findings, a file that is not text
   2    could not do it: usage, configuration, files
 
 A reader that goes away, as in `prowess explain | head -1`, is not an error.
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
         return Ok(Exit::Done);
     }
     if subject == "environment" {
-        printer.answer(&environment())?;
+        printer.answer(&environment(printer.list_width()))?;
         return Ok(Exit::Done);
     }
     let mut root = Cli::command();
@@ -99,11 +99,14 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
     })
 }
 
-fn environment() -> String {
-    let width = VARIABLES.iter().map(|variable| variable.name.len()).max().unwrap_or(0);
+fn environment(width: usize) -> String {
+    let column = VARIABLES.iter().map(|variable| variable.name.len()).max().unwrap_or(0);
+    let indent = column + 4;
     let mut text = String::from("Environment variables\n\n");
     for variable in VARIABLES {
-        text.push_str(&format!("  {:width$}  {}\n", variable.name, variable.summary));
+        let summary = wrap(variable.summary, width.saturating_sub(indent).max(24));
+        let summary = summary.join(&format!("\n{}", " ".repeat(indent)));
+        text.push_str(&format!("  {:column$}  {summary}\n", variable.name));
     }
     text
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let profile = match &args.profile {
-        None => Profile::Lenient,
+        None => Profile::default(),
         Some(name) => Profile::parse(name).ok_or_else(|| {
             CliError::new(format!("`--profile` does not know `{name}`"))
                 .hint("it is `spec`, `claude-code` or `lenient`")
@@ -83,6 +83,11 @@ fn show(
         files,
         digest,
         folder: folder.map(Path::to_owned),
+        profile_flag: if profile == Profile::default() {
+            String::new()
+        } else {
+            format!(" --profile {}", profile.as_str())
+        },
     };
     if args.json {
         printer.json(&view.to_json())?;
@@ -274,6 +279,8 @@ struct View<'a> {
     files: Vec<FileFacts>,
     digest: Option<String>,
     folder: Option<PathBuf>,
+    /// What to add to `validate` to see the same findings.
+    profile_flag: String,
 }
 
 impl View<'_> {
@@ -416,8 +423,9 @@ impl View<'_> {
                 .as_deref()
                 .map_or_else(|| self.file.clone(), |folder| targets::display(folder, environment));
             text.push_str(&format!(
-                "\n{}: see `prowess validate --profile lenient {}`\n",
+                "\n{}: see `prowess validate{} {}`\n",
                 wording::all(counts),
+                self.profile_flag,
                 sanitize::line(&wording::shell_word(&place)),
             ));
         }

@@ -8,6 +8,9 @@ use prowess_registry::fs::scopes;
 use crate::env::Environment;
 use crate::error::CliError;
 
+/// How many neighbours of a path are looked at for a slip.
+const MOST_NEIGHBOURS: usize = 2000;
+
 /// Turns a path or the name of an installed skill into a path that exists.
 pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf, CliError> {
     if typed.symlink_metadata().is_ok() {
@@ -20,10 +23,24 @@ pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf
         }
         return Ok(typed.to_owned());
     }
+    // A slip in the last part of a path is found among its neighbours.
+    let parent =
+        typed.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let last = typed.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let neighbours = entries(parent);
+    let near = suggest::nearest(last, neighbours.iter().map(String::as_str))
+        .map(|near| typed.with_file_name(near));
+    let meant = |near: &Path| format!("did you mean `{}`?", near.display());
     let name = typed.to_str().filter(|name| !name.contains('/') && !name.is_empty());
     let Some(name) = name else {
-        return Err(CliError::new(format!("path does not exist: `{}`", typed.display()))
-            .hint("check the spelling, or list what is there with `ls`"));
+        let error = CliError::new(format!("path does not exist: `{}`", typed.display()));
+        return Err(match near {
+            Some(near) => error.hint(meant(&near)),
+            None => error.hint(format!(
+                "see what is there with `ls {}`",
+                wording::shell_word(&parent.display().to_string())
+            )),
+        });
     };
     let roots = scopes::roots(&environment.place());
     if let Some(folder) =
@@ -35,12 +52,16 @@ pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf
     let error = CliError::new(format!("path does not exist, and no skill is named `{name}`"));
     Err(match suggest::nearest(name, installed.iter().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None if near.is_some() => error.hint(near.as_deref().map(meant).unwrap_or_default()),
         None if installed.is_empty() => error.hint(format!("create it with `prowess new {name}`")),
-        None => error.hint(format!(
-            "{} can be named; or give the path of a folder",
-            wording::count(installed.len(), "installed skill")
-        )),
+        None => error.hint("name a folder, a SKILL.md, or a skill in one of the folders that `prowess validate` looks into"),
     })
+}
+
+/// Names of everything in a folder; none when it cannot be read.
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NEIGHBOURS);
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 /// Names of the folders in a folder; none when it cannot be read.

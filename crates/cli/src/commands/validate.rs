@@ -34,7 +34,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let (config, warnings) =
         if args.no_config { Default::default() } else { config::load(environment)? };
-    for report in &warnings {
+    for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
     }
     let rules = rule_set(args, &config)?;

@@ -57,6 +57,11 @@ impl Printer {
         }
     }
 
+    /// Whether only results and errors are wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet > 0
+    }
+
     /// Whether progress may be shown.
     pub(crate) fn shows_progress(&self) -> bool {
         self.progress
@@ -77,6 +82,11 @@ impl Printer {
     pub(crate) fn width(&self) -> Option<usize> {
         let asked = terminal_width()?;
         Some(self.columns.unwrap_or(asked))
+    }
+
+    /// Columns for lists: on a terminal they are wrapped, in a pipe each entry is one line.
+    pub(crate) fn list_width(&self) -> usize {
+        self.width().unwrap_or(usize::MAX)
     }
 
     /// Columns for running text.

@@ -1,6 +1,10 @@
 //! No description.
 
-use super::{Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start};
+use super::{
+    Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, missing_key,
+    misspelling,
+};
+use crate::profile::Profile;
 use prowess_spec::identity;
 use prowess_spec::manifest::Text;
 
@@ -10,6 +14,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some((parsed, manifest)) = complete_frontmatter(skill) else {
         return;
     };
+    let misspelt = misspelling(skill, "description");
+    if misspelt.is_some() && out.profile() != Profile::Spec {
+        out.report(missing_key(parsed, "description", misspelt));
+        return;
+    }
     let (span, message) = match manifest.entry("description") {
         None => (frontmatter_start(parsed), "missing required field in frontmatter: `description`"),
         Some(entry)
@@ -21,8 +30,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         Some(_) => return,
     };
     let stand_in = match identity::first_line(parsed.body_text()) {
-        Some(_) => "the first line of the body is used instead",
-        None => "a model cannot tell what the skill is for",
+        Some(_) if out.profile() != Profile::Spec => "the first line of the body is used instead",
+        _ => "a model cannot tell what the skill is for",
     };
     out.report(
         Finding::at(span, message)

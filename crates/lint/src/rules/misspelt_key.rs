@@ -2,7 +2,8 @@
 
 use prowess_diag::{Edit, Fix, wording};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{Finding, Levels, Sink, Subject, misspelling};
+use crate::profile::Profile;
 
 rule!("misspelt-key", Levels::of("EWW"), Suggested, "a key looks misspelt");
 
@@ -10,6 +11,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for (entry, meant) in parsed.manifest.entries.iter().zip(skill.meant()) {
         let Some(meant) = *meant else { continue };
+        // The finding about the missing key points here.
+        let told = matches!(meant, "name" | "description") && misspelling(skill, meant).is_some();
+        if told && out.profile() != Profile::Spec {
+            continue;
+        }
         let fix = parsed.manifest.entry(meant).is_none().then(|| {
             Fix::suggested(
                 format!("rename it to `{meant}`"),

@@ -5,12 +5,13 @@
 //! is the documentation and the test: its `bad` examples must be found, its `good` ones must not,
 //! and the first `bad` one with its safe fixes applied must equal `fixed`.
 
-use prowess_diag::{Edit, Span};
+use prowess_diag::{Edit, Fix, Span};
 
 use crate::check::{Finding, Sink, Subject};
 use crate::profile::Levels;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::Parsed;
+use prowess_spec::yaml::Entry;
 
 /// One rule.
 #[derive(Debug)]
@@ -224,6 +225,27 @@ fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a 
     let parsed = skill.parsed?;
     let present = parsed.yaml.is_some() && !parsed.manifest.incomplete;
     present.then_some((parsed, &parsed.manifest))
+}
+
+/// The key that was meant to be `key`, where that one is missing: the fault is a misspelling then.
+fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry> {
+    let entries = &skill.parsed?.manifest.entries;
+    let index = skill.meant().iter().position(|meant| *meant == Some(key))?;
+    entries.get(index).filter(|_| entries.iter().all(|entry| &*entry.key != key))
+}
+
+/// The finding about a required key that is missing, or misspelt.
+fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>) -> Finding {
+    let message = format!("missing required field in frontmatter: `{key}`");
+    match misspelt {
+        None => Finding::at(frontmatter_start(parsed), message),
+        Some(entry) => Finding::at(entry.key_span, message)
+            .label(format!("did you mean `{key}`? As it stands it has no effect"))
+            .fix(Fix::suggested(
+                format!("rename it to `{key}`"),
+                vec![Edit::replace(entry.key_span, key)],
+            )),
+    }
 }
 
 /// The line break the file uses.

@@ -3,8 +3,10 @@
 use prowess_diag::Fix;
 
 use super::{
-    Edit, Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, insert_key,
+    Edit, Finding, Levels, Sink, Subject, complete_frontmatter, insert_key, missing_key,
+    misspelling,
 };
+use crate::profile::Profile;
 use prowess_spec::name;
 use prowess_spec::parse::Parsed;
 use prowess_spec::yaml::write;
@@ -22,6 +24,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let folder = skill.package.folder();
     let valid = folder.filter(|folder| name::faults(&name::normalise(folder)).is_empty());
     let title = "name it after its folder";
+    let misspelt = misspelling(skill, "name");
+    if misspelt.is_some() && out.profile() != Profile::Spec {
+        out.report(missing_key(parsed, "name", misspelt));
+        return;
+    }
     match manifest.entry("name") {
         None => {
             let fix = valid
@@ -31,14 +38,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let label = folder.map_or("no `name` in here".to_owned(), |folder| {
                 format!("no `name` in here; the folder's, `{folder}`, is used")
             });
-            out.report(
-                Finding::at(
-                    frontmatter_start(parsed),
-                    "missing required field in frontmatter: `name`",
-                )
-                .label(label)
-                .fix(fix),
-            );
+            out.report(missing_key(parsed, "name", None).label(label).fix(fix));
         }
         Some(entry)
             if entry.value.is_null()
