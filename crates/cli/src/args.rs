@@ -35,12 +35,13 @@ Use:
 
 Manage:
   schema [NAME]            Print a JSON Schema
-  help [COMMAND|TOPIC]     Show help; topics: exit-codes, environment, formats, profiles
+  help [COMMAND|TOPIC]     Show help on a command or a topic
 
 Options:
 {options}
 
 Start with `prowess validate`; use `prowess help COMMAND` for more.
+Topics of help: exit-codes, environment, formats, profiles.
 ";
 
 /// Options that every command takes.
