@@ -40,8 +40,7 @@ Manage:
 Options:
 {options}
 
-Start with `prowess validate`; use `prowess help COMMAND` for more.
-Topics of help: exit-codes, environment, formats, profiles.
+More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
 
 /// Options that every command takes.
