@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_diag::render::{concise, full, github, json, sarif};
-use prowess_diag::{Counts, Diagnostic, FileReport, LineIndex, Severity, suggest, wording};
+use prowess_diag::{
+    Counts, Diagnostic, FileReport, LineIndex, Severity, sanitize, suggest, wording,
+};
 use prowess_lint::rules::RULES;
 use prowess_lint::{Profile, RuleSet, Subject, Target, check, fix};
 use prowess_registry::fs::walk::{Notice, WalkOptions, walk};
@@ -24,6 +26,8 @@ use crate::exit::Exit;
 use crate::output::printer::Printer;
 use crate::output::progress::{Progress, into_inner};
 
+/// How many files are named after `--fix`.
+const MOST_NAMED: usize = 20;
 /// How many folders below a path are opened. Whoever names a path wants all of it checked.
 const MAX_FOLDERS: usize = 2_000_000;
 
@@ -189,7 +193,7 @@ struct Results {
     skills: usize,
     files: Vec<Checked>,
     fixed: usize,
-    fixed_files: usize,
+    fixed_files: Vec<(PathBuf, String, usize)>,
     failures: Vec<CliError>,
 }
 
@@ -347,7 +351,7 @@ impl Job<'_> {
             }
             let mut results = self.lock();
             results.fixed += fixed.applied;
-            results.fixed_files += 1;
+            results.fixed_files.push((file.to_owned(), path.clone(), fixed.applied));
         }
         self.keep(file, path, Some(&fixed.text), fixed.remaining);
     }
@@ -559,10 +563,23 @@ fn print_statistics(
 
 fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
     if results.fixed > 0 {
+        let mut files: Vec<_> = results.fixed_files.iter().collect();
+        files.sort();
+        for (_, path, count) in files.iter().take(MOST_NAMED) {
+            printer.status(&format!(
+                "  {}: {}",
+                sanitize::line(path),
+                wording::count(*count, "finding")
+            ));
+        }
+        let more = files.len().saturating_sub(MOST_NAMED);
+        if more > 0 {
+            printer.status(&format!("  and {}", wording::count(more, "more file")));
+        }
         printer.status(&format!(
             "Fixed {} in {}",
             wording::count(results.fixed, "finding"),
-            wording::count(results.fixed_files, "skill")
+            wording::count(files.len(), "skill")
         ));
     }
     let counts = results.counts();
