@@ -109,9 +109,9 @@ pub struct ToolToken {
 }
 
 impl Text {
-    fn of(node: &Node) -> Option<Self> {
+    fn of(node: &Node, source: &str) -> Option<Self> {
         let value = node.text()?;
-        let verbatim = node.verbatim_start().and_then(|start| u32::try_from(start).ok());
+        let verbatim = node.verbatim_start(source).and_then(|start| u32::try_from(start).ok());
         Some(Self { value: value.into(), span: node.span, verbatim })
     }
 
@@ -143,49 +143,50 @@ impl ToolList {
 }
 
 impl Manifest {
-    /// Reads the typed fields from the verbatim keys.
-    pub fn from_entries(entries: Vec<Entry>) -> Self {
+    /// Reads the typed fields from the verbatim keys; `source` is the text their places are in.
+    pub fn from_entries(entries: Vec<Entry>, source: &str) -> Self {
         let mut manifest = Self::default();
         for entry in &entries {
-            manifest.read(entry);
+            manifest.read(entry, source);
         }
         if manifest.version.is_none() {
             let metadata = entries.iter().find(|entry| &*entry.key == "metadata");
-            manifest.version =
-                metadata.and_then(|entry| entry.value.get("version")).and_then(Text::of);
+            manifest.version = metadata
+                .and_then(|entry| entry.value.get("version"))
+                .and_then(|node| Text::of(node, source));
         }
         manifest.entries = entries;
         manifest
     }
 
-    fn read(&mut self, entry: &Entry) {
+    fn read(&mut self, entry: &Entry, source: &str) {
         let node = &entry.value;
         match &*entry.key {
-            "name" => self.name = Text::of(node),
-            "description" => self.description = Text::of(node),
-            "license" => self.license = Text::of(node),
-            "compatibility" => self.compatibility = Text::of(node),
-            "when_to_use" => self.when_to_use = Text::of(node),
-            "argument-hint" => self.argument_hint = hint(node),
-            "arguments" => self.arguments = words(node, char::is_whitespace),
-            "allowed-tools" => self.allowed_tools = tools(node),
-            "disallowed-tools" => self.disallowed_tools = tools(node),
+            "name" => self.name = Text::of(node, source),
+            "description" => self.description = Text::of(node, source),
+            "license" => self.license = Text::of(node, source),
+            "compatibility" => self.compatibility = Text::of(node, source),
+            "when_to_use" => self.when_to_use = Text::of(node, source),
+            "argument-hint" => self.argument_hint = hint(node, source),
+            "arguments" => self.arguments = words(node, source, char::is_whitespace),
+            "allowed-tools" => self.allowed_tools = tools(node, source),
+            "disallowed-tools" => self.disallowed_tools = tools(node, source),
             "disable-model-invocation" => self.disable_model_invocation = flag(entry),
             "user-invocable" => self.user_invocable = flag(entry),
             "background" => self.background = flag(entry),
             "always_present" => self.always_present = literal_flag(node),
-            "model" => self.model = Text::of(node),
-            "effort" => self.effort = Text::of(node),
-            "context" => self.context = Text::of(node),
-            "agent" => self.agent = Text::of(node),
-            "shell" => self.shell = Text::of(node),
-            "paths" => self.paths = globs(node),
+            "model" => self.model = Text::of(node, source),
+            "effort" => self.effort = Text::of(node, source),
+            "context" => self.context = Text::of(node, source),
+            "agent" => self.agent = Text::of(node, source),
+            "shell" => self.shell = Text::of(node, source),
+            "paths" => self.paths = globs(node, source),
             "maxTicks" => {
                 self.max_ticks = node.text().and_then(|text| text.parse().ok()).filter(|&n| n > 0);
             }
-            "creator" => self.creator = Text::of(node),
-            "planck_version" => self.planck_version = Text::of(node),
-            "version" => self.version = Text::of(node),
+            "creator" => self.creator = Text::of(node, source),
+            "planck_version" => self.planck_version = Text::of(node, source),
+            "version" => self.version = Text::of(node, source),
             _ => {}
         }
     }
@@ -218,24 +219,24 @@ impl Manifest {
 }
 
 /// `[topic]` is a list to YAML and a hint to people.
-fn hint(node: &Node) -> Option<Text> {
+fn hint(node: &Node, source: &str) -> Option<Text> {
     let Some(items) = node.items() else {
-        return Text::of(node);
+        return Text::of(node, source);
     };
     let words: Vec<&str> = items.iter().filter_map(Node::text).collect();
     let value = format!("[{}]", words.join(", ")).into();
     (!words.is_empty()).then_some(Text { value, span: node.span, verbatim: None })
 }
 
-fn words(node: &Node, separates: impl Fn(char) -> bool + Copy) -> Vec<Text> {
-    texts(node).iter().flat_map(|text| split(text, separates)).collect()
+fn words(node: &Node, source: &str, separates: impl Fn(char) -> bool + Copy) -> Vec<Text> {
+    texts(node, source).iter().flat_map(|text| split(text, separates)).collect()
 }
 
 /// A text, or the texts of a list.
-fn texts(node: &Node) -> Vec<Text> {
+fn texts(node: &Node, source: &str) -> Vec<Text> {
     match node.items() {
-        Some(items) => items.iter().filter_map(Text::of).collect(),
-        None => Text::of(node).into_iter().collect(),
+        Some(items) => items.iter().filter_map(|item| Text::of(item, source)).collect(),
+        None => Text::of(node, source).into_iter().collect(),
     }
 }
 
@@ -254,9 +255,9 @@ fn split(text: &Text, separates: impl Fn(char) -> bool) -> Vec<Text> {
 }
 
 /// Splits at commas, but not inside braces: `src/**/*.{ts,tsx}, *.md` is two patterns.
-fn globs(node: &Node) -> Vec<Text> {
+fn globs(node: &Node, source: &str) -> Vec<Text> {
     let mut globs = Vec::new();
-    for text in texts(node) {
+    for text in texts(node, source) {
         let depth = std::cell::Cell::new(0_usize);
         let parts = split(&text, |c| {
             match c {
@@ -278,12 +279,12 @@ fn globs(node: &Node) -> Vec<Text> {
     globs
 }
 
-fn tools(node: &Node) -> Option<ToolList> {
+fn tools(node: &Node, source: &str) -> Option<ToolList> {
     if node.is_null() {
         return None;
     }
     let mut tokens = Vec::new();
-    for text in texts(node) {
+    for text in texts(node, source) {
         for token in tool_pattern::parse_list(&text.value) {
             tokens.push(ToolToken {
                 span: text.subspan(token.range.clone()),

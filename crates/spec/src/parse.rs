@@ -91,7 +91,7 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
         Ok(document) => {
             let mut manifest = match document.root {
                 Some(node) => match node.value {
-                    Value::Mapping(entries, _) => Manifest::from_entries(entries),
+                    Value::Mapping(entries, _) => Manifest::from_entries(entries, text),
                     Value::Sequence(..) => not_mapping(node.span, "a list", problems),
                     Value::Scalar(..) => not_mapping(node.span, "a single value", problems),
                 },
@@ -116,7 +116,7 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
             Manifest {
                 incomplete: true,
                 lost: salvage.lost,
-                ..Manifest::from_entries(salvage.entries)
+                ..Manifest::from_entries(salvage.entries, text)
             }
         }
         Err(yaml::Error::Syntax { at, message }) => {
@@ -135,7 +135,7 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
             let mut manifest = Manifest {
                 incomplete,
                 lost: salvage.lost,
-                ..Manifest::from_entries(salvage.entries)
+                ..Manifest::from_entries(salvage.entries, text)
             };
             for problem in &salvage.problems {
                 if let ProblemKind::DuplicateKey(duplicate) = &problem.kind {

@@ -43,7 +43,7 @@ pub(super) fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
     let text = parsed.manifest.name.as_ref()?;
     let entry = parsed.manifest.entry("name")?;
     // A block scalar has an indicator outside its span; leave it to the author.
-    entry.value.verbatim_start()?;
+    entry.value.verbatim_start(parsed.text)?;
     let repaired = name::repair(&text.value);
     let folder = skill
         .package

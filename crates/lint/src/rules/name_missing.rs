@@ -50,8 +50,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             };
             // Only where the value has a place of its own behind the colon.
             let before = parsed.text.get(..entry.value.span.start as usize).unwrap_or_default();
-            let has_place =
-                entry.value.verbatim_start().is_some() && before.trim_end().ends_with(':');
+            let has_place = entry.value.verbatim_start(parsed.text).is_some()
+                && before.trim_end().ends_with(':');
             let fix =
                 valid.filter(|_| has_place).map(|folder| Fix::safe(title, vec![edit(folder)]));
             out.report(

@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let joined = list.tokens.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
-    let fix = entry.value.verbatim_start().map(|_| {
+    let fix = entry.value.verbatim_start(parsed.text).map(|_| {
         Fix::safe(
             "separate them with blanks",
             vec![Edit::replace(entry.value.span, prowess_spec::yaml::write::scalar(&joined))],

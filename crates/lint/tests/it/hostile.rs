@@ -59,6 +59,15 @@ fn two_answers_to_a_question_of_permission_are_the_stricter_one() {
     assert!(parse(text.as_bytes()).manifest.model_invocation_disabled());
 }
 
+/// Escapes whose lengths add up to that of their text: places inside it are not places in the file.
+#[test]
+fn text_that_only_has_the_length_of_its_source() {
+    for value in [r#""\Lx\n @é""#, r#""\_@é x""#, r#""\Pé\t@""#] {
+        let text = format!("---\nname: x\ndescription: d\nallowed-tools: {value}\n---\nb\n");
+        prowess_test::oracle::parse_holds(text.as_bytes());
+    }
+}
+
 /// A hundred kilobytes of each; a search that begins again at every hit would not end in any
 /// reasonable time.
 #[test]

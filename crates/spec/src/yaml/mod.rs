@@ -138,16 +138,18 @@ impl Node {
 
     /// Returns the offset at which the scalar's text stands unchanged in the source, if it does:
     /// then a position in the text is a position in the file.
-    pub fn verbatim_start(&self) -> Option<usize> {
-        let Value::Scalar(text, style) = &self.value else {
-            return None;
-        };
+    pub fn verbatim_start(&self, source: &str) -> Option<usize> {
+        let Value::Scalar(text, style) = &self.value else { return None };
         let quotes = match style {
             Style::Plain => 0,
             Style::SingleQuoted | Style::DoubleQuoted => 1,
             Style::Literal | Style::Folded => return None,
         };
-        (self.span.len() == text.len() + 2 * quotes).then_some(self.span.start as usize + quotes)
+        // Of the same length is not enough: escapes and mended text may only happen to be.
+        let start = self.span.start as usize + quotes;
+        let is_same = self.span.len() == text.len() + 2 * quotes
+            && source.get(start..start + text.len()) == Some(&**text);
+        is_same.then_some(start)
     }
 
     /// Calls `visit` for this node and everything inside it.
