@@ -6,6 +6,7 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod scope;
+pub mod search;
 pub mod skill;
 
 pub use scope::{Origin, Scope};
