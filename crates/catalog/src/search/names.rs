@@ -26,29 +26,27 @@ struct Word {
     letters: u32,
     from: u32,
     length: u8,
-    /// Whether it is a name in one piece, which the index does not stem.
-    whole: bool,
 }
 
 impl NameWords {
     /// Collects the words of a segment's names.
     pub(super) fn of(segment: &Segment) -> Self {
-        let mut found: Vec<(Vec<u8>, bool)> = Vec::new();
+        let mut found: Vec<Vec<u8>> = Vec::new();
         for skill in segment.skills.iter().flatten() {
             for name in names(skill) {
-                tokens::each(name, |word, _| found.push((word.to_vec(), false)));
-                found.push((whole(name), true));
+                tokens::each(name, |word, _| found.push(word.to_vec()));
+                found.push(whole(name));
             }
         }
         found.sort_unstable();
         found.dedup();
         let mut all = Self::default();
-        for (word, whole) in found {
+        for word in found {
             let (Ok(length), Ok(from)) = (u8::try_from(word.len()), u32::try_from(all.text.len()))
             else {
                 continue;
             };
-            all.words.push(Word { letters: letters(&word), from, length, whole });
+            all.words.push(Word { letters: letters(&word), from, length });
             all.text.extend_from_slice(&word);
         }
         all
@@ -110,7 +108,7 @@ impl NameWords {
     }
 
     fn term_of(&self, word: &Word) -> Vec<u8> {
-        if word.whole { self.text_of(word).to_vec() } else { tokens::stemmed(self.text_of(word)) }
+        tokens::stemmed(self.text_of(word))
     }
 }
 

@@ -232,7 +232,7 @@ impl Sink<'_> {
     }
 
     fn whole(&mut self, name: &str) {
-        let whole = whole(name);
+        let whole = tokens::stemmed(&whole(name));
         if !whole.is_empty() {
             self.count(WHOLE, &whole);
         }

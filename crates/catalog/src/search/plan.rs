@@ -70,7 +70,7 @@ pub(super) fn plan(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<
     }
     for name in pieces(text, words.len()) {
         let mut forms = Vec::new();
-        spell(view, &mut forms, name.clone(), Form::Exact, 1.0);
+        spell(view, &mut forms, tokens::stemmed(&name), Form::Exact, 1.0);
         if forms.is_empty() && compared < MAX_COMPARED {
             compared += 1;
             slips(view, &mut forms, &name, weights.typo);
