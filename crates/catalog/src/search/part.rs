@@ -160,8 +160,10 @@ pub(super) fn names(skill: &Skill) -> impl Iterator<Item = &str> {
 
 /// Whether a word of a field is worth keeping.
 pub(super) fn is_kept(field: usize, word: &[u8]) -> bool {
-    field < 5
-        || (word.len() > 1
+    // Metadata has versions and dates, which nobody looks for.
+    (field < 5 && !(field == 4 && word.iter().all(u8::is_ascii_digit)))
+        || (field >= 5
+            && word.len() > 1
             && word.len() <= MAX_BODY_WORD
             && !tokens::is_stop_word(word)
             && !(word.len() > 4 && word.iter().all(u8::is_ascii_digit)))
