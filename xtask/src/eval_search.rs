@@ -341,7 +341,7 @@ fn tune(entries: &[Entry], prompts: &[Prompt], rounds: usize) {
             let factor = [0.5, 0.7, 0.85, 1.2, 1.4, 2.0][random.below(6)];
             match random.below(14) {
                 field @ 0..8 => {
-                    weights.fields[field] = (weights.fields[field] * factor).clamp(0.02, 30.0)
+                    weights.fields[field] = (weights.fields[field] * factor).clamp(0.02, 30.0);
                 }
                 8 => weights.saturation = (weights.saturation * factor).clamp(0.05, 10.0),
                 9 => weights.name_cover = (weights.name_cover * factor).clamp(0.02, 3.0),

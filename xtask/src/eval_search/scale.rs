@@ -137,12 +137,13 @@ fn vary(text: &str, copy: usize) -> String {
         let word = piece.trim_end();
         if word.bytes().all(|byte| byte.is_ascii_lowercase())
             && word.len() > 3
-            && (hash(word) + copy as u64) % 20 == 0
+            && (hash(word) + copy as u64).is_multiple_of(20)
         {
             let end = varied.len() - (piece.len() - word.len());
-            let letter = char::from(b'a' + (copy % 26) as u8);
-            varied.insert(end, letter);
-            varied.insert(end, char::from(b'a' + (copy / 26 % 26) as u8));
+            let letter =
+                |number: usize| (b'a'..=b'z').cycle().nth(number % 26).map_or('a', char::from);
+            varied.insert(end, letter(copy));
+            varied.insert(end, letter(copy / 26));
         }
     }
     varied

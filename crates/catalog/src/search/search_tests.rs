@@ -360,6 +360,7 @@ fn hostile_skills_are_bounded() {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "counts of a few small documents")]
 mod against_a_plain_one {
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -435,7 +436,7 @@ mod against_a_plain_one {
                     .filter(|(counts, _)| (0..8).any(|field| count(counts, field) > 0))
                     .count() as f32;
                 let mut sum = 0.0;
-                for field in 0..8 {
+                for (field, length) in lengths.iter().enumerate() {
                     let count = match (field, count(counts, field)) {
                         (6, 2..4) => 2,
                         (6, 4..) => 4,
@@ -443,7 +444,7 @@ mod against_a_plain_one {
                     };
                     let norm = if field < 7 {
                         let share = weights.lengths[field];
-                        1.0 - share + share * lengths[field] as f32 / average(field)
+                        1.0 - share + share * *length as f32 / average(field)
                     } else {
                         1.0
                     };

@@ -131,7 +131,9 @@ pub fn each(text: &str, mut sink: impl FnMut(&[u8], Kind)) {
 /// Words that are not plain Latin letters stay whole. May change the last letter that stays.
 pub fn stem(word: &mut [u8]) -> usize {
     let mut length = word.len();
-    if length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
+    // Most words end in another letter, and are left at once.
+    let bent = matches!(word.last(), Some(b's' | b'g' | b'd' | b'e'));
+    if !bent || length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
         return length;
     }
     if word.ends_with(b"ies") && length > 4 {
