@@ -89,7 +89,7 @@ pub(crate) fn run(
                     targets::display(&root, environment)
                 ));
             }
-            Notice::Unreadable { .. } | Notice::SeenBefore { .. } => {}
+            Notice::Unreadable { .. } | Notice::SeenBefore { .. } | Notice::Reserved { .. } => {}
         }
     }
     results.files.sort_by(|a, b| a.file.cmp(&b.file));
@@ -277,7 +277,7 @@ impl Job<'_> {
                     path.starts_with(folder)
                 }
                 Notice::TooMany { root, .. } => root.starts_with(folder),
-                Notice::SeenBefore { .. } => false,
+                Notice::SeenBefore { .. } | Notice::Reserved { .. } => false,
             };
             if skills == 0 && !self.is_default_root(folder) && !summary.notices.iter().any(is_cut) {
                 self.unread(folder, &ReadFault::Missing);
