@@ -1,5 +1,6 @@
 //! One skill, as the catalogue knows it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use prowess_spec::identity::Source;
@@ -15,13 +16,31 @@ const MAX_TEXT: usize = 4096;
 const MAX_VALUES: usize = 64;
 
 /// What identifies a skill: where it comes from, and its path there. The name is only a label.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SkillId {
     /// The root it was found under.
     pub origin: Arc<Origin>,
     /// Path below the root, with forward slashes: of the folder, or of the file where a file alone
     /// is the skill. Bytes that are not UTF-8 are written `\xNN`.
     pub path: Box<str>,
+}
+
+impl Ord for SkillId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Most ids that are compared share their origin.
+        let origins = if Arc::ptr_eq(&self.origin, &other.origin) {
+            Ordering::Equal
+        } else {
+            self.origin.cmp(&other.origin)
+        };
+        origins.then_with(|| self.path.cmp(&other.path))
+    }
+}
+
+impl PartialOrd for SkillId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// In what form a skill exists.

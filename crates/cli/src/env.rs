@@ -105,6 +105,7 @@ impl Environment {
             home: self.home.clone(),
             config_home: self.config_home.clone(),
             extra: self.skills_path.clone(),
+            only: None,
         }
     }
 }

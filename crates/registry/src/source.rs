@@ -65,6 +65,16 @@ pub struct Fault {
     pub kept: bool,
 }
 
+impl Fault {
+    /// Tells whether it is about the skill that a file belongs to.
+    pub(crate) fn is_about(&self, file: &std::path::Path) -> bool {
+        let folder = |path: &std::path::Path| path.parent().map(std::path::Path::to_owned);
+        file.to_str() == Some(&*self.location)
+            || folder(std::path::Path::new(&*self.location))
+                .is_some_and(|folder| file.starts_with(folder))
+    }
+}
+
 /// Why a skill could not be read, or could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {

@@ -8,3 +8,4 @@ pub mod read;
 pub mod scopes;
 pub mod source;
 pub mod walk;
+pub mod watch;

@@ -61,6 +61,12 @@ impl Root {
         }
     }
 
+    /// Returns a root that is nobody's.
+    pub(super) fn bare(scope: Scope, path: PathBuf) -> Self {
+        let (vendor, nested) = (String::new(), String::new());
+        Self { scope, path, vendor, nested, holds: Holds::Skills }
+    }
+
     /// Returns the origin of the skills below this root.
     pub fn origin(&self, order: usize) -> Origin {
         let mut origin = Origin::new(
@@ -85,11 +91,16 @@ pub struct Place {
     pub config_home: Option<PathBuf>,
     /// Folders named by flag, configuration or environment.
     pub extra: Vec<PathBuf>,
+    /// One folder that is looked at in place of all others.
+    pub only: Option<PathBuf>,
 }
 
 /// Returns every folder that may hold skills, highest precedence first. Folders that are nested
 /// deeper in the project are not among them: [`nested_roots`](super::nested::nested_roots) finds those.
 pub fn roots(place: &Place) -> Vec<Root> {
+    if let Some(only) = &place.only {
+        return vec![Root::bare(Scope::Extra, only.clone())];
+    }
     let mut roots: Vec<Root> = Vec::new();
     let mut add = |root: Root| {
         if !roots.iter().any(|known| known.path == root.path) {
@@ -121,13 +132,7 @@ pub fn roots(place: &Place) -> Vec<Root> {
     }
     for folder in &place.extra {
         let path = place.current.join(folder);
-        add(Root {
-            scope: Scope::Extra,
-            path,
-            vendor: String::new(),
-            nested: String::new(),
-            holds: Holds::Skills,
-        });
+        add(Root::bare(Scope::Extra, path));
     }
     if let Some(home) = &place.home {
         vendor_roots(Scope::User, home).into_iter().for_each(&mut add);
@@ -205,6 +210,7 @@ mod tests {
             home: Some("/nowhere/dwelling".into()),
             config_home: Some("/nowhere/dwelling/.config".into()),
             extra: vec!["more".into()],
+            only: None,
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();
         assert!(scopes.is_sorted());

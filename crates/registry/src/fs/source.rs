@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Form, Origin, Place as SkillPlace, Scope, Skill, SkillId};
 use prowess_spec::problem::ProblemKind;
-use prowess_spec::sidecar::Sidecar;
+use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
 use prowess_spec::{Parsed, ReadFault, parse};
 
 use super::read::{self, Found, read_path};
@@ -30,11 +30,19 @@ pub struct FileOptions {
     pub claude_names: bool,
     /// Where heads are kept between two starts; nothing to keep none.
     pub cache: Option<PathBuf>,
+    /// Place of the first root among those of all sources; a lower one counts more.
+    pub first_order: usize,
 }
 
 impl Default for FileOptions {
     fn default() -> Self {
-        Self { walk: WalkOptions::default(), nested: true, claude_names: false, cache: None }
+        Self {
+            walk: WalkOptions::default(),
+            nested: true,
+            claude_names: false,
+            cache: None,
+            first_order: 0,
+        }
     }
 }
 
@@ -43,6 +51,8 @@ impl Default for FileOptions {
 pub struct FileSource {
     place: Place,
     options: FileOptions,
+    /// The roots that existed at the last scan.
+    last: Mutex<Vec<(PathBuf, Arc<Origin>)>>,
 }
 
 /// A root that exists.
@@ -56,7 +66,23 @@ struct Prepared {
 impl FileSource {
     /// Makes a source of the folders that are seen from a place.
     pub fn new(place: Place, options: FileOptions) -> Self {
-        Self { place, options }
+        Self { place, options, last: Mutex::default() }
+    }
+
+    /// Makes a source of one folder and nothing else.
+    pub fn of_folder(folder: PathBuf, options: FileOptions) -> Self {
+        let place = Place { only: Some(folder), ..Place::default() };
+        Self::new(place, FileOptions { nested: false, ..options })
+    }
+
+    /// Whether this is the source of one folder.
+    pub(crate) fn is_only(&self, folder: &Path) -> bool {
+        self.place.only.as_deref() == Some(folder)
+    }
+
+    /// Whether a file lies below one of the roots.
+    pub(crate) fn has_root_of(&self, file: &Path) -> bool {
+        self.last().iter().any(|(root, _)| file.starts_with(root))
     }
 
     /// Returns every root, the missing ones too.
@@ -100,10 +126,70 @@ impl FileSource {
                 notices.push(Notice::SeenBefore { path: root.path });
                 continue;
             }
-            let origin = Arc::new(root.origin(order));
-            prepared.push(Prepared { root, origin, real });
+            let origin = root.origin(self.options.first_order + order);
+            prepared.push(Prepared { root, origin: self.shared(origin), real });
         }
+        let roots = prepared.iter().map(|root| (root.root.path.clone(), Arc::clone(&root.origin)));
+        *self.last() = roots.collect();
         (prepared, notices)
+    }
+
+    fn last(&self) -> std::sync::MutexGuard<'_, Vec<(PathBuf, Arc<Origin>)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The origin of the last scan, if it is the same: ids are compared by pointer first.
+    fn shared(&self, origin: Origin) -> Arc<Origin> {
+        let last = self.last();
+        let same = last.iter().map(|(_, known)| known).find(|known| ***known == origin);
+        same.map_or_else(|| Arc::new(origin), Arc::clone)
+    }
+
+    /// Reads again only the skills that these files belong to. Nothing means that more may have
+    /// changed than the text of known skills, and that everything must be looked at.
+    pub(crate) fn rescan(&self, known: &[Arc<Skill>], files: &[PathBuf]) -> Option<Scan> {
+        let roots = self.last().clone();
+        let by_location: HashMap<&str, &Arc<Skill>> =
+            known.iter().map(|skill| (&*skill.location, skill)).collect();
+        let mut replaced: HashMap<&str, Option<Arc<Skill>>> = HashMap::new();
+        let mut faults = Vec::new();
+        for file in files {
+            let is_sidecar = file.ends_with(SIDECAR_PATH);
+            let folder = file.ancestors().nth(2).filter(|_| is_sidecar);
+            let file = folder.map_or_else(|| file.clone(), |folder| folder.join("SKILL.md"));
+            let skill = *by_location.get(file.to_str()?)?;
+            let (root, origin) = roots.iter().find(|(_, origin)| *origin == skill.id.origin)?;
+            let prepared = [Prepared {
+                root: Root::bare(skill.id.origin.scope, root.clone()),
+                origin: Arc::clone(origin),
+                real: root.clone(),
+            }];
+            let collector = Collector {
+                roots: &prepared,
+                known: HashMap::from([(&*skill.location, skill)]),
+                keep_last_good: true,
+                claude_names: false,
+                scan: Mutex::default(),
+            };
+            match skill.form {
+                Form::Folder => {
+                    read_path(&file, &mut |found| collector.skill(0, &found));
+                }
+                form => collector.single_file(0, &file, form, Some(&skill.name)),
+            }
+            let scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let gone = |fault: &Fault| fault.why == FaultKind::Read(ReadFault::Missing);
+            if scan.faults.iter().any(gone) {
+                return None;
+            }
+            faults.extend(scan.faults);
+            replaced.insert(&skill.location, scan.skills.into_iter().next());
+        }
+        let skills = known.iter().filter_map(|skill| match replaced.get(&*skill.location) {
+            Some(new) => new.clone(),
+            None => Some(Arc::clone(skill)),
+        });
+        Some(Scan { skills: skills.collect(), faults, notices: Vec::new() })
     }
 
     fn collect(&self, collector: &Collector<'_>) -> Vec<Notice> {
@@ -186,7 +272,7 @@ impl SkillSource for FileSource {
     }
 
     fn owns(&self, id: &SkillId) -> bool {
-        matches!(id.origin.scope, Scope::Project | Scope::Extra | Scope::User)
+        self.last().iter().any(|(_, origin)| *origin == id.origin)
     }
 
     fn watched(&self) -> Vec<PathBuf> {
@@ -197,8 +283,9 @@ impl SkillSource for FileSource {
 impl FileSource {
     /// The folder or file of a skill.
     pub fn path_of(&self, id: &SkillId) -> Option<PathBuf> {
-        let root = self.all_roots().0.into_iter().map(|root| root.path);
-        let root = root.into_iter().find(|root| *root.to_string_lossy() == *id.origin.root)?;
+        let last = self.last();
+        let (root, _) = last.iter().find(|(_, origin)| *origin == id.origin)?;
+        let root = root.clone();
         Some(if &*id.path == "." { root } else { root.join(unescape(&id.path)) })
     }
 }
@@ -370,16 +457,13 @@ fn unescape(text: &str) -> PathBuf {
         let digits = rest.get(at + 2..at + 4);
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         // Only what is not UTF-8 was written so; anything else stands for itself.
-        match byte.filter(|byte| *byte >= 0x80) {
-            Some(byte) => {
-                bytes.extend_from_slice(&rest.as_bytes()[..at]);
-                bytes.push(byte);
-                rest = &rest[at + 4..];
-            }
-            None => {
-                bytes.extend_from_slice(&rest.as_bytes()[..at + 2]);
-                rest = &rest[at + 2..];
-            }
+        if let Some(byte) = byte.filter(|byte| *byte >= 0x80) {
+            bytes.extend_from_slice(&rest.as_bytes()[..at]);
+            bytes.push(byte);
+            rest = &rest[at + 4..];
+        } else {
+            bytes.extend_from_slice(&rest.as_bytes()[..at + 2]);
+            rest = &rest[at + 2..];
         }
     }
     bytes.extend_from_slice(rest.as_bytes());
