@@ -227,10 +227,12 @@ fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
         return Meaning::File(path.to_owned());
     }
     let may_be_folder = match kind {
-        EventKind::Create(CreateKind::File) | EventKind::Remove(RemoveKind::File) => false,
         EventKind::Modify(ModifyKind::Name(_)) => true,
         EventKind::Modify(ModifyKind::Metadata(_)) => path.is_dir(),
-        EventKind::Access(_) | EventKind::Modify(_) => false,
+        EventKind::Create(CreateKind::File)
+        | EventKind::Remove(RemoveKind::File)
+        | EventKind::Access(_)
+        | EventKind::Modify(_) => false,
         EventKind::Create(_) | EventKind::Remove(_) | EventKind::Any | EventKind::Other => true,
     };
     if !may_be_folder {
