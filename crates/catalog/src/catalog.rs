@@ -7,7 +7,7 @@ use prowess_spec::name;
 
 use crate::precedence::Precedence;
 use crate::scope::{Origin, Scope};
-use crate::skill::{Skill, SkillId};
+use crate::skill::Skill;
 
 /// Most names that a failed look-up suggests.
 const MOST_NEAR: usize = 3;
@@ -71,12 +71,7 @@ impl Catalog {
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
         let mut entries: Vec<Entry> = skills
             .into_iter()
-            .map(|skill| {
-                let nested = &skill.id.origin.nested;
-                let qualified =
-                    (!nested.is_empty()).then(|| format!("{nested}:{}", skill.name).into());
-                Entry { skill, shadowed_by: None, qualified }
-            })
+            .map(|skill| Entry { qualified: shown_name(&skill), skill, shadowed_by: None })
             .collect();
         entries.sort_unstable_by(|a, b| {
             a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
@@ -149,9 +144,11 @@ impl Catalog {
         &self.entries[start..start + length]
     }
 
-    /// Returns the entry of an id.
-    pub fn by_id(&self, id: &SkillId) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.skill.id == *id)
+    /// Returns the entry of a skill.
+    pub fn entry_of(&self, skill: &Skill) -> Option<&Entry> {
+        let name = shown_name(skill);
+        let same_name = self.group(name.as_deref().unwrap_or(&skill.name));
+        same_name.iter().find(|entry| entry.skill.id == skill.id)
     }
 
     /// Finds the skill that a name means: a name, a qualified name (`user:pdf`, `user/codex:pdf`,
@@ -212,6 +209,12 @@ impl Catalog {
         let label = labels.find(leads_here);
         label.map_or_else(|| entry.skill.location.to_string(), |label| format!("{label}:{bare}"))
     }
+}
+
+/// The name of a nested skill: its folder, a colon, its own name.
+fn shown_name(skill: &Skill) -> Option<Box<str>> {
+    let nested = &skill.id.origin.nested;
+    (!nested.is_empty()).then(|| format!("{nested}:{}", skill.name).into())
 }
 
 /// What may stand before the colon of a qualified name, the shortest first.

@@ -67,7 +67,7 @@ pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
             }
             (None, Some(by)) => ChangeKind::Shadowed { by: by.skill.location.clone() },
             (Some(old), _) if Arc::ptr_eq(&old.skill, &entry.skill) => continue,
-            (Some(old), _) if old.skill == entry.skill => continue,
+            (Some(old), _) if old.skill.says_the_same(&entry.skill) => continue,
             (Some(_), _) => ChangeKind::Changed,
         };
         found.push(Change { id: id.clone(), name: entry.name().into(), kind });

@@ -111,6 +111,8 @@ pub struct Skill {
     pub stamp: Stamp,
     /// Which version of `agents/openai.yaml` was read; nothing when there is none.
     pub sidecar: Option<Stamp>,
+    /// A sum over the whole text: another sum, another text.
+    pub fingerprint: u64,
     /// How many problems its text has that a reader had to work around.
     pub problems: u32,
 }
@@ -130,6 +132,8 @@ pub struct Place {
     pub stamp: Stamp,
     /// Which version of the sidecar was read.
     pub sidecar: Option<Stamp>,
+    /// A sum over the whole text.
+    pub fingerprint: u64,
 }
 
 impl Skill {
@@ -166,8 +170,15 @@ impl Skill {
             location: place.location,
             stamp: place.stamp,
             sidecar: place.sidecar,
+            fingerprint: place.fingerprint,
             problems: u32::try_from(parsed.problems.len()).unwrap_or(u32::MAX),
         }
+    }
+
+    /// Tells whether this is the same skill with the same text, whenever it was written.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let (stamp, sidecar) = (other.stamp, other.sidecar);
+        self.fingerprint == other.fingerprint && Self { stamp, sidecar, ..self.clone() } == *other
     }
 
     /// Returns what a listing says of the skill: the description and when to use it, in one line.

@@ -31,10 +31,17 @@ Author:
   explain [RULE]           Explain a rule, with a bad and a good example
 
 Use:
+  list                     List skills, where they come from and what shadows what
+  find WORDS...            Search skills, the best first
   show PATH|NAME           Show one skill: metadata, outline, files, size
+  prompt                   Print exactly what a model would see
+  why NAME                 Explain why a skill is listed, hidden, cut or not found
 
 Manage:
+  stats                    Show which skills are used
+  doctor                   Check folders, cache and store
   schema [NAME]            Print a JSON Schema
+  completions SHELL        Print a script that completes commands and names
   help [COMMAND|TOPIC]     Show help on a command or a topic
 
 Options:
@@ -63,6 +70,16 @@ pub(crate) struct GlobalArgs {
     pub(crate) color: ColorArg,
     #[arg(long, global = true, help = "Show no progress [env: PROWESS_NO_PROGRESS]")]
     pub(crate) no_progress: bool,
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help = "Look for skills here, too (can be repeated) [env: PROWESS_SKILLS_PATH]"
+    )]
+    pub(crate) skills_dir: Vec<PathBuf>,
+    /// Read every skill again and remember nothing
+    #[arg(long, global = true)]
+    pub(crate) no_cache: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -77,8 +94,16 @@ pub(crate) enum Command {
     New(NewArgs),
     Validate(ValidateArgs),
     Explain(ExplainArgs),
+    #[command(alias = "ls")]
+    List(ListArgs),
+    Find(FindArgs),
     Show(ShowArgs),
+    Prompt(PromptArgs),
+    Why(WhyArgs),
+    Stats(StatsArgs),
+    Doctor(DoctorArgs),
     Schema(SchemaArgs),
+    Completions(CompletionsArgs),
     Help(HelpArgs),
 }
 
@@ -193,6 +218,7 @@ Examples:
   prowess explain name-folder-mismatch    explain one")]
 pub(crate) struct ExplainArgs {
     /// Name of a rule, as it stands in brackets in a finding
+    #[arg(add = clap_complete::ArgValueCandidates::new(crate::commands::completions::rule_names))]
     pub(crate) rule: Option<String>,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
@@ -210,7 +236,7 @@ Examples:
   prowess show skills/release-notes --file SKILL.md   one of its files")]
 pub(crate) struct ShowArgs {
     /// A skill's folder, its SKILL.md, or an installed name
-    #[arg(value_name = "PATH|NAME")]
+    #[arg(value_name = "PATH|NAME", add = clap_complete::ArgValueCandidates::new(crate::commands::completions::skill_names))]
     pub(crate) path: PathBuf,
     /// Print a file of the skill instead, by its path from the skill's folder
     #[arg(long, value_name = "FILE")]
@@ -233,6 +259,181 @@ pub(crate) struct ShowArgs {
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+/// List skills, where they come from and what shadows what
+///
+/// Of several skills of one name, the nearest wins: project before extra folders before your home before what is bundled. The others stay reachable by a qualified name, such as `user:pdf`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess list                            every skill that is visible from here
+  prowess list --all                      shadowed and hidden ones, too
+  prowess list --scope user --json        those of your home, for a program")]
+pub(crate) struct ListArgs {
+    /// Show skills that are shadowed or hidden, too, and why
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Only skills of this scope: project, extra, user, bundled
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<String>,
+    /// What this agent of the configuration sees
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Show versions and places, and cut nothing
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) wide: bool,
+    /// Go on and print what changes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) watch: bool,
+    /// Print as JSON; with `--watch`, one document a line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Search skills, the best first
+///
+/// Searches names, descriptions, tags, metadata, headings and bodies. The last word may be the beginning of one, and a slip in a name is forgiven.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess find fill in a form             the skills that fit best
+  prowess find pdf --explain              with the reasons for each score
+  prowess find --meta team=docs           by metadata alone")]
+pub(crate) struct FindArgs {
+    /// What to look for
+    #[arg(value_name = "WORDS", required_unless_present = "meta")]
+    pub(crate) words: Vec<String>,
+    /// Only skills with this metadata (can be repeated; all must hold)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) meta: Vec<String>,
+    /// Only skills of this scope: project, extra, user, bundled
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<String>,
+    /// Find the words as one piece of text, unranked, in names, descriptions and metadata
+    #[arg(long)]
+    pub(crate) substring: bool,
+    /// Print at most this many, or 0 for all (default: 10)
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, hide_default_value = true)]
+    pub(crate) limit: usize,
+    /// Show what each score is made of
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Print exactly what a model would see
+///
+/// Prints the listing of skills that goes into the prompt, within its budget, and on standard error what was shortened or left out, and why.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess prompt                          the listing as a model gets it
+  prowess prompt --budget 500             within 500 tokens
+  prowess prompt --format xml --compat    as the reference tool prints it")]
+pub(crate) struct PromptArgs {
+    /// markdown, xml, json (default: markdown)
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "markdown",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) format: PromptFormatArg,
+    /// With `--format xml`, byte for byte what `skills-ref to-prompt` prints, without a budget
+    #[arg(long)]
+    pub(crate) compat: bool,
+    /// Tokens for the listing (default: one hundredth of the window)
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<usize>,
+    /// Context window of the model, in tokens (default: 200000)
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) window: Option<usize>,
+    /// Only pinned and last used skills, and how many more there are
+    #[arg(long)]
+    pub(crate) recent: bool,
+    /// What this agent of the configuration sees
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Print the listing and the report as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PromptFormatArg {
+    Markdown,
+    Xml,
+    Json,
+}
+
+/// Explain why a skill is listed, hidden, cut or not found
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess why release-notes               where it stands
+  prowess why release-notes --query \"what changed\"   how it ranks for these words")]
+pub(crate) struct WhyArgs {
+    /// Name of a skill; qualified ones such as `user:pdf` work, too
+    #[arg(value_name = "NAME", add = clap_complete::ArgValueCandidates::new(crate::commands::completions::skill_names))]
+    pub(crate) name: String,
+    /// How it ranks for these words
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) query: Option<String>,
+    /// As this agent of the configuration sees it
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Show which skills are used
+///
+/// Agents that run with prowess leave a record of every use: how often, when last, and how it ended. It stays on this machine.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess stats                           the skills used last
+  prowess stats --json                    the same for a program")]
+pub(crate) struct StatsArgs {
+    /// Print at most this many (default: 20)
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, hide_default_value = true)]
+    pub(crate) limit: usize,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Check folders, cache and store
+///
+/// Says which folders are looked at and what is in them, what cannot be read, and whether cache and store work.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess doctor                          is everything in order?
+  prowess doctor --json                   the same for a program")]
+pub(crate) struct DoctorArgs {
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Print a script that completes commands and names
+///
+/// The script asks prowess itself, so that the names of skills and rules are those of the moment.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  prowess completions bash                for `source <(prowess completions bash)`
+  prowess completions fish                for ~/.config/fish/completions/prowess.fish")]
+pub(crate) struct CompletionsArgs {
+    /// bash, elvish, fish, powershell, zsh
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: String,
 }
 
 /// Print a JSON Schema

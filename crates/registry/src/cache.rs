@@ -50,6 +50,7 @@ struct Head<'a> {
     location: &'a str,
     stamp: [u64; 4],
     sidecar: Option<[u64; 4]>,
+    fingerprint: u64,
     problems: u32,
 }
 
@@ -161,6 +162,7 @@ impl<'a> Head<'a> {
             location: &skill.location,
             stamp: pack(skill.stamp),
             sidecar: skill.sidecar.map(pack),
+            fingerprint: skill.fingerprint,
             problems: skill.problems,
         }
     }
@@ -191,6 +193,7 @@ impl<'a> Head<'a> {
             location: self.location.into(),
             stamp: unpack(self.stamp),
             sidecar: self.sidecar.map(unpack),
+            fingerprint: self.fingerprint,
             problems: self.problems,
         }
     }

@@ -12,6 +12,7 @@ pub mod memory;
 pub mod registry;
 pub mod replace;
 pub mod resource;
+mod searching;
 pub mod source;
 pub mod subscribe;
 

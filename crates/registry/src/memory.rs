@@ -241,6 +241,7 @@ impl MemorySource {
             given: None,
             stamp: Stamp { size: skill.text.len() as u64, ..Stamp::default() },
             sidecar: None,
+            fingerprint: crate::source::fingerprint(skill.text.as_bytes()),
         };
         Arc::new(Skill::from_text(place, &parse(skill.text.as_bytes()), None))
     }

@@ -11,6 +11,7 @@ use crate::fs::source::{FileOptions, FileSource};
 use crate::fs::walk::Notice;
 use crate::memory::{MemorySource, NewSkill};
 use crate::resource::{Error, Resource};
+use crate::searching::Searching;
 use crate::source::{Fault, Known, Scan, SkillSource};
 use crate::subscribe::{ChangeSet, Subscribers, Subscription};
 
@@ -36,6 +37,7 @@ struct Shared {
     current: RwLock<Arc<Catalog>>,
     report: RwLock<Arc<Report>>,
     subscribers: Subscribers,
+    searching: Searching,
 }
 
 /// What only writers touch.
@@ -133,6 +135,7 @@ impl Registry {
             current: RwLock::default(),
             report: RwLock::default(),
             subscribers: Subscribers::default(),
+            searching: Searching::default(),
         };
         let registry = Self { shared: Arc::new(shared) };
         registry.add_source(program);
@@ -333,6 +336,10 @@ impl Registry {
     fn source_of(&self, id: &SkillId) -> Result<Arc<dyn SkillSource>, ReadError> {
         let sources = self.shared.sources.read().unwrap_or_else(PoisonError::into_inner);
         sources.iter().find(|source| source.owns(id)).map(Arc::clone).ok_or(ReadError::Gone)
+    }
+
+    pub(crate) fn searching(&self) -> &Searching {
+        &self.shared.searching
     }
 
     /// The sources of folders, for whoever watches them.

@@ -17,7 +17,7 @@ use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
 use super::{commands, nested};
 use crate::cache::Cache;
 use crate::resource::{Error, Resource, SkillFolder};
-use crate::source::{Fault, FaultKind, Known, Scan, SkillSource};
+use crate::source::{Fault, FaultKind, Known, Scan, SkillSource, fingerprint};
 
 /// How folders are searched.
 #[derive(Clone, Debug)]
@@ -356,6 +356,7 @@ impl Collector<'_> {
             given,
             stamp: found.stamp.unwrap_or_default(),
             sidecar: sidecar.as_ref().map(|(stamp, _)| *stamp),
+            fingerprint: fingerprint(bytes),
         };
         self.add(place, bytes, sidecar.map(|(_, text)| text).as_deref());
     }
@@ -379,6 +380,7 @@ impl Collector<'_> {
             given: name.map(Box::from),
             stamp,
             sidecar: None,
+            fingerprint: fingerprint(&buffer),
         };
         self.add(place, &buffer, None);
     }
