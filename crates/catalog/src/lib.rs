@@ -5,6 +5,7 @@
 
 #![warn(clippy::disallowed_methods)]
 
+pub mod index;
 pub mod scope;
 pub mod skill;
 

@@ -185,9 +185,10 @@ fn cut(text: &str) -> Box<str> {
 
 /// `tags`, or `metadata.tags`, as a list or as words between commas.
 fn tags(manifest: &prowess_spec::Manifest) -> Vec<Box<str>> {
-    let node = manifest.entry("tags").map(|entry| &entry.value).or_else(|| {
-        manifest.entry("metadata").and_then(|metadata| metadata.value.get("tags"))
-    });
+    let node = manifest
+        .entry("tags")
+        .map(|entry| &entry.value)
+        .or_else(|| manifest.entry("metadata").and_then(|metadata| metadata.value.get("tags")));
     let Some(node) = node.filter(|node| !node.is_null()) else {
         return Vec::new();
     };
