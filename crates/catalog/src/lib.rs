@@ -7,6 +7,7 @@
 
 pub mod catalog;
 pub mod changes;
+pub mod index;
 pub mod paths;
 pub mod precedence;
 pub mod scope;
