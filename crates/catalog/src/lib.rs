@@ -11,6 +11,7 @@ pub mod index;
 pub mod paths;
 pub mod precedence;
 pub mod scope;
+pub mod search;
 pub mod skill;
 pub mod visibility;
 
