@@ -1,8 +1,11 @@
 //! Findings as people read them: headline, place, the line itself, and the way out.
 
+use std::ops::Range;
+
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
+use super::fit::{self, Change};
 use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
 
 /// A line longer than this is described by its position only; quoting it would help nobody.
@@ -10,6 +13,9 @@ const LONGEST_LINE: usize = 4096;
 
 /// Fixes with more edits than this are named, not shown.
 const MOST_EDITS: usize = 12;
+
+/// Columns of the bracket beside a place of several lines.
+const BRACKET: usize = 2;
 
 /// How wide and how colourful the output is.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +33,12 @@ pub fn finding(
     diagnostic: &Diagnostic,
     options: Options,
 ) -> String {
-    let mut groups = vec![primary(report, lines, diagnostic)];
+    // Line numbers and the bar behind them.
+    let gutter = lines.line_count(report.text()).to_string().len() + 3;
+    let columns = options.width.map(|width| width.saturating_sub(gutter));
+    let mut groups = vec![primary(report, lines, diagnostic, columns)];
     if let Some(fix) = &diagnostic.fix {
-        groups.extend(solution(report, lines, fix));
+        groups.extend(solution(report, lines, fix, columns));
     }
     if let Some(help) = &diagnostic.help {
         let help = sanitize::block(help).into_owned();
@@ -45,7 +54,12 @@ pub fn finding(
     text
 }
 
-fn primary<'a>(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Group<'a> {
+fn primary<'a>(
+    report: &FileReport,
+    lines: &LineIndex,
+    diagnostic: &Diagnostic,
+    columns: Option<usize>,
+) -> Group<'a> {
     let path = sanitize::line(&report.path).into_owned();
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -62,26 +76,43 @@ fn primary<'a>(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
         return title.element(Origin::path(path).line(at.line).char_column(at.column));
     };
     let label = diagnostic.label.as_ref().map(|label| sanitize::line(label).into_owned());
-    let annotation = AnnotationKind::Primary.span(window.inside(span)).label(label);
-    title.element(
-        Snippet::source(window.text).line_start(window.line).path(path).annotation(annotation),
-    )
+    let (text, place, is_behind) =
+        window.marked(span, label.as_deref().unwrap_or_default(), columns);
+    let mut annotations = Vec::new();
+    if is_behind || label.is_none() {
+        annotations.push(AnnotationKind::Primary.span(place).label(label));
+    } else {
+        // Of two annotations at one place the renderer writes the label of the shorter one below.
+        let first = text[place.start..].chars().next().map_or(0, char::len_utf8);
+        annotations
+            .push(AnnotationKind::Primary.span(place.start..place.start + first).label(label));
+        annotations.push(AnnotationKind::Primary.span(place));
+    }
+    title.element(Snippet::source(text).line_start(window.line).path(path).annotations(annotations))
 }
 
-fn solution<'a>(report: &FileReport, lines: &LineIndex, fix: &Fix) -> Option<Group<'a>> {
+fn solution<'a>(
+    report: &FileReport,
+    lines: &LineIndex,
+    fix: &Fix,
+    columns: Option<usize>,
+) -> Option<Group<'a>> {
+    let named = || {
+        let title = format!("{} ({})", fix.title, wording::count(fix.edits.len(), "place"));
+        Group::with_title(Level::HELP.secondary_title(sanitize::line(&title).into_owned()))
+    };
     // Many small edits say less than their title.
     if fix.edits.len() > MOST_EDITS {
-        let title = format!("{} ({} places)", fix.title, wording::thousands(fix.edits.len()));
-        return Some(Group::with_title(
-            Level::HELP.secondary_title(sanitize::line(&title).into_owned()),
-        ));
+        return Some(named());
     }
     let spans: Vec<Span> = fix.edits.iter().map(|edit| edit.span).collect();
     let window = Window::around(report.text(), lines, &spans)?;
-    let mut snippet = Snippet::source(window.text.clone()).line_start(window.line);
-    for edit in &fix.edits {
-        let replacement = sanitize::block(&edit.replacement).into_owned();
-        snippet = snippet.patch(Patch::new(window.inside(edit.span), replacement));
+    let Some((text, changes)) = window.changed(fix, columns) else {
+        return Some(named());
+    };
+    let mut snippet = Snippet::source(text).line_start(window.line);
+    for change in changes {
+        snippet = snippet.patch(Patch::new(change.range, change.new));
     }
     let title = if fix.is_safe() {
         fix.title.clone()
@@ -114,7 +145,67 @@ impl Window {
         Some(Self { text: sanitize::same_width(quoted).into_owned(), line, offset })
     }
 
-    fn inside(&self, span: Span) -> std::ops::Range<usize> {
+    /// Returns the text, the place of a span in it, and whether its label has room behind the
+    /// place. The renderer only shortens what is beside a place, and never moves a label.
+    fn marked(
+        &self,
+        span: Span,
+        label: &str,
+        columns: Option<usize>,
+    ) -> (String, Range<usize>, bool) {
+        let range = self.inside(span);
+        let (Some(before), Some(marked), Some(columns)) =
+            (self.text.get(..range.start), self.text.get(range.clone()), columns)
+        else {
+            return (self.text.clone(), range, true);
+        };
+        let start = before.rsplit('\n').next().map_or(0, fit::width);
+        let (place, label) = (fit::width(marked), fit::width(label) + 1);
+        let (columns, is_behind) = if marked.contains('\n') {
+            (columns.saturating_sub(BRACKET), true)
+        } else if start + place + label <= columns {
+            return (self.text.clone(), range, true);
+        } else if 2 * label <= columns && 2 * place <= columns - label {
+            (columns - label, true)
+        } else {
+            (columns, false)
+        };
+        let change = Change { range: range.clone(), new: marked.to_owned() };
+        match fit::fit(&self.text, &[change], columns) {
+            Some((text, changes)) => {
+                (text, changes.into_iter().fold(range, |_, change| change.range), is_behind)
+            }
+            None => (self.text.clone(), range, is_behind),
+        }
+    }
+
+    /// Returns the text and the changes that a fix makes to it, both as wide as there is room; or
+    /// nothing when they cannot be shown in so little.
+    fn changed(&self, fix: &Fix, columns: Option<usize>) -> Option<(String, Vec<Change>)> {
+        let mut changes: Vec<Change> = fix
+            .edits
+            .iter()
+            .map(|edit| Change {
+                range: self.inside(edit.span),
+                new: sanitize::block(&edit.replacement).into_owned(),
+            })
+            .collect();
+        let Some(columns) = columns else {
+            return Some((self.text.clone(), changes));
+        };
+        changes.sort_by_key(|change| (change.range.start, change.range.end));
+        let trimmed: Vec<Change> =
+            changes.iter().map(|change| change.clone().trim(&self.text)).collect();
+        let fitted = fit::fit(&self.text, &trimmed, columns)?;
+        // What fits as it is needs no trimming either.
+        Some(if fitted.0 == self.text && fitted.1 == trimmed {
+            (fitted.0, changes)
+        } else {
+            fitted
+        })
+    }
+
+    fn inside(&self, span: Span) -> Range<usize> {
         let clamp = |at: u32| (at as usize).saturating_sub(self.offset).min(self.text.len());
         clamp(span.start)..clamp(span.end)
     }
@@ -135,4 +226,92 @@ pub fn summary(counts: crate::Counts, affected: usize, skills: usize) -> String 
         wording::thousands(affected),
         wording::count(skills, "skill")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Edit;
+
+    const VALUE: &str = "Fills in forms: reads the fields, asks for what is missing, and writes \
+        the result beside the original file, with the same name and another ending.";
+
+    /// A finding about the value of a long line, with a fix that quotes it.
+    fn shown(width: Option<usize>, span: Span, label: &'static str) -> String {
+        let text = format!("---\nname: forms\ndescription: {VALUE}\n---\n");
+        let value = Span::new(29, 29 + VALUE.len());
+        assert_eq!(value.of(&text), VALUE);
+        let fix = Fix::safe("quote the value", vec![Edit::replace(value, format!("'{VALUE}'"))]);
+        let diagnostic = Diagnostic {
+            rule: "rule",
+            severity: Severity::Error,
+            message: "wrong".into(),
+            span: Some(span),
+            label: Some(label.into()),
+            help: None,
+            fix: Some(fix),
+        };
+        let lines = LineIndex::new(&text);
+        let report = FileReport {
+            path: "SKILL.md".into(),
+            text: Some(text.into()),
+            diagnostics: vec![diagnostic],
+        };
+        finding(&report, &lines, &report.diagnostics[0], Options { color: false, width })
+    }
+
+    #[test]
+    fn a_patch_is_as_wide_as_the_terminal_and_shows_the_change() {
+        assert_eq!(
+            shown(Some(60), Span::new(43, 44), "here"),
+            "\
+error[rule]: wrong
+ --> SKILL.md:3:28
+  |
+3 | description: Fills in forms: reads the fields, asks f...
+  |                            ^ here
+  |
+help: quote the value
+  |
+3 - description: Fills in forms: read... and another ending.
+3 + description: 'Fills in forms: rea...and another ending.'
+  |
+"
+        );
+    }
+
+    #[test]
+    fn a_label_without_room_behind_a_place_stands_below() {
+        let text = shown(Some(60), Span::new(29, 29 + VALUE.len()), "all of it");
+        assert!(
+            text.contains(
+                "\
+3 | description: Fills in forms: read... and another ending.
+  |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  |              |
+  |              all of it
+"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in 40..200 {
+            for span in [Span::new(29, 29 + VALUE.len()), Span::new(43, 44), Span::at(150)] {
+                let text = shown(Some(width), span, "here");
+                let widest = text.lines().map(fit::width).max().unwrap_or(0);
+                assert!(widest <= width, "{widest} of {width}:\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_terminal_nothing_is_cut() {
+        let text = shown(None, Span::new(29, 29 + VALUE.len()), "here");
+        assert!(text.contains(&format!("3 - description: {VALUE}\n")), "{text}");
+        assert!(text.contains(&format!("3 + description: '{VALUE}'\n")), "{text}");
+        assert!(!text.contains("..."), "{text}");
+    }
 }

@@ -4,6 +4,7 @@
 //! `github` for annotations on a pull request, `sarif` for code-scanning services.
 
 pub mod concise;
+mod fit;
 pub mod full;
 pub mod github;
 pub mod json;
