@@ -135,6 +135,12 @@ pub(crate) struct ValidateArgs {
     /// Apply safe fixes
     #[arg(long)]
     pub(crate) fix: bool,
+    /// With `--fix` or `--diff`, take the suggested fixes too: check the result
+    #[arg(long)]
+    pub(crate) unsafe_fixes: bool,
+    /// Print what `--fix` would change, and change nothing
+    #[arg(long, conflicts_with_all = ["format", "json", "statistics"])]
+    pub(crate) diff: bool,
     /// Whose rules count: spec, claude-code, lenient (default: claude-code)
     #[arg(long, value_name = "PROFILE", help_heading = "Rules")]
     pub(crate) profile: Option<String>,

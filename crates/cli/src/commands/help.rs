@@ -17,7 +17,8 @@ const TOPICS: &[(&str, &str)] = &[
 Exit codes
 
   0    done
-  1    done, and the answer is no: findings, a file that is not text
+  1    done, and the answer is no: findings, a file that is not text,
+       something to change with `--diff`
   2    could not do it: usage, configuration, files
 
 A reader that goes away, as in `prowess explain | head -1`, is not an error.

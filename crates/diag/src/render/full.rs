@@ -83,7 +83,8 @@ fn primary<'a>(
         annotations.push(AnnotationKind::Primary.span(place).label(label));
     } else {
         // Of two annotations at one place the renderer writes the label of the shorter one below.
-        let first = text[place.start..].chars().next().map_or(0, char::len_utf8);
+        let first =
+            text.get(place.start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         annotations
             .push(AnnotationKind::Primary.span(place.start..place.start + first).label(label));
         annotations.push(AnnotationKind::Primary.span(place));
@@ -117,7 +118,7 @@ fn solution<'a>(
     let title = if fix.is_safe() {
         fix.title.clone()
     } else {
-        format!("{} (suggestion, not applied by `--fix`)", fix.title)
+        format!("{} (suggestion, not applied by `--fix` alone)", fix.title)
     };
     Some(Level::HELP.secondary_title(sanitize::line(&title).into_owned()).element(snippet))
 }
@@ -217,9 +218,17 @@ pub fn summary(counts: crate::Counts, affected: usize, skills: usize) -> String 
     let found = wording::all(
         kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| wording::count(n, noun)),
     );
-    let fixable = match counts.fixable {
-        0 => String::new(),
-        n => format!(" ({} fixable with `--fix`)", wording::thousands(n)),
+    let fixable = match (counts.fixable, counts.suggested) {
+        (0, 0) => String::new(),
+        (safe, 0) => format!(" ({} fixable with `--fix`)", wording::thousands(safe)),
+        (0, more) => {
+            format!(" ({} fixable with `--fix --unsafe-fixes`)", wording::thousands(more))
+        }
+        (safe, more) => format!(
+            " ({} fixable with `--fix`, {} more with `--fix --unsafe-fixes`)",
+            wording::thousands(safe),
+            wording::thousands(more)
+        ),
     };
     format!(
         "{found} in {} of {}{fixable}",
