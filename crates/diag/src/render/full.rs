@@ -17,6 +17,9 @@ const MOST_EDITS: usize = 12;
 /// Columns of the bracket beside a place of several lines.
 const BRACKET: usize = 2;
 
+/// What the renderer leaves on both sides of a place where it cuts a line.
+const MARGIN: usize = 18;
+
 /// How wide and how colourful the output is.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -36,7 +39,8 @@ pub fn finding(
     // Line numbers and the bar behind them.
     let gutter = lines.line_count(report.text()).to_string().len() + 3;
     let columns = options.width.map(|width| width.saturating_sub(gutter));
-    let mut groups = vec![primary(report, lines, diagnostic, columns)];
+    let (group, moved) = primary(report, lines, diagnostic, columns);
+    let mut groups = vec![group];
     if let Some(fix) = &diagnostic.fix {
         groups.extend(solution(report, lines, fix, columns));
     }
@@ -48,18 +52,22 @@ pub fn finding(
     let renderer =
         renderer.decor_style(DecorStyle::Ascii).term_width(options.width.unwrap_or(usize::MAX / 4));
     let mut text = renderer.render(&groups);
+    if let Some([shown, real]) = moved {
+        text = text.replacen(&shown, &real, 1);
+    }
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text
 }
 
+/// Returns the finding itself and, where its line is cut, its place as it will be shown and as it is.
 fn primary<'a>(
     report: &FileReport,
     lines: &LineIndex,
     diagnostic: &Diagnostic,
     columns: Option<usize>,
-) -> Group<'a> {
+) -> (Group<'a>, Option<[String; 2]>) {
     let path = sanitize::line(&report.path).into_owned();
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -69,15 +77,22 @@ fn primary<'a>(
     let title =
         level.primary_title(sanitize::line(&diagnostic.message).into_owned()).id(diagnostic.rule);
     let Some(span) = diagnostic.span.filter(|_| report.text.is_some()) else {
-        return title.element(Origin::path(path));
+        return (title.element(Origin::path(path)), None);
     };
     let Some(window) = Window::around(report.text(), lines, &[span]) else {
         let at = lines.position(report.text(), span.start as usize);
-        return title.element(Origin::path(path).line(at.line).char_column(at.column));
+        let origin = Origin::path(path).line(at.line).char_column(at.column);
+        return (title.element(origin), None);
     };
     let label = diagnostic.label.as_ref().map(|label| sanitize::line(label).into_owned());
     let (text, place, is_behind) =
         window.marked(span, label.as_deref().unwrap_or_default(), columns);
+    // The renderer counts columns in the text that it shows.
+    let at = lines.position(report.text(), span.start as usize);
+    let shown = text.get(..place.start).and_then(|before| before.rsplit('\n').next());
+    let shown = shown.map_or(at.column, |before| before.chars().count() + 1);
+    let moved = (shown != at.column)
+        .then(|| [shown, at.column].map(|column| format!("{path}:{}:{column}", at.line)));
     let mut annotations = Vec::new();
     if is_behind || label.is_none() {
         annotations.push(AnnotationKind::Primary.span(place).label(label));
@@ -89,7 +104,8 @@ fn primary<'a>(
             .push(AnnotationKind::Primary.span(place.start..place.start + first).label(label));
         annotations.push(AnnotationKind::Primary.span(place));
     }
-    title.element(Snippet::source(text).line_start(window.line).path(path).annotations(annotations))
+    let snippet = Snippet::source(text).line_start(window.line).path(path);
+    (title.element(snippet.annotations(annotations)), moved)
 }
 
 fn solution<'a>(
@@ -161,12 +177,15 @@ impl Window {
             return (self.text.clone(), range, true);
         };
         let start = before.rsplit('\n').next().map_or(0, fit::width);
+        let line = start + self.text[range.start..].split('\n').next().map_or(0, fit::width);
         let (place, label) = (fit::width(marked), fit::width(label) + 1);
         let (columns, is_behind) = if marked.contains('\n') {
             (columns.saturating_sub(BRACKET), true)
-        } else if start + place + label <= columns {
+        } else if start + place + label <= columns
+            || line > columns && place + label + MARGIN <= columns
+        {
             return (self.text.clone(), range, true);
-        } else if 2 * label <= columns && 2 * place <= columns - label {
+        } else if start + label > columns && 2 * label <= columns && 2 * place <= columns - label {
             (columns - label, true)
         } else {
             (columns, false)
@@ -312,6 +331,18 @@ help: quote the value
                 let text = shown(Some(width), span, "here");
                 let widest = text.lines().map(fit::width).max().unwrap_or(0);
                 assert!(widest <= width, "{widest} of {width}:\n{text}");
+            }
+        }
+    }
+
+    /// The place is that in the file, whatever is shown of the line.
+    #[test]
+    fn a_cut_line_keeps_its_column() {
+        let spans = [Span::new(29, 29 + VALUE.len()), Span::new(100, 160), Span::new(160, 164)];
+        for (span, column) in spans.into_iter().zip([14, 85, 145]) {
+            for width in 40..200 {
+                let text = shown(Some(width), span, "here");
+                assert!(text.contains(&format!(" --> SKILL.md:3:{column}\n")), "{text}");
             }
         }
     }
