@@ -212,6 +212,8 @@ struct Job<'a> {
 #[derive(Default)]
 struct Results {
     skills: usize,
+    /// Folders with a finding of their own, which are not skills.
+    folders: usize,
     files: Vec<Checked>,
     mended: Vec<Mended>,
     failures: Vec<CliError>,
@@ -229,6 +231,11 @@ struct Mended {
 impl Results {
     fn fixed(&self) -> usize {
         self.mended.iter().map(|mended| mended.findings).sum()
+    }
+
+    fn extent(&self) -> full::Extent {
+        let affected = self.files.len() - self.folders;
+        full::Extent { skills: self.skills, affected, folders: self.folders }
     }
 
     fn counts(&self) -> Counts {
@@ -334,10 +341,12 @@ impl Job<'_> {
         }
     }
 
+    /// Reports a folder that is not a skill.
     fn unread(&self, path: &Path, fault: &ReadFault) {
         let package = Package::default();
         let findings = check(&Subject::unread(&package, fault), &self.rules);
-        self.keep(path, self.show(path), None, findings);
+        self.lock().folders += usize::from(!findings.is_empty());
+        self.record(path, self.show(path), None, findings);
     }
 
     fn check(&self, found: Found<'_>) {
@@ -410,10 +419,15 @@ impl Job<'_> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints the findings of one skill into memory and lets go of its text.
+    /// Counts a skill and records its findings.
     fn keep(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
+        self.lock().skills += 1;
+        self.record(file, path, text, diagnostics);
+    }
+
+    /// Prints findings into memory and lets go of the text.
+    fn record(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
         if diagnostics.is_empty() {
-            self.lock().skills += 1;
             return;
         }
         let report = FileReport { path, text: text.map(Arc::from), diagnostics };
@@ -427,9 +441,7 @@ impl Job<'_> {
                 text: self.print(&report, &lines, diagnostic),
             })
             .collect();
-        let mut results = self.lock();
-        results.skills += 1;
-        results.files.push(Checked { file: file.to_owned(), counts, pieces });
+        self.lock().files.push(Checked { file: file.to_owned(), counts, pieces });
     }
 
     /// Counts findings. A suggestion that was asked for and could not be applied is no offer.
@@ -484,7 +496,8 @@ impl Job<'_> {
             printer.findings(&report);
             let counts = self.count(&report.diagnostics);
             if counts.total() > 0 {
-                printer.status(&full::summary(counts, 1, 1));
+                let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
+                printer.status(&full::summary(counts, extent));
             }
             return Ok(verdict(counts, fail_on));
         }
@@ -560,7 +573,7 @@ fn print_results(
                 "profile": rules.profile().as_str(),
                 "summary": {
                     "skills": results.skills,
-                    "affected": results.files.len(),
+                    "affected": results.extent().affected,
                     "errors": counts.errors,
                     "warnings": counts.warnings,
                     "notes": counts.notes,
@@ -659,7 +672,7 @@ fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
     }
     let counts = results.counts();
     if counts.total() > 0 {
-        printer.status(&full::summary(counts, results.files.len(), results.skills));
+        printer.status(&full::summary(counts, results.extent()));
     } else {
         printer
             .status(&format!("Validated {} in {elapsed}", wording::count(results.skills, "skill")));

@@ -2,8 +2,12 @@
 
 use std::ops::Range;
 
-use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::renderer::{
+    DEFAULT_ERROR_STYLE, DEFAULT_NOTE_STYLE, DEFAULT_WARNING_STYLE, DecorStyle,
+};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
+
+use anstyle::Style;
 
 use super::fit::{self, Change};
 use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
@@ -27,6 +31,15 @@ pub struct Options {
     pub color: bool,
     /// Columns of the terminal; nothing when the output is not a terminal, then no line is cut.
     pub width: Option<usize>,
+}
+
+/// Returns how the word for a severity looks where there are colours.
+pub fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => DEFAULT_ERROR_STYLE,
+        Severity::Warning => DEFAULT_WARNING_STYLE,
+        Severity::Note => DEFAULT_NOTE_STYLE,
+    }
 }
 
 /// Returns one finding as text that ends with a line break.
@@ -231,8 +244,19 @@ impl Window {
     }
 }
 
+/// Where things were found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Skills that were looked at.
+    pub skills: usize,
+    /// Those with findings.
+    pub affected: usize,
+    /// Folders with findings that are no skills: empty ones, or ones that cannot be read.
+    pub folders: usize,
+}
+
 /// Returns the closing line of a run: what was found, in how many skills, and what to do next.
-pub fn summary(counts: crate::Counts, affected: usize, skills: usize) -> String {
+pub fn summary(counts: crate::Counts, extent: Extent) -> String {
     let kinds = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.notes, "note")];
     let found = wording::all(
         kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| wording::count(n, noun)),
@@ -249,11 +273,21 @@ pub fn summary(counts: crate::Counts, affected: usize, skills: usize) -> String 
             wording::thousands(more)
         ),
     };
-    format!(
-        "{found} in {} of {}{fixable}",
-        wording::thousands(affected),
-        wording::count(skills, "skill")
-    )
+    let skills = format!(
+        "{} of {}",
+        wording::thousands(extent.affected),
+        wording::count(extent.skills, "skill")
+    );
+    let place = match extent {
+        Extent { folders: 0, .. } => skills,
+        Extent { skills: 0, folders, .. } => {
+            format!("{}, no skill was checked", wording::count(folders, "folder"))
+        }
+        Extent { folders, .. } => {
+            format!("{skills} and {}", wording::count(folders, "other folder"))
+        }
+    };
+    format!("{found} in {place}{fixable}")
 }
 
 #[cfg(test)]
@@ -345,6 +379,21 @@ help: quote the value
                 assert!(text.contains(&format!(" --> SKILL.md:3:{column}\n")), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn folders_without_a_skill_are_not_counted_as_skills() {
+        let counts = crate::Counts { errors: 2, ..crate::Counts::default() };
+        let say = |affected, skills, folders| summary(counts, Extent { skills, affected, folders });
+        assert_eq!(
+            [say(2, 3, 0), say(1, 3, 1), say(0, 0, 1), say(0, 0, 2)],
+            [
+                "2 errors in 2 of 3 skills",
+                "2 errors in 1 of 3 skills and 1 other folder",
+                "2 errors in 1 folder, no skill was checked",
+                "2 errors in 2 folders, no skill was checked",
+            ]
+        );
     }
 
     #[test]
