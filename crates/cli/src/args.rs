@@ -1,4 +1,7 @@
 //! What can be typed.
+//!
+//! The first line of an `about` says what a command does, the rest what else there is to know. It
+//! is not a doc comment: clap would keep the rest from `-h`, and offer a `--help` that says hardly more.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,15 +85,15 @@ pub(crate) enum Command {
     Help(HelpArgs),
 }
 
-/// Create a skill from a template
-///
-/// Makes a folder with a SKILL.md that passes `prowess validate`, ready to be filled in. Nothing that exists is overwritten.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Create a skill from a template\n\nMakes a folder with a SKILL.md that passes `prowess validate`, ready to be filled in. Nothing that exists is overwritten.",
+    after_help = "\
 Examples:
   prowess new release-notes                    create ./release-notes
   prowess new .agents/skills/lint              create it where agents look
-  prowess new tidy-up --template script        with a script")]
+  prowess new tidy-up --template script        with a script"
+)]
 pub(crate) struct NewArgs {
     /// Name of the skill, or the path of the folder to create; the last part is the name
     #[arg(value_name = "NAME|PATH")]
@@ -119,15 +122,15 @@ pub(crate) enum TemplateArg {
     Arguments,
 }
 
-/// Check skills against the specification
-///
-/// Checks every skill in the named folders, down to six levels. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Check skills against the specification\n\nChecks every skill in the named folders, down to six levels. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.",
+    after_help = "\
 Examples:
   prowess validate                        check everything prowess can see
   prowess validate skills --fix           check a folder and mend it
-  prowess validate --format github        annotate a pull request")]
+  prowess validate --format github        annotate a pull request"
+)]
 pub(crate) struct ValidateArgs {
     /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills)
     #[arg(value_name = "PATH|NAME")]
@@ -189,14 +192,14 @@ pub(crate) enum FormatArg {
     Sarif,
 }
 
-/// Explain a rule, with a bad and a good example
-///
-/// Without a rule, lists all of them.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Explain a rule, with a bad and a good example\n\nWithout a rule, lists all of them.",
+    after_help = "\
 Examples:
   prowess explain                         list all rules
-  prowess explain name-folder-mismatch    explain one")]
+  prowess explain name-folder-mismatch    explain one"
+)]
 pub(crate) struct ExplainArgs {
     /// Name of a rule, as it stands in brackets in a finding
     pub(crate) rule: Option<String>,
@@ -205,15 +208,15 @@ pub(crate) struct ExplainArgs {
     pub(crate) json: bool,
 }
 
-/// Show the metadata, outline, files and size of one skill
-///
-/// Reads a skill the way the loader does: whatever can be recovered is shown.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Show the metadata, outline, files and size of one skill\n\nReads a skill the way the loader does: whatever can be recovered is shown.",
+    after_help = "\
 Examples:
   prowess show skills/release-notes                   everything about it
   prowess show skills/release-notes --json            the same for a program
-  prowess show skills/release-notes --file SKILL.md   one of its files")]
+  prowess show skills/release-notes --file SKILL.md   one of its files"
+)]
 pub(crate) struct ShowArgs {
     /// A skill's folder, its SKILL.md, or an installed name
     #[arg(value_name = "PATH|NAME")]
@@ -241,27 +244,27 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
 }
 
-/// Print a JSON Schema
-///
-/// Without a name, lists the schemas there are.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Print a JSON Schema\n\nWithout a name, lists the schemas there are.",
+    after_help = "\
 Examples:
   prowess schema                          list the schemas
-  prowess schema skill                    the frontmatter of SKILL.md")]
+  prowess schema skill                    the frontmatter of SKILL.md"
+)]
 pub(crate) struct SchemaArgs {
     /// Name of a schema
     pub(crate) name: Option<String>,
 }
 
-/// Show help on a command or a topic
-///
-/// Without a subject, lists the commands.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Show help on a command or a topic\n\nWithout a subject, lists the commands.",
+    after_help = "\
 Examples:
   prowess help validate                   everything about a command
-  prowess help exit-codes                 a topic")]
+  prowess help exit-codes                 a topic"
+)]
 pub(crate) struct HelpArgs {
     /// A command, or a topic: exit-codes, environment, formats, profiles
     pub(crate) subject: Option<String>,

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
     let mut root = Cli::command();
     root.build();
     if let Some(command) = root.find_subcommand_mut(subject) {
-        printer.answer(&command.render_long_help().ansi().to_string())?;
+        printer.answer(&command.render_help().ansi().to_string())?;
         return Ok(Exit::Done);
     }
     let known: Vec<String> =
