@@ -60,9 +60,9 @@ pub fn parse_holds(bytes: &[u8]) {
 /// there is no error that was not there before.
 pub fn fixes_hold(bytes: &[u8]) {
     let package = Package::named("folder");
-    for (profile, least) in Profile::ALL
-        .into_iter()
-        .flat_map(|profile| [(profile, Applicability::Safe), (profile, Applicability::Suggested)])
+    let safely = Profile::ALL.map(|profile| (profile, Applicability::Safe));
+    for (profile, least) in
+        safely.into_iter().chain([(Profile::ClaudeCode, Applicability::Suggested)])
     {
         let rules = RuleSet::new(profile, None);
         let Some(fixed) = fix::fix_all(bytes, &package, &rules, least) else {
