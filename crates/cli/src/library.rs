@@ -65,14 +65,19 @@ impl Library {
                 let known = self.config.agents.keys().map(String::as_str);
                 match prowess_diag::suggest::nearest(name, known) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error.hint(format!("define it in the configuration: `[agents.{name}]`")),
+                    None => {
+                        error.hint(format!("define it in the configuration: `[agents.{name}]`"))
+                    }
                 }
             })?,
         };
         let catalog = self.catalog();
         grant.check(&catalog).map_err(|fault| {
-            CliError::new(format!("the agent {} is given what is not there", wording::tick(agent.unwrap_or_default())))
-                .cause(fault)
+            CliError::new(format!(
+                "the agent {} is given what is not there",
+                wording::tick(agent.unwrap_or_default())
+            ))
+            .cause(fault)
         })?;
         Ok(Policy { overrides: self.config.visibility.clone(), grant, touched: None })
     }

@@ -47,7 +47,9 @@ fn run(
     match &cli.command {
         None => commands::overview::run(global, environment, printer),
         Some(Command::New(args)) => commands::new::run(args, environment, printer),
-        Some(Command::Validate(args)) => commands::validate::run(args, environment, printer),
+        Some(Command::Validate(args)) => {
+            commands::validate::run(args, global, environment, printer)
+        }
         Some(Command::Explain(args)) => commands::explain::run(args, printer),
         Some(Command::List(args)) => commands::list::run(args, global, environment, printer),
         Some(Command::Find(args)) => commands::find::run(args, global, environment, printer),

@@ -31,7 +31,9 @@ pub(crate) fn of_project(environment: &Environment, agent: Option<&str>) -> Vec<
     let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
     let project = project(environment);
     let query = match agent {
-        Some(agent) => UsageQuery::agent(project, prowess_catalog::rank::planck::DEFAULT_TEAM, agent),
+        Some(agent) => {
+            UsageQuery::agent(project, prowess_catalog::rank::planck::DEFAULT_TEAM, agent)
+        }
         None => UsageQuery::project(project),
     };
     let rows = store.rows(&query).unwrap_or_default();

@@ -3,6 +3,7 @@
 use clap::CommandFactory;
 use clap_complete::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
+use prowess_catalog::Precedence;
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
@@ -50,7 +51,7 @@ pub(crate) fn answer(environment: &Environment) -> bool {
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
     let options = FileOptions { cache: environment.cache_folder(), ..FileOptions::default() };
-    let registry = Registry::open(environment.place(), options, Default::default());
+    let registry = Registry::open(environment.place(), options, Precedence::default());
     let catalog = registry.snapshot();
     let candidate = |entry: &prowess_catalog::Entry| {
         let help = wording::shorten(&entry.skill.listing_text(), LONGEST_HELP);

@@ -14,7 +14,7 @@ use crate::args::{DoctorArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::library::{Library};
+use crate::library::Library;
 use crate::output::printer::{Printer, bold};
 use crate::usage;
 
@@ -82,7 +82,8 @@ fn folders(library: &Library, environment: &Environment) -> Vec<Check> {
         .iter()
         .map(|(origin, count)| {
             let root = targets::display(Path::new(&*origin.root), environment);
-            let text = format!("{root} ({}): {}", origin.scope.as_str(), wording::count(*count, "skill"));
+            let text =
+                format!("{root} ({}): {}", origin.scope.as_str(), wording::count(*count, "skill"));
             check("folder", State::Good, text)
         })
         .collect();
@@ -92,9 +93,11 @@ fn folders(library: &Library, environment: &Environment) -> Vec<Check> {
             Notice::Unreadable { path, reason } => {
                 check("folder", State::Bad, format!("{}: {reason}", show(path)))
             }
-            Notice::TooDeep { path } => {
-                check("folder", State::Odd, format!("{}: folders below it are too deep", show(path)))
-            }
+            Notice::TooDeep { path } => check(
+                "folder",
+                State::Odd,
+                format!("{}: folders below it are too deep", show(path)),
+            ),
             Notice::TooMany { root, limit } => check(
                 "folder",
                 State::Bad,
@@ -103,9 +106,11 @@ fn folders(library: &Library, environment: &Environment) -> Vec<Check> {
             Notice::Reserved { path } => {
                 check("folder", State::Odd, format!("{}: Claude Code keeps this name", show(path)))
             }
-            Notice::SeenBefore { path } => {
-                check("folder", State::Good, format!("{}: a link to a folder named above", show(path)))
-            }
+            Notice::SeenBefore { path } => check(
+                "folder",
+                State::Good,
+                format!("{}: a link to a folder named above", show(path)),
+            ),
         });
     }
     checks
@@ -124,18 +129,24 @@ fn skills(library: &Library, environment: &Environment) -> Vec<Check> {
     }
     let more = report.faults.len().saturating_sub(MOST_FAULTS);
     if more > 0 {
-        checks.push(check("skill", State::Bad, format!("{} more cannot be read", wording::thousands(more))));
+        checks.push(check(
+            "skill",
+            State::Bad,
+            format!("{} more cannot be read", wording::thousands(more)),
+        ));
     }
     let shadowed = catalog.entries().iter().filter(|entry| entry.is_shadowed()).count();
     if shadowed > 0 {
-        let text = format!("{} shadowed by others of the same name", wording::count(shadowed, "skill"));
+        let text =
+            format!("{} shadowed by others of the same name", wording::count(shadowed, "skill"));
         let mut found = check("skill", State::Odd, text);
         found.hint = Some("see `prowess list --all`".to_owned());
         checks.push(found);
     }
     let mended = catalog.entries().iter().filter(|entry| entry.skill.problems > 0).count();
     if mended > 0 {
-        let text = format!("{} could only be read by mending the text", wording::count(mended, "skill"));
+        let text =
+            format!("{} could only be read by mending the text", wording::count(mended, "skill"));
         let mut found = check("skill", State::Odd, text);
         found.hint = Some("see `prowess validate`".to_owned());
         checks.push(found);
@@ -149,7 +160,11 @@ fn watching(library: &Library) -> Check {
         WatchMode::Events => check("watch", State::Good, "the system tells of changes".to_owned()),
         WatchMode::Polling { reason } => {
             let reason = reason.to_lowercase();
-            check("watch", State::Odd, format!("changes are looked for every two seconds: {reason}"))
+            check(
+                "watch",
+                State::Odd,
+                format!("changes are looked for every two seconds: {reason}"),
+            )
         }
     }
 }
@@ -184,7 +199,11 @@ fn store(environment: &Environment) -> Check {
     };
     let shown = targets::display(store.path(), environment);
     if !store.path().exists() {
-        return check("store", State::Good, format!("{shown}: not there yet, made at the first use"));
+        return check(
+            "store",
+            State::Good,
+            format!("{shown}: not there yet, made at the first use"),
+        );
     }
     match store.summary(None, 1) {
         Ok(summary) => {

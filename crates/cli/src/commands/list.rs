@@ -72,9 +72,8 @@ impl Listing<'_> {
     /// The entries that are asked for, with what a model sees of each.
     fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c Entry, Sight)> {
         let view = View::new(catalog, self.policy, Who::Model);
-        let in_scope = |entry: &&Entry| {
-            self.scope.is_none_or(|scope| entry.skill.id.origin.scope == scope)
-        };
+        let in_scope =
+            |entry: &&Entry| self.scope.is_none_or(|scope| entry.skill.id.origin.scope == scope);
         // An agent that was not given a skill does not see it; a person who lists sees the rest.
         let asked = |entry: &Entry, sight: Sight| {
             self.args.all
@@ -229,8 +228,9 @@ fn status(sight: Sight) -> &'static str {
             prowess_catalog::Hidden::Shadowed => "shadowed",
             prowess_catalog::Hidden::NotGranted => "not granted",
             prowess_catalog::Hidden::SwitchedOff => "off",
-            prowess_catalog::Hidden::LeftToPeople
-            | prowess_catalog::Hidden::NotForModels => "people only",
+            prowess_catalog::Hidden::LeftToPeople | prowess_catalog::Hidden::NotForModels => {
+                "people only"
+            }
             prowess_catalog::Hidden::NotForPeople => "models only",
             prowess_catalog::Hidden::Waiting => "waiting",
         },

@@ -26,10 +26,13 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
-    let own = catalog.entries().iter().filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
+    let own =
+        catalog.entries().iter().filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
     let strong = Style::new().bold();
     let mut text = if own.count() == 0 {
-        format!("{strong}No skills are visible from here{strong:#}, but for those that are bundled.\n\n")
+        format!(
+            "{strong}No skills are visible from here{strong:#}, but for those that are bundled.\n\n"
+        )
     } else {
         let count = wording::count(catalog.listed().len(), "skill");
         let are = if catalog.listed().len() == 1 { "is" } else { "are" };
@@ -72,7 +75,8 @@ fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width:
     let places = sanitize::line(&places.join(", ")).into_owned();
     let dim = Style::new().dimmed();
     let places = cut(&places, width.saturating_sub(20).max(20));
-    let line = format!("  {:8} {:>6}  {dim}{places}{dim:#}", scope.as_str(), wording::thousands(total));
+    let line =
+        format!("  {:8} {:>6}  {dim}{places}{dim:#}", scope.as_str(), wording::thousands(total));
     format!("{}\n", line.trim_end())
 }
 
@@ -98,7 +102,10 @@ fn facts(
     let is = |n: usize| if n == 1 { "is" } else { "are" };
     if shadowed > 0 {
         let n = wording::thousands(shadowed);
-        lines.push((format!("{n} {} shadowed by others of the same name", is(shadowed)), "prowess list --all"));
+        lines.push((
+            format!("{n} {} shadowed by others of the same name", is(shadowed)),
+            "prowess list --all",
+        ));
     }
     if mended > 0 {
         let (n, have) = (wording::thousands(mended), if mended == 1 { "has" } else { "have" });
@@ -124,9 +131,17 @@ fn facts(
 fn next(catalog: &Catalog) -> String {
     let green = bold(AnsiColor::Green);
     let first = if catalog.listed().len() > 1 {
-        [("prowess list", "all of them"), ("prowess find WORDS", "the one that fits"), ("prowess help", "everything else")]
+        [
+            ("prowess list", "all of them"),
+            ("prowess find WORDS", "the one that fits"),
+            ("prowess help", "everything else"),
+        ]
     } else {
-        [("prowess new .agents/skills/NAME", "create one"), ("prowess show prowess", "the bundled one"), ("prowess help", "everything else")]
+        [
+            ("prowess new .agents/skills/NAME", "create one"),
+            ("prowess show prowess", "the bundled one"),
+            ("prowess help", "everything else"),
+        ]
     };
     let line = |(command, what): &(&str, &str)| format!("  {green}{command:32}{green:#} {what}\n");
     format!("\nNext:\n{}", first.iter().map(line).collect::<String>())

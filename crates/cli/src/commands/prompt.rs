@@ -140,7 +140,9 @@ fn report(made: &IndexText, printer: &Printer) {
     let bare = count(|fate| matches!(fate, Fate::NameOnly(_)));
     let cut: Vec<&str> =
         rows.iter().filter(|row| !row.fate.is_shown()).map(|row| &*row.name).collect();
-    for (number, what) in [(shortened, "shortened"), (bare, "by name only"), (cut.len(), "left out")] {
+    for (number, what) in
+        [(shortened, "shortened"), (bare, "by name only"), (cut.len(), "left out")]
+    {
         if number > 0 {
             line.push_str(&format!(", {} {what}", wording::thousands(number)));
         }
@@ -149,7 +151,11 @@ fn report(made: &IndexText, printer: &Printer) {
     if !cut.is_empty() {
         let named: Vec<String> = cut.iter().take(MOST_NAMED).map(wording::tick).collect();
         let more = cut.len().saturating_sub(MOST_NAMED);
-        let more = if more > 0 { format!(" and {} more", wording::thousands(more)) } else { String::new() };
+        let more = if more > 0 {
+            format!(" and {} more", wording::thousands(more))
+        } else {
+            String::new()
+        };
         let named = prowess_diag::sanitize::line(&named.join(", ")).into_owned();
         printer.status(&format!("left out: {named}{more}; see `prowess why NAME`"));
     }

@@ -62,11 +62,8 @@ pub(crate) fn run(
 /// How the uses ended: `12 done, 1 failed`.
 fn ended(skill: &SkillSummary) -> String {
     let outcomes = &skill.outcomes;
-    let parts = [
-        (outcomes.done, "done"),
-        (outcomes.failed, "failed"),
-        (outcomes.refused, "refused"),
-    ];
+    let parts =
+        [(outcomes.done, "done"), (outcomes.failed, "failed"), (outcomes.refused, "refused")];
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }

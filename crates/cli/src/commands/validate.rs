@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use prowess_diag::render::{concise, diff, full, github, json, sarif};
 use prowess_diag::{
@@ -12,13 +13,16 @@ use prowess_diag::{
 use prowess_lint::rules::RULES;
 use prowess_lint::{Profile, RuleSet, Subject, Target, check, fix};
 use prowess_registry::fs::walk::{Notice, WalkOptions, walk};
-use prowess_registry::{Found, read_path, replace};
+use prowess_registry::{
+    FileOptions, FileSource, Found, Registry, WatchOptions, read_path, replace,
+};
 use prowess_spec::parse::MAX_FILE;
 use prowess_spec::{Facts, Package, ReadFault, parse};
 use serde_json::{Value, json};
 
-use super::{explain, targets};
-use crate::args::{FormatArg, ValidateArgs};
+use super::explain;
+use super::targets::{self, Meant};
+use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
 use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
@@ -33,6 +37,51 @@ const MAX_FOLDERS: usize = 2_000_000;
 
 pub(crate) fn run(
     args: &ValidateArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let exit = once(args, global, environment, printer)?;
+    if args.watch && !printer.reader_left() {
+        watch(args, global, environment, printer)?;
+    }
+    Ok(exit)
+}
+
+/// Checks again whenever a skill changes, until it is interrupted or nobody reads any more.
+fn watch(
+    args: &ValidateArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    let paths = sources(&args.paths, global, environment, printer)?.unwrap_or_default();
+    if paths.is_empty() {
+        return Err(CliError::new("`--watch` needs files, not standard input"));
+    }
+    let registry = Registry::default();
+    for path in paths {
+        // A SKILL.md is watched with its folder.
+        let folder = path.parent().filter(|_| path.is_file()).map(Path::to_owned);
+        let folder = environment.current.join(folder.unwrap_or(path));
+        registry.add_files(FileSource::of_folder(folder, FileOptions::default()));
+    }
+    registry.refresh();
+    let changes = registry.subscribe();
+    let _watching = registry.watch(WatchOptions::default());
+    printer.status("Watching; stop with Ctrl-C");
+    while !printer.reader_left() {
+        if changes.next_within(Duration::from_hours(1)).is_some() {
+            printer.status("");
+            once(args, global, environment, printer)?;
+        }
+    }
+    Ok(())
+}
+
+fn once(
+    args: &ValidateArgs,
+    global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
@@ -60,12 +109,13 @@ pub(crate) fn run(
         least: if args.unsafe_fixes { Applicability::Suggested } else { Applicability::Safe },
         statistics: args.statistics,
         layout: printer.layout(),
+        global,
         environment,
         progress: Progress::new(printer),
         results: Mutex::default(),
         places: Mutex::default(),
     };
-    let roots = job.sources(&args.paths)?;
+    let roots = sources(&args.paths, global, environment, printer)?;
     if roots.is_none()
         && job.action == Action::Fix
         && (format != FormatArg::Full || args.statistics)
@@ -118,6 +168,43 @@ pub(crate) fn run(
     } else {
         Ok(Exit::Failed)
     }
+}
+
+/// Turns what was typed into paths; nothing means standard input.
+fn sources(
+    typed: &[PathBuf],
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Option<Vec<PathBuf>>, CliError> {
+    if typed.iter().any(|path| path == Path::new("-")) {
+        if typed.len() > 1 {
+            return Err(CliError::new(
+                "`-` reads standard input and cannot be combined with paths",
+            ));
+        }
+        return Ok(None);
+    }
+    if typed.is_empty() {
+        let roots = targets::visible_roots(global, environment);
+        if roots.is_empty() {
+            return Err(CliError::new("no skills are visible from here")
+                .hint("name a folder: `prowess validate PATH`")
+                .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
+        }
+        return Ok(Some(targets::distinct(roots)));
+    }
+    let mut paths = Vec::new();
+    for typed in typed {
+        match targets::resolve(typed, global, environment, printer)? {
+            Meant::Path(path) => paths.push(path),
+            Meant::Memory { location, .. } => {
+                let message = format!("{} is not a file", wording::tick(location));
+                return Err(CliError::new(message).hint("only skills in folders are checked"));
+            }
+        }
+    }
+    Ok(Some(targets::distinct(paths)))
 }
 
 /// The rules that flags and configuration ask for. Flags count more.
@@ -202,6 +289,7 @@ struct Job<'a> {
     least: Applicability,
     statistics: bool,
     layout: full::Options,
+    global: &'a GlobalArgs,
     environment: &'a Environment,
     progress: Progress,
     results: Mutex<Results>,
@@ -267,32 +355,6 @@ enum PieceText {
 }
 
 impl Job<'_> {
-    /// Turns what was typed into paths; nothing means standard input.
-    fn sources(&self, typed: &[PathBuf]) -> Result<Option<Vec<PathBuf>>, CliError> {
-        if typed.iter().any(|path| path == Path::new("-")) {
-            if typed.len() > 1 {
-                return Err(CliError::new(
-                    "`-` reads standard input and cannot be combined with paths",
-                ));
-            }
-            return Ok(None);
-        }
-        if typed.is_empty() {
-            let roots = targets::visible_roots(self.environment);
-            if roots.is_empty() {
-                return Err(CliError::new("no skills are visible from here")
-                    .hint("name a folder: `prowess validate PATH`")
-                    .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
-            }
-            return Ok(Some(targets::distinct(roots)));
-        }
-        typed
-            .iter()
-            .map(|path| targets::resolve(path, self.environment))
-            .collect::<Result<Vec<_>, _>>()
-            .map(|paths| Some(targets::distinct(paths)))
-    }
-
     /// Checks every skill at or below the paths.
     fn walk(&self, paths: Vec<PathBuf>) -> Vec<Notice> {
         let real = paths.iter().filter_map(|path| std::fs::canonicalize(path).ok());
@@ -328,7 +390,7 @@ impl Job<'_> {
 
     /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
     fn is_default_root(&self, folder: &Path) -> bool {
-        targets::visible_roots(self.environment).iter().any(|root| root == folder)
+        targets::visible_roots(self.global, self.environment).iter().any(|root| root == folder)
     }
 
     /// A path for whoever reads the output: people know `~`, programs must open it.

@@ -32,7 +32,11 @@ pub(crate) fn run(
     let catalog = library.catalog();
     let entry = match catalog.resolve(&args.name) {
         Ok(entry) => entry,
-        Err(fault) => return Err(unreadable(&library, &args.name, environment).unwrap_or_else(|| not_found(&fault))),
+        Err(fault) => {
+            return Err(
+                unreadable(&library, &args.name, environment).unwrap_or_else(|| not_found(&fault))
+            );
+        }
     };
     let answers = Answers::new(args, &library, &policy, &catalog, entry, environment);
     if args.json {
@@ -54,7 +58,10 @@ fn unreadable(library: &Library, name: &str, environment: &Environment) -> Optio
     let fault = report.faults.iter().find(|fault| is_meant(&fault.location))?;
     let path = targets::display(Path::new(&*fault.location), environment);
     let command = format!("prowess validate {}", wording::shell_word(&path));
-    Some(CliError::new(format!("`{path}` cannot be read: {}", fault.why)).hint(format!("see `{command}`")))
+    Some(
+        CliError::new(format!("`{path}` cannot be read: {}", fault.why))
+            .hint(format!("see `{command}`")),
+    )
 }
 
 /// One question and its answer.
@@ -88,13 +95,22 @@ impl Answers {
         let mut say = |about, text: String| answers.push(Answer { about, text });
         say("place", format!("{} ({})", show(&entry.skill.location), from(entry)));
         if let Some(winner) = catalog.winner_over(entry) {
-            say("shadowed", format!("yes, by {}; call it `{}`", show(&winner.skill.location), catalog.qualified_name(entry)));
+            say(
+                "shadowed",
+                format!(
+                    "yes, by {}; call it `{}`",
+                    show(&winner.skill.location),
+                    catalog.qualified_name(entry)
+                ),
+            );
         }
         let others: Vec<String> = catalog
             .group(entry.name())
             .iter()
             .filter(|other| other.is_shadowed() && !entry.is_shadowed())
-            .map(|other| format!("{} (`{}`)", show(&other.skill.location), catalog.qualified_name(other)))
+            .map(|other| {
+                format!("{} (`{}`)", show(&other.skill.location), catalog.qualified_name(other))
+            })
             .collect();
         if !others.is_empty() {
             say("shadows", wording::all(others));
@@ -102,15 +118,23 @@ impl Answers {
         if let Some(alias) = &entry.skill.alias {
             say("also called", wording::tick(alias));
         }
-        say("people", match person {
-            Sight::Hidden(why) => format!("cannot invoke it: {}", why.reason()),
-            _ => format!("can invoke it as `/{}`", entry.name()),
-        });
-        say("models", match model {
-            Sight::Full => "see name and description".to_owned(),
-            Sight::NameOnly => "see the name alone, as configured".to_owned(),
-            Sight::Hidden(why) => format!("do not see it: {}{}", why.reason(), remedy(why, entry)),
-        });
+        say(
+            "people",
+            match person {
+                Sight::Hidden(why) => format!("cannot invoke it: {}", why.reason()),
+                _ => format!("can invoke it as `/{}`", entry.name()),
+            },
+        );
+        say(
+            "models",
+            match model {
+                Sight::Full => "see name and description".to_owned(),
+                Sight::NameOnly => "see the name alone, as configured".to_owned(),
+                Sight::Hidden(why) => {
+                    format!("do not see it: {}{}", why.reason(), remedy(why, entry))
+                }
+            },
+        );
         if !entry.skill.paths.is_empty() {
             let paths = entry.skill.paths.iter().map(wording::tick);
             say("condition", format!("meant for {}", wording::all(paths)));
@@ -144,15 +168,18 @@ impl Answers {
             let query = Query { limit: 0, ..Query::new(words) };
             let hits = library.registry.search(&query);
             let place = hits.iter().position(|hit| hit.skill.id == entry.skill.id);
-            say("query", match place {
-                Some(place) => format!(
-                    "number {} of {} for `{words}`: {}",
-                    place + 1,
-                    wording::thousands(hits.len()),
-                    find::reasons(&hits[place])
-                ),
-                None => format!("nothing in it fits `{words}`"),
-            });
+            say(
+                "query",
+                match place {
+                    Some(place) => format!(
+                        "number {} of {} for `{words}`: {}",
+                        place + 1,
+                        wording::thousands(hits.len()),
+                        find::reasons(&hits[place])
+                    ),
+                    None => format!("nothing in it fits `{words}`"),
+                },
+            );
             json!({
                 "words": words,
                 "place": place.map(|place| place + 1),
@@ -163,11 +190,14 @@ impl Answers {
         if entry.skill.problems > 0 {
             let folder = Path::new(&*entry.skill.location).parent().unwrap_or(Path::new("."));
             let folder = targets::display(folder, environment);
-            say("problems", format!(
-                "{} in its frontmatter; see `prowess validate {}`",
-                entry.skill.problems,
-                wording::shell_word(&folder)
-            ));
+            say(
+                "problems",
+                format!(
+                    "{} in its frontmatter; see `prowess validate {}`",
+                    entry.skill.problems,
+                    wording::shell_word(&folder)
+                ),
+            );
         }
         Self { answers, model, person, fate, rank, query }
     }
@@ -196,7 +226,8 @@ impl Answers {
         value["model"] = json!(list::sight_word(self.model));
         value["people"] = json!(list::sight_word(self.person));
         value["prompt"] = json!(self.fate);
-        value["rank"] = json!(self.rank.as_ref().map(|(place, why)| json!({ "place": place, "why": why })));
+        value["rank"] =
+            json!(self.rank.as_ref().map(|(place, why)| json!({ "place": place, "why": why })));
         value["query"] = json!(self.query);
         let mut document = json!({ "schema": "prowess.why/1" });
         if let (Some(document), Some(value)) = (document.as_object_mut(), value.as_object()) {
@@ -213,10 +244,9 @@ fn remedy(why: Hidden, entry: &Entry) -> String {
             format!("; change `skills.visibility.{}`", entry.name())
         }
         Hidden::NotGranted => "; add it to the agent's `skills`".to_owned(),
-        Hidden::Shadowed
-        | Hidden::NotForModels
-        | Hidden::NotForPeople
-        | Hidden::Waiting => String::new(),
+        Hidden::Shadowed | Hidden::NotForModels | Hidden::NotForPeople | Hidden::Waiting => {
+            String::new()
+        }
     }
 }
 

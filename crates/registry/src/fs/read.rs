@@ -144,7 +144,7 @@ fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
 }
 
 /// Reads a regular file into `buffer`, never more than the limit, never waiting for a FIFO.
-pub(super) fn read_file(
+pub(crate) fn read_file(
     folder: BorrowedFd<'_>,
     name: &OsStr,
     buffer: &mut Vec<u8>,
