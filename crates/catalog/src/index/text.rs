@@ -8,8 +8,16 @@ use super::Format;
 use super::budget::Limit;
 use crate::skill::Skill;
 
-/// What any format escapes.
-const SPECIAL: [u8; 6] = *b"<>&\"'\\";
+/// What any format escapes, by byte.
+const SPECIAL: [bool; 256] = {
+    let (mut table, escaped) = ([false; 256], *b"<>&\"'\\");
+    let mut i = 0;
+    while i < escaped.len() {
+        table[escaped[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
 /// How far back the end of a word may be, in bytes.
 const NEARBY: usize = 24;
 /// The mark of a cut.
@@ -101,7 +109,7 @@ pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
 
 /// What has to be escaped in a text, by place.
 fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static str)> {
-    let special = (text.bytes().enumerate()).filter(|(_, byte)| SPECIAL.contains(byte));
+    let special = (text.bytes().enumerate()).filter(|(_, byte)| SPECIAL[usize::from(*byte)]);
     special.filter_map(move |(at, byte)| {
         Some((at, format.escape(byte.into(), text[at + 1..].chars().next())?))
     })
@@ -109,7 +117,7 @@ fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static 
 
 fn units_of(c: char, next: Option<char>, format: Format, limit: Limit) -> usize {
     match u8::try_from(c) {
-        Ok(byte) if SPECIAL.contains(&byte) => format.escape(c, next).map_or(1, str::len),
+        Ok(byte) if SPECIAL[usize::from(byte)] => format.escape(c, next).map_or(1, str::len),
         _ => limit.of_char(c),
     }
 }
