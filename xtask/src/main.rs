@@ -9,6 +9,7 @@
 mod bench;
 mod compat;
 mod corpus;
+mod eval_search;
 mod generate;
 mod tidy;
 
@@ -25,6 +26,8 @@ Usage: cargo xtask COMMAND
   bench-start                measure the start of the command beside `true`
   corpus FOLDER...           read every skill below the folders, count findings, try all fixes
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
+  eval-search LIBRARY QUERIES [--skills N | --tune ROUNDS | --misses]
+                             measure how well and how fast search finds skills
 ";
 
 fn main() -> Result<()> {
@@ -43,6 +46,9 @@ fn main() -> Result<()> {
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)
+        }
+        ["eval-search", library, queries, options @ ..] => {
+            eval_search::run(Path::new(library), Path::new(queries), options)
         }
         _ => {
             print!("{USAGE}");

@@ -54,5 +54,12 @@ fn check_skill(bencher: Bencher<'_, '_>) {
 fn repair_and_fix(bencher: Bencher<'_, '_>) {
     let text = skill().replace("description: ", "description: Note: ");
     let (package, rules) = (Package::named("pdf-tools"), RuleSet::new(Profile::ClaudeCode, None));
-    bencher.bench(|| fix::fix_all(divan::black_box(text.as_bytes()), &package, &rules));
+    bencher.bench(|| {
+        fix::fix_all(
+            divan::black_box(text.as_bytes()),
+            &package,
+            &rules,
+            prowess_diag::Applicability::Safe,
+        )
+    });
 }

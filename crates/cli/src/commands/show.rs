@@ -53,7 +53,7 @@ fn show(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let Found { path: file, bytes, package } = found;
+    let Found { path: file, bytes, package, .. } = found;
     let bytes = bytes.map_err(|fault| unreadable(file, &fault, environment))?;
     let parsed = parse(bytes);
     let subject = Subject::new(&parsed, package);

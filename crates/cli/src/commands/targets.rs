@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prowess_diag::{suggest, wording};
 use prowess_registry::fs::scopes;
+use prowess_registry::{Holds, Root};
 
 use crate::env::Environment;
 use crate::error::CliError;
@@ -42,7 +43,7 @@ pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf
             )),
         });
     };
-    let roots = scopes::roots(&environment.place());
+    let roots = skill_roots(environment);
     if let Some(folder) =
         roots.iter().map(|root| root.path.join(name)).find(|folder| folder.is_dir())
     {
@@ -75,11 +76,18 @@ fn folders(root: &Path) -> Vec<String> {
 
 /// Every folder that may hold skills and exists.
 pub(crate) fn visible_roots(environment: &Environment) -> Vec<PathBuf> {
-    scopes::roots(&environment.place())
+    skill_roots(environment)
         .into_iter()
         .map(|root| root.path)
         .filter(|path| path.is_dir())
         .collect()
+}
+
+/// Every folder in which folders with SKILL.md may lie.
+fn skill_roots(environment: &Environment) -> Vec<Root> {
+    let mut roots = scopes::roots(&environment.place());
+    roots.retain(|root| root.holds == Holds::Skills);
+    roots
 }
 
 /// A path as people read it: from the current folder if it is inside, with `~` for home.

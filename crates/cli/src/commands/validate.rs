@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_diag::render::{concise, full, github, json, sarif};
+use prowess_diag::render::{concise, diff, full, github, json, sarif};
 use prowess_diag::{
-    Counts, Diagnostic, FileReport, LineIndex, Severity, sanitize, suggest, wording,
+    Applicability, Counts, Diagnostic, FileReport, LineIndex, Severity, sanitize, suggest, wording,
 };
 use prowess_lint::rules::RULES;
 use prowess_lint::{Profile, RuleSet, Subject, Target, check, fix};
@@ -52,7 +52,12 @@ pub(crate) fn run(
     let job = Job {
         rules,
         format,
-        fix: args.fix,
+        action: match args {
+            ValidateArgs { diff: true, .. } => Action::Diff,
+            ValidateArgs { fix: true, .. } => Action::Fix,
+            _ => Action::Report,
+        },
+        least: if args.unsafe_fixes { Applicability::Suggested } else { Applicability::Safe },
         statistics: args.statistics,
         layout: printer.layout(),
         environment,
@@ -61,7 +66,10 @@ pub(crate) fn run(
         places: Mutex::default(),
     };
     let roots = job.sources(&args.paths)?;
-    if roots.is_none() && args.fix && (format != FormatArg::Full || args.statistics) {
+    if roots.is_none()
+        && job.action == Action::Fix
+        && (format != FormatArg::Full || args.statistics)
+    {
         return Err(CliError::new(
             "with `-` and `--fix` the answer is the mended text; no other format fits",
         )
@@ -72,7 +80,7 @@ pub(crate) fn run(
     }
     let notices = job.walk(roots.unwrap_or_default());
     let elapsed = job.progress.elapsed();
-    let Job { rules, results, progress, .. } = job;
+    let Job { rules, results, progress, action, .. } = job;
     drop(progress);
     let mut results = into_inner(results);
     let too_deep = notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
@@ -89,13 +97,16 @@ pub(crate) fn run(
                     targets::display(&root, environment)
                 ));
             }
-            Notice::Unreadable { .. } | Notice::SeenBefore { .. } => {}
+            Notice::Unreadable { .. } | Notice::SeenBefore { .. } | Notice::Reserved { .. } => {}
         }
     }
     results.files.sort_by(|a, b| a.file.cmp(&b.file));
     if results.skills == 0 && too_deep {
         return Err(CliError::new("no skill was checked")
             .hint("folders are searched six levels deep; name one that is nearer to the skills"));
+    }
+    if action == Action::Diff {
+        return print_diff(results, printer);
     }
     print_results(&results, &rules, format, args.statistics, printer)?;
     summarise(&results, &elapsed, printer);
@@ -174,11 +185,21 @@ fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
     }
 }
 
+/// What is done about findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Report,
+    Fix,
+    Diff,
+}
+
 /// Everything the threads share.
 struct Job<'a> {
     rules: RuleSet,
     format: FormatArg,
-    fix: bool,
+    action: Action,
+    /// How sure a fix must be to be applied.
+    least: Applicability,
     statistics: bool,
     layout: full::Options,
     environment: &'a Environment,
@@ -191,13 +212,32 @@ struct Job<'a> {
 #[derive(Default)]
 struct Results {
     skills: usize,
+    /// Folders with a finding of their own, which are not skills.
+    folders: usize,
     files: Vec<Checked>,
-    fixed: usize,
-    fixed_files: Vec<(PathBuf, String, usize)>,
+    mended: Vec<Mended>,
     failures: Vec<CliError>,
 }
 
+/// A file that was changed, or would be.
+struct Mended {
+    file: PathBuf,
+    path: String,
+    findings: usize,
+    /// What would change; empty if it has changed.
+    diff: String,
+}
+
 impl Results {
+    fn fixed(&self) -> usize {
+        self.mended.iter().map(|mended| mended.findings).sum()
+    }
+
+    fn extent(&self) -> full::Extent {
+        let affected = self.files.len() - self.folders;
+        full::Extent { skills: self.skills, affected, folders: self.folders }
+    }
+
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for file in &self.files {
@@ -277,7 +317,7 @@ impl Job<'_> {
                     path.starts_with(folder)
                 }
                 Notice::TooMany { root, .. } => root.starts_with(folder),
-                Notice::SeenBefore { .. } => false,
+                Notice::SeenBefore { .. } | Notice::Reserved { .. } => false,
             };
             if skills == 0 && !self.is_default_root(folder) && !summary.notices.iter().any(is_cut) {
                 self.unread(folder, &ReadFault::Missing);
@@ -294,15 +334,19 @@ impl Job<'_> {
     /// A path for whoever reads the output: people know `~`, programs must open it.
     fn show(&self, path: &Path) -> String {
         match self.format {
-            FormatArg::Full => targets::display(path, self.environment),
+            FormatArg::Full if self.action != Action::Diff => {
+                targets::display(path, self.environment)
+            }
             _ => targets::plain(path, self.environment),
         }
     }
 
+    /// Reports a folder that is not a skill.
     fn unread(&self, path: &Path, fault: &ReadFault) {
         let package = Package::default();
         let findings = check(&Subject::unread(&package, fault), &self.rules);
-        self.keep(path, self.show(path), None, findings);
+        self.lock().folders += usize::from(!findings.is_empty());
+        self.record(path, self.show(path), None, findings);
     }
 
     fn check(&self, found: Found<'_>) {
@@ -315,10 +359,10 @@ impl Job<'_> {
             Ok(bytes) => {
                 let parsed = parse(bytes);
                 let findings = check(&Subject::new(&parsed, found.package), &self.rules);
-                let fixable = findings
-                    .iter()
-                    .any(|finding| finding.fix.as_ref().is_some_and(prowess_diag::Fix::is_safe));
-                if self.fix && fixable {
+                let is_wanted = |finding: &Diagnostic| {
+                    finding.fix.as_ref().is_some_and(|fix| fix.applicability >= self.least)
+                };
+                if self.action != Action::Report && findings.iter().any(is_wanted) {
                     self.mend(path, found.path, bytes, found.package, findings);
                 } else {
                     self.keep(found.path, path, Some(parsed.text), findings);
@@ -336,10 +380,20 @@ impl Job<'_> {
         package: &dyn Facts,
         before: Vec<Diagnostic>,
     ) {
-        let Some(fixed) = fix::fix_all(bytes, package, &self.rules) else {
-            return self.keep(file, path, std::str::from_utf8(bytes).ok(), before);
+        let (Some(fixed), Ok(text)) =
+            (fix::fix_all(bytes, package, &self.rules, self.least), std::str::from_utf8(bytes))
+        else {
+            return self.keep(file, path, None, before);
         };
-        if fixed.text.as_bytes() != bytes {
+        let mut mended = Mended {
+            file: file.to_owned(),
+            path: path.clone(),
+            findings: fixed.applied,
+            diff: String::new(),
+        };
+        if self.action == Action::Diff {
+            mended.diff = diff::unified(&path, text, &fixed.text);
+        } else if fixed.text != text {
             let replaced = replace::replace_file(file, &self.roots(), bytes, fixed.text.as_bytes());
             if let Err(error) = replaced {
                 let error = match std::error::Error::source(&error) {
@@ -347,11 +401,11 @@ impl Job<'_> {
                     None => CliError::new(error.to_string()),
                 };
                 self.lock().failures.push(error.hint("nothing was written to this file"));
-                return self.keep(file, path, std::str::from_utf8(bytes).ok(), before);
+                return self.keep(file, path, Some(text), before);
             }
-            let mut results = self.lock();
-            results.fixed += fixed.applied;
-            results.fixed_files.push((file.to_owned(), path.clone(), fixed.applied));
+        }
+        if fixed.text != text {
+            self.lock().mended.push(mended);
         }
         self.keep(file, path, Some(&fixed.text), fixed.remaining);
     }
@@ -365,15 +419,20 @@ impl Job<'_> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints the findings of one skill into memory and lets go of its text.
+    /// Counts a skill and records its findings.
     fn keep(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
+        self.lock().skills += 1;
+        self.record(file, path, text, diagnostics);
+    }
+
+    /// Prints findings into memory and lets go of the text.
+    fn record(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
         if diagnostics.is_empty() {
-            self.lock().skills += 1;
             return;
         }
         let report = FileReport { path, text: text.map(Arc::from), diagnostics };
         let lines = LineIndex::new(report.text());
-        let counts = report.diagnostics.iter().collect();
+        let counts = self.count(&report.diagnostics);
         let pieces = report
             .diagnostics
             .iter()
@@ -382,13 +441,20 @@ impl Job<'_> {
                 text: self.print(&report, &lines, diagnostic),
             })
             .collect();
-        let mut results = self.lock();
-        results.skills += 1;
-        results.files.push(Checked { file: file.to_owned(), counts, pieces });
+        self.lock().files.push(Checked { file: file.to_owned(), counts, pieces });
+    }
+
+    /// Counts findings. A suggestion that was asked for and could not be applied is no offer.
+    fn count(&self, findings: &[Diagnostic]) -> Counts {
+        let mut counts: Counts = findings.iter().collect();
+        if self.action == Action::Fix && self.least == Applicability::Suggested {
+            counts.suggested = 0;
+        }
+        counts
     }
 
     fn print(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> PieceText {
-        if self.statistics {
+        if self.statistics || self.action == Action::Diff {
             return PieceText::Nothing;
         }
         match self.format {
@@ -415,9 +481,9 @@ impl Job<'_> {
         }
         let package = Package::default();
         let rules = &self.rules;
-        if self.fix {
+        if self.action == Action::Fix {
             let parsed = parse(&bytes);
-            let (text, diagnostics) = match fix::fix_all(&bytes, &package, rules) {
+            let (text, diagnostics) = match fix::fix_all(&bytes, &package, rules, self.least) {
                 Some(fixed) => (fixed.text, fixed.remaining),
                 // Not text: handed on as it came, so that nothing is lost.
                 None => (parsed.text.to_owned(), check(&Subject::new(&parsed, &package), rules)),
@@ -428,14 +494,19 @@ impl Job<'_> {
             let path = "<stdin>".to_owned();
             let report = FileReport { path, text: Some(text.into()), diagnostics };
             printer.findings(&report);
-            let counts: Counts = report.diagnostics.iter().collect();
+            let counts = self.count(&report.diagnostics);
             if counts.total() > 0 {
-                printer.status(&full::summary(counts, 1, 1));
+                let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
+                printer.status(&full::summary(counts, extent));
             }
             return Ok(verdict(counts, fail_on));
         }
         let parsed = parse(&bytes);
         let findings = check(&Subject::new(&parsed, &package), rules);
+        if self.action == Action::Diff {
+            self.mend("<stdin>".into(), Path::new("-"), &bytes, &package, findings);
+            return print_diff(into_inner(self.results), printer);
+        }
         self.keep(Path::new("-"), "<stdin>".into(), Some(parsed.text), findings);
         let elapsed = self.progress.elapsed();
         let Job { rules, results, format, statistics, .. } = self;
@@ -502,12 +573,13 @@ fn print_results(
                 "profile": rules.profile().as_str(),
                 "summary": {
                     "skills": results.skills,
-                    "affected": results.files.len(),
+                    "affected": results.extent().affected,
                     "errors": counts.errors,
                     "warnings": counts.warnings,
                     "notes": counts.notes,
                     "fixable": counts.fixable,
-                    "fixed": results.fixed,
+                    "fixed": results.fixed(),
+                    "suggested": counts.suggested,
                 },
                 "findings": values(),
             }))
@@ -561,15 +633,31 @@ fn print_statistics(
     printer.answer(&text)
 }
 
+/// Prints what `--fix` would change.
+fn print_diff(mut results: Results, printer: &Printer) -> Result<Exit, CliError> {
+    results.mended.sort_by(|a, b| a.file.cmp(&b.file));
+    printer.diff(&results.mended.iter().map(|mended| mended.diff.as_str()).collect::<String>())?;
+    if results.mended.is_empty() {
+        printer.status(&format!("Nothing to fix in {}", wording::count(results.skills, "skill")));
+        return Ok(Exit::Done);
+    }
+    printer.status(&format!(
+        "Would fix {} in {}",
+        wording::count(results.fixed(), "finding"),
+        wording::count(results.mended.len(), "skill")
+    ));
+    Ok(Exit::No)
+}
+
 fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
-    if results.fixed > 0 {
-        let mut files: Vec<_> = results.fixed_files.iter().collect();
-        files.sort();
-        for (_, path, count) in files.iter().take(MOST_NAMED) {
+    if !results.mended.is_empty() {
+        let mut files: Vec<&Mended> = results.mended.iter().collect();
+        files.sort_by(|a, b| a.file.cmp(&b.file));
+        for mended in files.iter().take(MOST_NAMED) {
             printer.status(&format!(
                 "  {}: {}",
-                sanitize::line(path),
-                wording::count(*count, "finding")
+                sanitize::line(&mended.path),
+                wording::count(mended.findings, "finding")
             ));
         }
         let more = files.len().saturating_sub(MOST_NAMED);
@@ -578,13 +666,13 @@ fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
         }
         printer.status(&format!(
             "Fixed {} in {}",
-            wording::count(results.fixed, "finding"),
+            wording::count(results.fixed(), "finding"),
             wording::count(files.len(), "skill")
         ));
     }
     let counts = results.counts();
     if counts.total() > 0 {
-        printer.status(&full::summary(counts, results.files.len(), results.skills));
+        printer.status(&full::summary(counts, results.extent()));
     } else {
         printer
             .status(&format!("Validated {} in {elapsed}", wording::count(results.skills, "skill")));

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use prowess_catalog::Stamp;
 use prowess_spec::sidecar::{MAX_SIDECAR, SIDECAR_PATH};
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 use prowess_spec::{Facts, FileKind, Look, Package, PackageFile};
@@ -64,6 +65,20 @@ impl<'f> OnDisk<'f> {
             listing: OnceCell::new(),
             folders: OnceCell::new(),
         }
+    }
+
+    /// Which version of `agents/openai.yaml` there is, if any.
+    pub fn sidecar_stamp(&self) -> Option<Stamp> {
+        super::read::stamp(self.handle, &self.path(SIDECAR_PATH))
+    }
+
+    /// Reads `agents/openai.yaml` and its version, without listing the folder.
+    pub fn read_sidecar(&self) -> Option<(Stamp, String)> {
+        let mut bytes = Vec::new();
+        let path = self.path(SIDECAR_PATH);
+        let stamp = super::read::read_file(self.handle, &path, &mut bytes).ok()?;
+        bytes.truncate(MAX_SIDECAR + 1);
+        Some((stamp, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     fn folder_name(&self) -> Option<&str> {

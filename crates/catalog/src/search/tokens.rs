@@ -1,0 +1,320 @@
+//! From text to words: folded, split, and cut down to their stems.
+//!
+//! A word is a run of letters and digits. Identifiers give themselves and their parts, scripts
+//! that are written without blanks give pairs of neighbours. Words are bytes, because most are
+//! compared far more often than shown.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Longest word in bytes; what is longer is cut.
+pub const MAX_WORD: usize = 64;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole word.
+    Word,
+    /// A part of an identifier: `case` of `camelCase`.
+    Part,
+    /// Two neighbours of a script without blanks, or one that stands alone.
+    Gram,
+}
+
+/// Words that say nothing about what a skill is for.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
+    "but", "by", "can", "could", "d", "did", "do", "does", "doesn", "don", "for", "from", "get",
+    "had", "has", "have", "help", "how", "i", "if", "in", "into", "is", "it", "its", "just", "let",
+    "like", "ll", "m", "make", "me", "my", "need", "of", "on", "or", "our", "please", "re", "s",
+    "should", "so", "some", "such", "t", "than", "that", "the", "their", "them", "then", "there",
+    "these", "they", "this", "those", "to", "us", "use", "used", "using", "ve", "want", "was",
+    "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you",
+    "your",
+];
+
+/// Whether a folded word says nothing about what a skill is for.
+pub fn is_stop_word(word: &[u8]) -> bool {
+    word.len() <= 6 && STOP_WORDS.binary_search_by(|stop| stop.as_bytes().cmp(word)).is_ok()
+}
+
+/// Calls `sink` with every token of a text, folded but not stemmed, in order.
+pub fn each(text: &str, mut sink: impl FnMut(&[u8], Kind)) {
+    let bytes = text.as_bytes();
+    let mut word = [0; MAX_WORD];
+    let mut at = 0;
+    while let Some(&first) = bytes.get(at) {
+        let kind = CLASSES[usize::from(first)];
+        if kind == SEPARATOR {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let (mut seen, mut length, mut upper_inside) = (0, 0, false);
+        let mut class = kind;
+        while class & (LOWER | UPPER | DIGIT) != 0 {
+            seen |= class;
+            upper_inside |= class == UPPER && at > start;
+            if length < MAX_WORD {
+                word[length] = bytes[at].to_ascii_lowercase();
+                length += 1;
+            }
+            at += 1;
+            class = bytes.get(at).map_or(SEPARATOR, |byte| CLASSES[usize::from(*byte)]);
+        }
+        if class == WIDE {
+            at = wide_run(text, start, &mut sink);
+            continue;
+        }
+        sink(&word[..length], Kind::Word);
+        let mixed = upper_inside && seen & LOWER != 0;
+        if mixed || (seen & DIGIT != 0 && seen & (LOWER | UPPER) != 0) {
+            parts(&bytes[start..at], &word[..length], mixed, &mut sink);
+        }
+    }
+}
+
+/// Cuts the endings off an English word that only bend it, and returns how long the rest is.
+/// Words that are not plain Latin letters stay whole. May change the last letter that stays.
+pub fn stem(word: &mut [u8]) -> usize {
+    let mut length = word.len();
+    if length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
+        return length;
+    }
+    if word.ends_with(b"ies") && length > 4 {
+        length -= 2;
+        word[length - 1] = b'y';
+    } else if word.ends_with(b"sses") {
+        length -= 2;
+    } else if word.ends_with(b"s")
+        && !(word.ends_with(b"ss") || word.ends_with(b"us") || word.ends_with(b"is"))
+    {
+        length -= 1;
+    }
+    if length > 5 {
+        let ending = match &word[..length] {
+            [.., b'i', b'n', b'g'] => 3,
+            [.., b'e', b'd'] => 2,
+            _ => 0,
+        };
+        if ending > 0 && length - ending >= 3 {
+            length -= ending;
+            let (last, before) = (word[length - 1], word[length - 2]);
+            if length > 3 && last == before && !matches!(last, b'l' | b's' | b'z') {
+                length -= 1;
+            }
+        }
+    }
+    if length > 4 && word[length - 1] == b'e' {
+        length -= 1;
+    }
+    length
+}
+
+/// Returns the stem of a folded word as a value of its own.
+pub fn stemmed(word: &[u8]) -> Vec<u8> {
+    let mut stem_of = word.to_vec();
+    let length = stem(&mut stem_of);
+    stem_of.truncate(length);
+    stem_of
+}
+
+const SEPARATOR: u8 = 0;
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const WIDE: u8 = 8;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [SEPARATOR; 256];
+    let mut byte = 0_u8;
+    loop {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            128.. => WIDE,
+            _ => SEPARATOR,
+        };
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
+    }
+};
+
+/// The parts of an identifier: at changes of case, and the letters before a number at its end.
+fn parts(typed: &[u8], folded: &[u8], mixed: bool, sink: &mut impl FnMut(&[u8], Kind)) {
+    let end = folded.len();
+    if !mixed {
+        let letters = typed[..end].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let only_digits = typed[letters..end].iter().all(u8::is_ascii_digit);
+        if letters >= 3 && only_digits {
+            sink(&folded[..letters], Kind::Part);
+        }
+        return;
+    }
+    let mut start = 0;
+    for at in 1..=end {
+        let boundary = at == end || {
+            let (before, here) = (typed[at - 1], typed[at]);
+            let next_is_lower = typed.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+            here.is_ascii_uppercase() && (!before.is_ascii_uppercase() || next_is_lower)
+        };
+        if boundary {
+            if at - start > 1 {
+                sink(&folded[start..at], Kind::Part);
+            }
+            start = at;
+        }
+    }
+}
+
+/// Reads a run of word characters that are not all ASCII; returns where it ends.
+fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&[u8], Kind)) -> usize {
+    let mut word = String::new();
+    let mut previous: Option<char> = None;
+    let mut alone = false;
+    let mut end = text.len();
+    let mut gram = |characters: &[char]| {
+        let mut buffer = [0; 8];
+        let mut length = 0;
+        for character in characters {
+            length += character.encode_utf8(&mut buffer[length..]).len();
+        }
+        sink(&buffer[..length], Kind::Gram);
+    };
+    let mut words: Vec<String> = Vec::new();
+    for (at, character) in text[start..].char_indices() {
+        if is_unspaced(character) {
+            if !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+            if let Some(before) = previous {
+                gram(&[before, character]);
+                alone = false;
+            } else {
+                alone = true;
+            }
+            previous = Some(character);
+            continue;
+        }
+        if let Some(before) = previous.take().filter(|_| alone) {
+            gram(&[before]);
+        }
+        alone = false;
+        if !character.is_alphanumeric() && !is_mark(character) {
+            // A separator ends the run; at least one character is always consumed.
+            end = start + at + if at == 0 { character.len_utf8() } else { 0 };
+            break;
+        }
+        fold(character, &mut word);
+    }
+    if let Some(before) = previous.filter(|_| alone) {
+        gram(&[before]);
+    }
+    words.push(word);
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        sink(word.as_bytes(), Kind::Word);
+    }
+    end
+}
+
+/// Lower case, without accents, full width as half width.
+fn fold(character: char, word: &mut String) {
+    if character.is_ascii() {
+        if word.len() < MAX_WORD {
+            word.push(character.to_ascii_lowercase());
+        }
+        return;
+    }
+    for plain in std::iter::once(character).nfkd().flat_map(char::to_lowercase) {
+        if !is_mark(plain) && plain.is_alphanumeric() && word.len() + plain.len_utf8() <= MAX_WORD {
+            word.push(plain);
+        }
+    }
+}
+
+/// A mark that stands over or under a letter of an alphabet.
+fn is_mark(character: char) -> bool {
+    matches!(character, '\u{300}'..='\u{36f}')
+}
+
+/// A script that puts no blanks between words.
+fn is_unspaced(character: char) -> bool {
+    matches!(character,
+        '\u{e00}'..='\u{eff}'
+        | '\u{1000}'..='\u{109f}'
+        | '\u{1780}'..='\u{17ff}'
+        | '\u{3041}'..='\u{30ff}'
+        | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+        && character != '\u{30fb}'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let mut found = Vec::new();
+        each(text, |word, _| found.push(String::from_utf8(word.to_vec()).unwrap()));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn words_are_folded_and_identifiers_split() {
+        check("Fill PDF-forms, fast!", &["fill", "pdf", "forms", "fast"]);
+        check("camelCase", &["camelcase", "camel", "case"]);
+        check("HTTPServer getURL", &["httpserver", "http", "server", "geturl", "get", "url"]);
+        check("snake_case k8s", &["snake", "case", "k8s"]);
+        check("python3 earth2studio", &["python3", "python", "earth2studio"]);
+        check("", &[]);
+        check("?!… —\u{202e}", &[]);
+    }
+
+    #[test]
+    fn other_scripts_and_accents() {
+        check("Café ÜBER straße", &["cafe", "uber", "straße"]);
+        check("弹幕里", &["弹幕", "幕里"]);
+        check("图 B站 视频", &["图", "站", "b", "视频"]);
+        check("データ分析", &["デー", "ータ", "タ分", "分析"]);
+        check("한국어 검색", &["한국", "국어", "검색"]);
+        check("привет Мир", &["привет", "мир"]);
+        check("ＡＢＣ１２", &["abc12"]);
+        check("🚀 rocket🚀ship", &["rocket", "ship"]);
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        each(&"x".repeat(1000), |word, _| assert_eq!(word.len(), MAX_WORD));
+        each(&"é".repeat(1000), |word, _| assert_eq!(word.len(), MAX_WORD));
+    }
+
+    #[test]
+    fn stems_meet() {
+        for words in [
+            &["deploy", "deploys", "deploying", "deployed"][..],
+            &["file", "files"],
+            &["query", "queries"],
+            &["plan", "planning", "planned", "plans"],
+            &["install", "installing"],
+            &["class", "classes"],
+        ] {
+            let stems: Vec<_> = words.iter().map(|word| stemmed(word.as_bytes())).collect();
+            assert!(stems.iter().all(|stem| *stem == stems[0]), "{words:?} {stems:?}");
+        }
+        for word in ["k8s", "aws", "status", "this", "ring", "é"] {
+            assert_eq!(stemmed(word.as_bytes()), word.as_bytes());
+        }
+    }
+
+    #[test]
+    fn stop_words_are_in_order() {
+        assert!(STOP_WORDS.is_sorted());
+    }
+}
