@@ -25,6 +25,7 @@ fn skills(count: usize) -> Vec<Skill> {
                 given: None,
                 stamp: Stamp::default(),
                 sidecar: None,
+                fingerprint: 0,
             };
             Skill::from_text(place, &prowess_spec::parse(text.as_bytes()), None)
         })

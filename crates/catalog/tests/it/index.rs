@@ -21,6 +21,7 @@ pub(crate) fn skill_from(folder: &str, text: &str) -> Skill {
         given: Some(folder.into()),
         stamp: Stamp::default(),
         sidecar: None,
+        fingerprint: 0,
     };
     Skill::from_text(place, &prowess_spec::parse(text.as_bytes()), None)
 }
