@@ -33,7 +33,7 @@ fn skills(count: usize) -> Vec<Skill> {
 }
 
 fn entries(skills: &[Skill]) -> Vec<Entry<'_>> {
-    let rank = |i: usize| if i % 97 == 0 { Rank::Used(i / 97) } else { Rank::Rest };
+    let rank = |i: usize| if i.is_multiple_of(97) { Rank::Used(i / 97) } else { Rank::Rest };
     let entry = |(i, skill)| Entry { skill, name: &skill.name, show: Show::Full, rank: rank(i) };
     skills.iter().enumerate().map(entry).collect()
 }

@@ -13,7 +13,7 @@ pub const DEFAULT_FRACTION: f64 = 0.01;
 pub const DEFAULT_ENTRY_CHARS: usize = 1536;
 
 /// Units that a description gets at least; with less it would say nothing, and gets none.
-const LEAST: usize = 60;
+const LEAST: usize = 32;
 
 /// How long an index may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn weight_gives_more_but_never_all() {
-        assert_eq!(share(&[(900, 4), (900, 1), (900, 1)], 780), [460, 160, 160]);
+        assert_eq!(share(&[(900, 4), (900, 1), (900, 1)], 696), [432, 132, 132]);
     }
 
     #[test]

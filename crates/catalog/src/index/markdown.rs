@@ -3,6 +3,9 @@
 use super::text;
 use super::{Bullets, Format, Group, IndexOptions, Listing, Section, discovery};
 
+/// What would end a name.
+const MARKS: [char; 2] = ['*', '`'];
+
 /// Writes a skill in one line.
 pub(super) fn line(out: &mut String, bullets: Bullets, name: &str, description: Option<&str>) {
     out.push_str("- **");
@@ -12,6 +15,11 @@ pub(super) fn line(out: &mut String, bullets: Bullets, name: &str, description: 
         out.push_str(bullets.separator());
         text::write(out, &level_ticks(description), Format::Markdown(bullets));
     }
+}
+
+/// How much longer a name gets by what only names need.
+pub(super) fn name_extra(name: &str) -> usize {
+    name.bytes().filter(|&byte| matches!(byte, b'*' | b'`')).count()
 }
 
 /// Puts the parts together.
@@ -52,15 +60,15 @@ pub(super) fn escape(c: char, next: Option<char>) -> Option<&'static str> {
 }
 
 fn write_name(out: &mut String, name: &str) {
-    let mut chars = name.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (c, escape(c, chars.peek().copied())) {
-            ('*', _) => out.push_str("\\*"),
-            ('`', _) => out.push_str("\\`"),
-            (_, Some(escaped)) => out.push_str(escaped),
-            _ => out.push(c),
-        }
+    let format = Format::Markdown(Bullets::Dash);
+    let mut from = 0;
+    for (at, mark) in name.match_indices(MARKS) {
+        text::write(out, &name[from..at], format);
+        out.push('\\');
+        out.push_str(mark);
+        from = at + mark.len();
     }
+    text::write(out, &name[from..], format);
 }
 
 /// Makes every backtick part of a pair, so that no description opens code which the next one

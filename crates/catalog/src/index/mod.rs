@@ -13,10 +13,13 @@ use crate::skill::Skill;
 
 mod budget;
 mod json;
+mod layout;
 mod markdown;
 mod note;
 mod text;
 mod xml;
+
+use layout::{Line, Lines};
 
 pub use budget::{Budget, DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, Limit};
 pub use note::{Note, NoteOptions, Shown, note};
@@ -327,6 +330,24 @@ impl Format {
         }
     }
 
+    /// Units of a line without a description, and of what encloses a description.
+    fn frame(self, limit: Limit) -> (usize, usize) {
+        let cost = |description| {
+            let mut line = String::new();
+            self.line(&mut line, "", description);
+            limit.of(&line) + self.between().len()
+        };
+        (cost(None), cost(Some("")) - cost(None))
+    }
+
+    fn name_units(self, name: &str, limit: Limit) -> usize {
+        let extra = match self {
+            Self::Markdown(_) => markdown::name_extra(name),
+            Self::Xml | Self::XmlCompat | Self::Json => 0,
+        };
+        text::units(name, self, limit) + extra
+    }
+
     /// What stands between two lines.
     fn between(self) -> &'static str {
         if self == Self::Json { ",\n" } else { "\n" }
@@ -365,33 +386,29 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Vec<Fate
     let limit = options.budget.limit;
     let names: Vec<Cow<'_, str>> = entries.iter().map(|entry| text::name(entry.name)).collect();
     let mut fates: Vec<Fate> = names.iter().map(|name| Fate::Cut(fault(name))).collect();
-    let listed = listed(entries, &names, options.listing);
+    let listed = listed(entries, &fates, options.listing);
     let nameless = fates.iter().filter(|fate| **fate == Fate::Cut(Cut::NoName)).count();
     let total = entries.len() - nameless;
 
-    let line = |i: usize| Line {
-        name: &names[i],
-        skill: (entries[i].show == Show::Full).then_some(entries[i].skill),
-        rank: entries[i].rank,
-    };
-    let lines: Vec<Line<'_>> = listed.iter().map(|&(i, _)| line(i)).collect();
-    // Without a discovery line if everything can be shown; else there must be room for one.
-    let mut layout = None;
-    let mores = if lines.len() == total { [0, total] } else { [total, total] };
-    for more in mores {
+    let lines = Lines::new(
+        options.format,
+        limit,
+        listed.iter().map(|&(i, _)| {
+            let entry = &entries[i];
+            let skill = (entry.show == Show::Full).then_some(entry.skill);
+            Line { name: &names[i], skill, rank: entry.rank }
+        }),
+    );
+    let room = |more: usize| {
         let frame = limit.of(&document(&empty_groups(&listed), more, options));
-        let room = limit.units().checked_sub(frame);
-        layout =
-            room.map(|room| lay(&lines, options.format, options.budget, room, options.rotation));
-        let whole = |layout: &Vec<Laid>| layout.iter().all(|laid| laid.fate.is_shown());
-        if more == 0 && layout.as_ref().is_some_and(whole) {
-            break;
-        }
-        if more == 0 {
-            layout = None;
-        }
-    }
-    let layout = layout.unwrap_or_default();
+        limit.units().checked_sub(frame)
+    };
+    // Without a discovery line if everything can be shown; else there must be room for one.
+    let all = room(0).filter(|room| lines.items.len() == total && lines.cost() <= *room);
+    let layout = all
+        .or_else(|| room(total))
+        .map(|room| lines.lay(options.budget, room, options.rotation))
+        .unwrap_or_default();
 
     let mut groups: Vec<Group> = Vec::new();
     for (&(i, section), laid) in listed.iter().zip(&layout) {
@@ -423,7 +440,7 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Vec<Fate
 fn fault(name: &str) -> Cut {
     if name.trim().is_empty() {
         Cut::NoName
-    } else if name.chars().nth(MAX_NAME).is_some() {
+    } else if name.len() > MAX_NAME && name.chars().nth(MAX_NAME).is_some() {
         Cut::LongName
     } else {
         Cut::NotListed
@@ -431,12 +448,8 @@ fn fault(name: &str) -> Cut {
 }
 
 /// Which entries get a line, and under which heading, in the order of the text.
-fn listed(
-    entries: &[Entry<'_>],
-    names: &[Cow<'_, str>],
-    listing: Listing,
-) -> Vec<(usize, Section)> {
-    let sound = (0..entries.len()).filter(|&i| fault(&names[i]) == Cut::NotListed);
+fn listed(entries: &[Entry<'_>], fates: &[Fate], listing: Listing) -> Vec<(usize, Section)> {
+    let sound = (0..entries.len()).filter(|&i| fates[i] == Fate::Cut(Cut::NotListed));
     let Listing::Sections { last_used } = listing else {
         return sound.map(|i| (i, Section::All)).collect();
     };
@@ -462,104 +475,4 @@ fn empty_groups(listed: &[(usize, Section)]) -> Vec<Group> {
         }
     }
     groups
-}
-
-/// A line to be laid out.
-struct Line<'a> {
-    name: &'a str,
-    /// Whose description is shown, if any.
-    skill: Option<&'a Skill>,
-    rank: Rank,
-}
-
-/// A line that is laid out.
-struct Laid {
-    fate: Fate,
-    description: Option<String>,
-}
-
-/// Shares the room out: names first, then descriptions.
-fn lay(
-    lines: &[Line<'_>],
-    format: Format,
-    budget: Budget,
-    room: usize,
-    rotation: u64,
-) -> Vec<Laid> {
-    let limit = budget.limit;
-    let mut scratch = String::new();
-    let mut cost = |name: &str, description: Option<&str>| {
-        scratch.clear();
-        format.line(&mut scratch, name, description);
-        limit.of(&scratch) + format.between().len()
-    };
-    let costs: Vec<usize> = lines.iter().map(|line| cost(line.name, None)).collect();
-    // What it costs to have a description at all, whatever it says.
-    let around = cost("", Some("")) - cost("", None);
-
-    let ranks: Vec<Rank> = lines.iter().map(|line| line.rank).collect();
-    let named = budget::select(&costs, &favoured(&ranks), room, rotation);
-    let spent: usize = costs.iter().zip(&named).filter(|(_, on)| **on).map(|(cost, _)| cost).sum();
-    let room = room - spent;
-
-    let mut laid = Vec::with_capacity(lines.len());
-    let mut described = Vec::new();
-    for (i, line) in lines.iter().enumerate() {
-        let fate = match line.skill.filter(|_| named[i]).map(text::description) {
-            _ if !named[i] => Fate::Cut(Cut::NoRoom),
-            None => Fate::NameOnly(Bare::Asked),
-            Some(text) if text.is_empty() => Fate::NameOnly(Bare::NoDescription),
-            Some(text) => {
-                let most = (budget.entry_chars, usize::MAX);
-                let want = text::shorten(&text, format, limit, most)
-                    .map(|capped| text::units(&capped, format, limit));
-                described.extend(want.map(|want| Described { line: i, want, text }));
-                Fate::NameOnly(Bare::NoRoom)
-            }
-        };
-        laid.push(Laid { fate, description: None });
-    }
-    let costs: Vec<usize> = described.iter().map(|one| around + budget::least(one.want)).collect();
-    let ranks: Vec<Rank> = described.iter().map(|one| ranks[one.line]).collect();
-    let mut chosen = budget::select(&costs, &favoured(&ranks), room, rotation).into_iter();
-    described.retain(|_| chosen.next().unwrap_or(false));
-    let wants: Vec<(usize, usize)> =
-        described.iter().map(|one| (one.want, budget::weight(lines[one.line].rank))).collect();
-    let grants = budget::share(&wants, room - around * described.len());
-
-    for (one, grant) in described.into_iter().zip(grants) {
-        let most = (budget.entry_chars, grant);
-        let Some(short) = text::shorten(&one.text, format, limit, most) else { continue };
-        let fate = if short == one.text {
-            Fate::Whole
-        } else {
-            let why = if grant < one.want { Shortening::Budget } else { Shortening::Entry };
-            let (from, to) = (one.text.chars().count(), short.chars().count());
-            Fate::Shortened { from, to, why }
-        };
-        laid[one.line] = Laid { fate, description: Some(short.into_owned()) };
-    }
-    laid
-}
-
-/// A description that wants to be shown.
-struct Described<'a> {
-    line: usize,
-    /// The units it would take.
-    want: usize,
-    /// All of it.
-    text: Cow<'a, str>,
-}
-
-/// Who comes first, by priority.
-fn favoured(ranks: &[Rank]) -> Vec<usize> {
-    let mut order: Vec<(Option<usize>, usize)> = (ranks.iter().enumerate())
-        .filter_map(|(i, rank)| match rank {
-            Rank::Pinned => Some((None, i)),
-            Rank::Used(place) => Some((Some(*place), i)),
-            Rank::Rest => None,
-        })
-        .collect();
-    order.sort_unstable();
-    order.into_iter().map(|(_, i)| i).collect()
 }

@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use prowess_diag::wording;
 
 use super::budget::{Budget, Limit};
-use super::{Bullets, Cut, Entry, Format, Line, Rank, Show, fault, lay, text};
+use super::layout::{Line, Lines};
+use super::{Bullets, Cut, Entry, Format, Rank, Show, fault, text};
 
 const HEADING: &str = "The available skills have changed.\n";
 const KINDS: [&str; 3] = ["\nNo longer available:\n", "\nChanged:\n", "\nNew:\n"];
@@ -91,30 +92,29 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
     let here = changed.iter().chain(&added).map(|entry| (entry.name, Some(*entry)));
     let said: Vec<(Cow<'_, str>, Option<&Entry<'_>>)> =
         gone.chain(here).map(|(name, entry)| (text::name(name), entry)).collect();
-    let lines: Vec<Line<'_>> = (said.iter())
-        .map(|(name, entry)| Line {
+    let format = Format::Markdown(Bullets::Dash);
+    let limit = options.budget.limit;
+    let lines = Lines::new(
+        format,
+        limit,
+        said.iter().map(|(name, entry)| Line {
             name,
             skill: entry.filter(|entry| entry.show == Show::Full).map(|entry| entry.skill),
             rank: Rank::Rest,
-        })
-        .collect();
-
-    let format = Format::Markdown(Bullets::Dash);
-    let limit = options.budget.limit;
+        }),
+    );
     let frame = limit.of(HEADING) + KINDS.iter().map(|kind| limit.of(kind)).sum::<usize>();
     let room = |rest: usize| {
         let rest = limit.of(&rest_line(rest, options.discovery_tool));
         limit.units().saturating_sub(frame + rest)
     };
-    let mut laid = lay(&lines, format, options.budget, room(0), 0);
-    if laid.iter().any(|laid| !laid.fate.is_shown()) {
-        laid = lay(&lines, format, options.budget, room(total), 0);
-    }
+    let room = if lines.cost() <= room(0) { room(0) } else { room(total) };
+    let laid = lines.lay(options.budget, room, 0);
 
     let counts = [removed.len(), changed.len(), added.len()];
     let mut text = HEADING.to_owned();
     let mut unnamed = total;
-    let mut pairs = lines.iter().zip(&laid);
+    let mut pairs = lines.items.iter().zip(&laid);
     for (kind, count) in KINDS.into_iter().zip(counts) {
         let mut heading = Some(kind);
         for (line, laid) in pairs.by_ref().take(count).filter(|(_, laid)| laid.fate.is_shown()) {
@@ -147,15 +147,20 @@ fn can_be_said(entry: &Entry<'_>) -> bool {
     fault(&text::name(entry.name)) == Cut::NotListed
 }
 
-/// A number that changes with what is said of a skill: FNV-1a, which is the same in every version
-/// of this program.
+/// A number that changes with what is said of a skill. It is kept with conversations, so it must be
+/// the same in every version of this program.
 fn mark(entry: &Entry<'_>) -> u64 {
     let description = match entry.show {
         Show::Full => text::description(entry.skill),
         Show::NameOnly => Cow::Borrowed(""),
     };
-    let start = 0xcbf2_9ce4_8422_2325;
-    description
-        .bytes()
-        .fold(start, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    // FNV-1a over eight bytes at a time, with the halves mixed.
+    let step =
+        |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    let (words, rest) = description.as_bytes().as_chunks::<8>();
+    let hash = words
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, word| step(hash, u64::from_le_bytes(*word)));
+    let hash = rest.iter().fold(hash, |hash, &byte| step(hash, u64::from(byte)));
+    step(hash, description.len() as u64)
 }

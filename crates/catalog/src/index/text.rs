@@ -8,6 +8,18 @@ use super::Format;
 use super::budget::Limit;
 use crate::skill::Skill;
 
+/// What any format escapes, by byte.
+const SPECIAL: [bool; 256] = {
+    let (mut table, escaped) = ([false; 256], *b"<>&\"'\\");
+    let mut i = 0;
+    while i < escaped.len() {
+        table[escaped[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
+/// How far back the end of a word may be, in bytes.
+const NEARBY: usize = 24;
 /// The mark of a cut.
 const ELLIPSIS: char = '…';
 
@@ -91,18 +103,22 @@ fn joins(last: char, c: char) -> bool {
 
 /// Units of a text once it is escaped.
 pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
-    let mut chars = text.chars().peekable();
-    let mut sum = 0;
-    while let Some(c) = chars.next() {
-        sum += units_of(c, chars.peek().copied(), format, limit);
-    }
-    sum
+    let more = escapes(text, format).map(|(_, escaped)| escaped.len() - 1).sum::<usize>();
+    limit.of(text) + more
+}
+
+/// What has to be escaped in a text, by place.
+fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static str)> {
+    let special = (text.bytes().enumerate()).filter(|(_, byte)| SPECIAL[usize::from(*byte)]);
+    special.filter_map(move |(at, byte)| {
+        Some((at, format.escape(byte.into(), text[at + 1..].chars().next())?))
+    })
 }
 
 fn units_of(c: char, next: Option<char>, format: Format, limit: Limit) -> usize {
-    match format.escape(c, next) {
-        Some(escaped) => escaped.len(),
-        None => limit.of_char(c),
+    match u8::try_from(c) {
+        Ok(byte) if SPECIAL[usize::from(byte)] => format.escape(c, next).map_or(1, str::len),
+        _ => limit.of_char(c),
     }
 }
 
@@ -114,6 +130,9 @@ pub(super) fn shorten(
     limit: Limit,
     (max_chars, max_units): (usize, usize),
 ) -> Option<Cow<'_, str>> {
+    if text.len() <= max_chars && max_units == usize::MAX {
+        return (!text.is_empty()).then_some(Cow::Borrowed(text));
+    }
     let mark = limit.of_char(ELLIPSIS);
     // Where the text may end if a mark follows, and the last end of a word before that.
     let (mut end, mut word) = (0, 0);
@@ -130,7 +149,8 @@ pub(super) fn shorten(
         count += 1;
         used = used.saturating_add(units_of(c, next, format, limit));
         if count > max_chars || used > max_units {
-            let end = if word * 2 >= end { word } else { end };
+            let near = word * 2 >= end && end - word <= NEARBY;
+            let end = if near { word } else { end };
             let kept =
                 text[..end].trim_end_matches([' ', ',', ';', ':', '-', '–', '—', '(', '\u{200d}']);
             return (!kept.is_empty()).then(|| Cow::Owned(format!("{kept}{ELLIPSIS}")));
@@ -141,13 +161,13 @@ pub(super) fn shorten(
 
 /// Writes a text, escaped.
 pub(super) fn write(out: &mut String, text: &str, format: Format) {
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match format.escape(c, chars.peek().copied()) {
-            Some(escaped) => out.push_str(escaped),
-            None => out.push(c),
-        }
+    let mut from = 0;
+    for (at, escaped) in escapes(text, format) {
+        out.push_str(&text[from..at]);
+        out.push_str(escaped);
+        from = at + 1;
     }
+    out.push_str(&text[from..]);
 }
 
 /// Whether a `<` with this behind it begins a tag.
