@@ -18,9 +18,9 @@ pub struct Catalog {
     /// Every skill, sorted by name, the winner of each name first.
     entries: Vec<Entry>,
     /// Places of the winners.
-    listed: Vec<u32>,
+    listed: Arc<[u32]>,
     /// Names that lead to exactly one winner without being its name, sorted.
-    aliases: Vec<(Box<str>, u32)>,
+    aliases: Arc<[(Box<str>, u32)]>,
     generation: u64,
 }
 
@@ -86,15 +86,16 @@ impl Catalog {
                 listed.extend(u32::try_from(index));
             }
         }
-        let mut catalog = Self { entries, listed, aliases: Vec::new(), generation };
-        catalog.aliases = catalog.collect_aliases();
+        let (listed, aliases) = (listed.into(), Arc::default());
+        let mut catalog = Self { entries, listed, aliases, generation };
+        catalog.aliases = catalog.collect_aliases().into();
         catalog
     }
 
     /// Second names, and names of nested skills without their folder, where nothing else has them.
     fn collect_aliases(&self) -> Vec<(Box<str>, u32)> {
         let mut aliases: Vec<(Box<str>, u32)> = Vec::new();
-        for &index in &self.listed {
+        for &index in &*self.listed {
             let entry = &self.entries[index as usize];
             let bare = entry.qualified.as_ref().map(|_| &entry.skill.name);
             aliases
@@ -115,6 +116,24 @@ impl Catalog {
         let mut kept = kept.into_iter();
         aliases.retain(|_| kept.next().unwrap_or(false));
         aliases
+    }
+
+    /// Returns the same set with other texts for some of its skills, without sorting it again.
+    /// Nothing when a skill is new, or has another name: then the order may change.
+    pub fn with_texts(&self, skills: &[Arc<Skill>], generation: u64) -> Option<Self> {
+        let mut entries = self.entries.clone();
+        for skill in skills {
+            let old = self.entry_of(skill)?;
+            if old.skill.alias != skill.alias || old.skill.form != skill.form {
+                return None;
+            }
+            let start = entries.partition_point(|entry| entry.name() < old.name());
+            let same_name = entries.get_mut(start..)?;
+            let entry = same_name.iter_mut().find(|entry| entry.skill.id == skill.id)?;
+            entry.skill = Arc::clone(skill);
+        }
+        let (listed, aliases) = (Arc::clone(&self.listed), Arc::clone(&self.aliases));
+        Some(Self { entries, listed, aliases, generation })
     }
 
     /// Returns which version of the set this is.

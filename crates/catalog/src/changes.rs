@@ -1,6 +1,6 @@
 //! What is different between two catalogues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Entry};
@@ -45,39 +45,53 @@ impl ChangeKind {
     }
 }
 
-/// Returns what is different, in order of name.
+/// Returns what is different, in order of name. A skill with a new name is one removed and one added.
 pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
-    let known: BTreeMap<&SkillId, &Entry> =
-        before.entries().iter().map(|entry| (&entry.skill.id, entry)).collect();
     let mut found = Vec::new();
-    let mut still = std::collections::BTreeSet::new();
-    for entry in after.entries() {
-        let id = &entry.skill.id;
-        let old = known.get(id);
-        if old.is_some() {
-            still.insert(id);
-        }
-        let kind = match (old, after.winner_over(entry)) {
-            (None, None) => ChangeKind::Added,
-            (Some(old), None) if old.is_shadowed() || old.name() != entry.name() => {
-                ChangeKind::Added
-            }
-            (Some(old), Some(by)) if !old.is_shadowed() => {
-                ChangeKind::Shadowed { by: by.skill.location.clone() }
-            }
-            (None, Some(by)) => ChangeKind::Shadowed { by: by.skill.location.clone() },
-            (Some(old), _) if Arc::ptr_eq(&old.skill, &entry.skill) => continue,
-            (Some(old), _) if old.skill.says_the_same(&entry.skill) => continue,
-            (Some(_), _) => ChangeKind::Changed,
-        };
-        found.push(Change { id: id.clone(), name: entry.name().into(), kind });
-    }
-    for (id, entry) in known {
-        if !still.contains(id) {
-            let kind = ChangeKind::Removed;
-            found.push(Change { id: id.clone(), name: entry.name().into(), kind });
+    let (mut old, mut new) = (before.entries(), after.entries());
+    // Both are sorted by name: what has one name is compared with what has the same name.
+    while let Some(name) = [old.first(), new.first()].into_iter().flatten().map(Entry::name).min() {
+        let named = |entry: &&Entry| entry.name() == name;
+        let (olds, rest) = old.split_at(old.iter().take_while(named).count());
+        old = rest;
+        let (news, rest) = new.split_at(new.iter().take_while(named).count());
+        new = rest;
+        match (olds, news) {
+            ([a], [b]) if Arc::ptr_eq(&a.skill, &b.skill) => {}
+            _ => compare(after, name, olds, news, &mut found),
         }
     }
-    found.sort_by(|a, b| (&a.name, &a.kind, &a.id).cmp(&(&b.name, &b.kind, &b.id)));
     found
+}
+
+/// Compares the skills of one name.
+fn compare(after: &Catalog, name: &str, olds: &[Entry], news: &[Entry], found: &mut Vec<Change>) {
+    let known: BTreeMap<&SkillId, &Entry> =
+        olds.iter().map(|entry| (&entry.skill.id, entry)).collect();
+    let mut here: Vec<Change> = Vec::new();
+    let mut add =
+        |id: &SkillId, kind| here.push(Change { id: id.clone(), name: name.into(), kind });
+    let mut still = BTreeSet::new();
+    for entry in news {
+        let id = &entry.skill.id;
+        let old = known.get(id).inspect(|_| {
+            still.insert(id);
+        });
+        match (old, after.winner_over(entry)) {
+            (None, None) => add(id, ChangeKind::Added),
+            (Some(old), None) if old.is_shadowed() => add(id, ChangeKind::Added),
+            (None, Some(by)) => add(id, ChangeKind::Shadowed { by: by.skill.location.clone() }),
+            (Some(old), Some(by)) if !old.is_shadowed() => {
+                add(id, ChangeKind::Shadowed { by: by.skill.location.clone() });
+            }
+            (Some(old), _) if Arc::ptr_eq(&old.skill, &entry.skill) => {}
+            (Some(old), _) if old.skill.says_the_same(&entry.skill) => {}
+            (Some(_), _) => add(id, ChangeKind::Changed),
+        }
+    }
+    for id in known.keys().filter(|id| !still.contains(*id)) {
+        add(id, ChangeKind::Removed);
+    }
+    here.sort_by(|a, b| (&a.kind, &a.id).cmp(&(&b.kind, &b.id)));
+    found.append(&mut here);
 }

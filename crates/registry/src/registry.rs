@@ -195,13 +195,14 @@ impl Registry {
         for live in &mut writer.sources {
             live.scan();
         }
-        self.publish(&writer)
+        self.publish(&writer, None)
     }
 
     /// Looks again at the skills that these files belong to, and at everything if that is not
     /// enough.
     pub(crate) fn refresh_files(&self, files: &[PathBuf]) -> Arc<Catalog> {
         let mut writer = self.writer();
+        let mut texts: Option<Vec<Arc<Skill>>> = Some(Vec::new());
         for live in &mut writer.sources {
             let Some(source) = live.files.clone() else { continue };
             let mine: Vec<PathBuf> =
@@ -209,34 +210,48 @@ impl Registry {
             if mine.is_empty() {
                 continue;
             }
-            match source.rescan(&live.skills, &mine) {
-                Some(Scan { skills, faults, .. }) => {
-                    let again = |fault: &Fault| mine.iter().any(|file| fault.is_about(file));
-                    live.faults.retain(|fault| !again(fault));
-                    live.faults.extend(faults);
-                    live.skills = skills;
+            let Some(rescan) = source.rescan(&live.skills, &mine) else {
+                live.scan();
+                texts = None;
+                continue;
+            };
+            let again = |fault: &Fault| mine.iter().any(|file| fault.is_about(file));
+            live.faults.retain(|fault| !again(fault));
+            live.faults.extend(rescan.faults);
+            for (place, skill) in rescan.skills {
+                if let Some(texts) = &mut texts {
+                    texts.push(Arc::clone(&skill));
                 }
-                None => live.scan(),
+                live.skills[place] = skill;
             }
         }
-        self.publish(&writer)
+        self.publish(&writer, texts.as_deref())
     }
 
     /// Makes a catalogue of what the sources hold and lets everybody know, if it is another one.
-    fn publish(&self, writer: &Writer) -> Arc<Catalog> {
+    /// Where only the texts of some skills are new, the order of the last one is kept.
+    fn publish(&self, writer: &Writer, texts: Option<&[Arc<Skill>]>) -> Arc<Catalog> {
         let shared = &*self.shared;
-        let all = writer.sources.iter().flat_map(|live| live.skills.iter().map(Arc::clone));
         let before = self.snapshot();
         let generation = before.generation() + 1;
-        let after = Arc::new(Catalog::new(all.collect(), shared.precedence, generation));
+        let kept = texts.and_then(|texts| before.with_texts(texts, generation));
+        let after = Arc::new(kept.unwrap_or_else(|| {
+            let all = writer.sources.iter().flat_map(|live| live.skills.iter().map(Arc::clone));
+            Catalog::new(all.collect(), shared.precedence, generation)
+        }));
         let mut report = Report::default();
         for live in &writer.sources {
             report.faults.extend(live.faults.iter().cloned());
             report.notices.extend(live.notices.iter().cloned());
         }
         *shared.report.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(report);
-        let changes = changes(&before, &after);
-        if changes.is_empty() && before.generation() > 0 {
+        let is_first = before.generation() == 0;
+        let changes = if is_first && shared.subscribers.is_empty() {
+            Vec::new()
+        } else {
+            changes(&before, &after)
+        };
+        if changes.is_empty() && !is_first {
             return before;
         }
         *shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&after);
@@ -280,7 +295,7 @@ impl Registry {
         let mut writer = self.writer();
         let program = writer.sources.iter_mut().filter(|live| live.holds(&self.shared.program));
         program.for_each(Live::scan);
-        self.publish(&writer);
+        self.publish(&writer, None);
     }
 
     /// Returns the skill that a name means.
@@ -312,7 +327,7 @@ impl Registry {
         live.scan();
         let mut report = LoadReport { loaded: live.skills.clone(), faults: live.faults.clone() };
         report.loaded.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
-        self.publish(&writer);
+        self.publish(&writer, None);
         Ok(report)
     }
 

@@ -61,6 +61,12 @@ impl Subscribers {
         Subscription { mailbox }
     }
 
+    /// Whether nobody wants to know.
+    pub(crate) fn is_empty(&self) -> bool {
+        let mailboxes = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        mailboxes.iter().all(|mailbox| mailbox.strong_count() == 0)
+    }
+
     pub(crate) fn announce(&self, set: ChangeSet) {
         let generation = set.generation;
         let set = Arc::new(set);

@@ -55,6 +55,15 @@ pub struct FileSource {
     last: Mutex<Vec<(PathBuf, Arc<Origin>)>>,
 }
 
+/// What reading some skills again gave.
+#[derive(Debug, Default)]
+pub(crate) struct Rescan {
+    /// Places among the known skills, and what stands there now.
+    pub(crate) skills: Vec<(usize, Arc<Skill>)>,
+    /// Skills that could not be read.
+    pub(crate) faults: Vec<Fault>,
+}
+
 /// A root that exists.
 #[derive(Debug)]
 struct Prepared {
@@ -145,19 +154,19 @@ impl FileSource {
         same.map_or_else(|| Arc::new(origin), Arc::clone)
     }
 
-    /// Reads again only the skills that these files belong to. Nothing means that more may have
-    /// changed than the text of known skills, and that everything must be looked at.
-    pub(crate) fn rescan(&self, known: &[Arc<Skill>], files: &[PathBuf]) -> Option<Scan> {
+    /// Reads again only the skills that these files belong to, and tells their places among the
+    /// known ones. Nothing means that more may have changed than the text of known skills, and that
+    /// everything must be looked at.
+    pub(crate) fn rescan(&self, known: &[Arc<Skill>], files: &[PathBuf]) -> Option<Rescan> {
         let roots = self.last().clone();
-        let by_location: HashMap<&str, &Arc<Skill>> =
-            known.iter().map(|skill| (&*skill.location, skill)).collect();
-        let mut replaced: HashMap<&str, Option<Arc<Skill>>> = HashMap::new();
-        let mut faults = Vec::new();
+        let mut rescan = Rescan::default();
         for file in files {
             let is_sidecar = file.ends_with(SIDECAR_PATH);
             let folder = file.ancestors().nth(2).filter(|_| is_sidecar);
             let file = folder.map_or_else(|| file.clone(), |folder| folder.join("SKILL.md"));
-            let skill = *by_location.get(file.to_str()?)?;
+            let location = file.to_str()?;
+            let place = known.binary_search_by(|skill| (*skill.location).cmp(location)).ok()?;
+            let skill = &known[place];
             let (root, origin) = roots.iter().find(|(_, origin)| *origin == skill.id.origin)?;
             let prepared = [Prepared {
                 root: Root::bare(skill.id.origin.scope, root.clone()),
@@ -182,14 +191,10 @@ impl FileSource {
             if scan.faults.iter().any(gone) {
                 return None;
             }
-            faults.extend(scan.faults);
-            replaced.insert(&skill.location, scan.skills.into_iter().next());
+            rescan.faults.extend(scan.faults);
+            rescan.skills.push((place, scan.skills.into_iter().next()?));
         }
-        let skills = known.iter().filter_map(|skill| match replaced.get(&*skill.location) {
-            Some(new) => new.clone(),
-            None => Some(Arc::clone(skill)),
-        });
-        Some(Scan { skills: skills.collect(), faults, notices: Vec::new() })
+        Some(rescan)
     }
 
     fn collect(&self, collector: &Collector<'_>) -> Vec<Notice> {
@@ -250,6 +255,7 @@ impl SkillSource for FileSource {
         notices.dedup();
         scan.notices = notices;
         scan.faults.sort_by(|a, b| a.location.cmp(&b.location));
+        scan.skills.sort_by(|a, b| a.location.cmp(&b.location));
         if let Some(folder) = cache {
             for (root, cache) in roots.iter().zip(&caches) {
                 cache.save(folder, &root.real, &root.origin, &scan.skills);
