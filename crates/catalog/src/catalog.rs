@@ -69,13 +69,18 @@ impl Entry {
 impl Catalog {
     /// Freezes a set of skills.
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
-        let mut entries: Vec<Entry> = skills
+        // Most names differ in their first letters, which are compared without going for the rest.
+        let mut keyed: Vec<(u64, Entry)> = skills
             .into_iter()
             .map(|skill| Entry { qualified: shown_name(&skill), skill, shadowed_by: None })
+            .map(|entry| (first_letters(entry.name()), entry))
             .collect();
-        entries.sort_unstable_by(|a, b| {
-            a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
+        keyed.sort_unstable_by(|(first, a), (second, b)| {
+            first.cmp(second).then_with(|| {
+                a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
+            })
         });
+        let mut entries: Vec<Entry> = keyed.into_iter().map(|(_, entry)| entry).collect();
         let mut listed = Vec::new();
         let mut winner = 0;
         for index in 0..entries.len() {
@@ -228,6 +233,15 @@ impl Catalog {
         let label = labels.find(leads_here);
         label.map_or_else(|| entry.skill.location.to_string(), |label| format!("{label}:{bare}"))
     }
+}
+
+/// The first eight bytes of a name, as a number that sorts as they do.
+fn first_letters(name: &str) -> u64 {
+    let mut letters = [0; 8];
+    for (letter, byte) in letters.iter_mut().zip(name.bytes()) {
+        *letter = byte;
+    }
+    u64::from_be_bytes(letters)
 }
 
 /// The name of a nested skill: its folder, a colon, its own name.

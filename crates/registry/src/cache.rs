@@ -4,6 +4,7 @@
 //! processes may use it at once: the last one wins, and both versions are right. A file that is
 //! damaged, foreign or from another version is as good as none.
 
+use std::hash::{Hash, Hasher};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,17 +14,22 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// First bytes of a cache file; the last one is the version of its format.
-const MAGIC: &[u8; 8] = b"PROWHED\x01";
+const MAGIC: &[u8; 8] = b"PROWHED\x02";
 /// Largest cache file that is read.
 const MAX_CACHE: u64 = 1024 * 1024 * 1024;
 /// A file that changed this shortly before it was read may change again without its time telling.
 const RACY: i64 = 2_000_000_000;
+/// Bytes of one row of the table: hash of the place, where the head begins, how long it is.
+const ROW: usize = 16;
 
-/// What is remembered of one root.
+/// What is remembered of one root: a table, sorted by hash, and heads that are only taken apart
+/// when somebody asks for one. The threads that walk ask, each for its own.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// The skills, as they were.
-    pub(crate) skills: Vec<Arc<Skill>>,
+    bytes: Vec<u8>,
+    /// When it was written, in nanoseconds since 1970.
+    written: i64,
+    rows: usize,
 }
 
 /// A head as it is written. Texts are borrowed from the file while it is read.
@@ -56,30 +62,100 @@ struct Head<'a> {
 
 impl Cache {
     /// Reads what is remembered of a root; nothing when there is nothing, or nothing usable.
-    pub(crate) fn load(folder: &Path, root: &Path, origin: &Arc<Origin>) -> Self {
-        Self { skills: read(&file_for(folder, root), origin).unwrap_or_default() }
+    pub(crate) fn load(folder: &Path, root: &Path) -> Self {
+        read(&file_for(folder, root)).unwrap_or_default()
     }
 
-    /// Remembers the skills of a root, unless they are what is remembered already. Failing is no
-    /// harm: the next start is slower.
+    /// Tells whether nothing is remembered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Returns the head of a skill, if this very version of it is remembered.
+    pub(crate) fn find(
+        &self,
+        location: &str,
+        stamp: Stamp,
+        sidecar: Option<Stamp>,
+        origin: &Arc<Origin>,
+    ) -> Option<Skill> {
+        // As git does: what changed in the moment before it was written down is read again.
+        let changed = |stamp: Stamp| stamp.modified.max(stamp.changed);
+        let latest = changed(stamp).max(sidecar.map_or(i64::MIN, changed));
+        if latest >= self.written.saturating_sub(RACY) {
+            return None;
+        }
+        let wanted = hash(location);
+        let mut row = self.first_row(wanted);
+        while let Some((found, head)) = self.row(row).filter(|(found, _)| *found == wanted) {
+            debug_assert_eq!(found, wanted);
+            let head: Head<'_> = postcard::from_bytes(head).ok()?;
+            if head.location == location {
+                let same = unpack(head.stamp) == stamp && head.sidecar.map(unpack) == sidecar;
+                return same.then(|| head.into_skill(origin));
+            }
+            row += 1;
+        }
+        None
+    }
+
+    /// The first row whose hash is not below the wanted one.
+    fn first_row(&self, wanted: u64) -> usize {
+        let (mut low, mut high) = (0, self.rows);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.row(middle).is_some_and(|(found, _)| found < wanted) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    fn row(&self, row: usize) -> Option<(u64, &[u8])> {
+        let table = self.bytes.get(HEADER..)?;
+        let cells = table.get(row.checked_mul(ROW)?..)?.first_chunk::<ROW>()?;
+        if row >= self.rows {
+            return None;
+        }
+        let (hash, place) = cells.split_first_chunk::<8>()?;
+        let (start, length) = place.split_first_chunk::<4>()?;
+        let start = u32::from_le_bytes(*start) as usize;
+        let length = u32::from_le_bytes(*length.first_chunk::<4>()?) as usize;
+        let heads = table.get(self.rows.checked_mul(ROW)?..)?;
+        Some((u64::from_le_bytes(*hash), heads.get(start..start.checked_add(length)?)?))
+    }
+
+    /// Remembers the skills of a root, unless all of them came from here and none is missing.
+    /// Failing is no harm: the next start is slower.
     pub(crate) fn save(
         &self,
         folder: &Path,
         root: &Path,
         origin: &Arc<Origin>,
         all: &[Arc<Skill>],
+        fresh: usize,
     ) {
-        let mut skills: Vec<&Arc<Skill>> = all
-            .iter()
-            .filter(|skill| Arc::ptr_eq(&skill.id.origin, origin) && skill.form == Form::Folder)
-            .collect();
-        skills.sort_unstable_by(|a, b| a.id.path.cmp(&b.id.path));
-        let same = |(a, b): (&&Arc<Skill>, &Arc<Skill>)| Arc::ptr_eq(a, b);
-        if skills.len() == self.skills.len() && skills.iter().zip(&self.skills).all(same) {
-            return;
+        let mine = |skill: &&Arc<Skill>| {
+            Arc::ptr_eq(&skill.id.origin, origin) && skill.form == Form::Folder
+        };
+        let skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
+        if fresh > 0 || skills.len() != self.rows {
+            let _ = write(folder, &file_for(folder, root), &skills);
         }
-        let _ = write(folder, &file_for(folder, root), &skills);
     }
+}
+
+/// Bytes before the table: magic, checksum, time, number of rows.
+const HEADER: usize = 8 + 4 + 8 + 4;
+
+/// A hash of a place. Another release of the compiler may give other hashes; then nothing is found
+/// and everything is read.
+fn hash(location: &str) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    location.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn file_for(folder: &Path, root: &Path) -> PathBuf {
@@ -89,7 +165,7 @@ fn file_for(folder: &Path, root: &Path) -> PathBuf {
     folder.join(format!("heads-{name}.bin"))
 }
 
-fn read(file: &Path, origin: &Arc<Origin>) -> Option<Vec<Arc<Skill>>> {
+fn read(file: &Path) -> Option<Cache> {
     let file = std::fs::File::open(file).ok()?;
     let facts = file.metadata().ok()?;
     if !facts.is_file() || facts.len() > MAX_CACHE {
@@ -102,28 +178,32 @@ fn read(file: &Path, origin: &Arc<Origin>) -> Option<Vec<Arc<Skill>>> {
     if crc32fast::hash(rest).to_le_bytes() != *sum {
         return None;
     }
-    let (written, mut rest) = rest.split_first_chunk::<8>()?;
-    let written = i64::from_le_bytes(*written);
-    let mut skills = Vec::new();
-    while !rest.is_empty() {
-        let (head, left) = postcard::take_from_bytes::<Head<'_>>(rest).ok()?;
-        rest = left;
-        let skill = head.into_skill(origin);
-        // As git does: what changed in the moment before it was written down is read again.
-        if skill.stamp.modified.max(skill.stamp.changed) < written.saturating_sub(RACY) {
-            skills.push(Arc::new(skill));
-        }
-    }
-    Some(skills)
+    let (written, rest) = rest.split_first_chunk::<8>()?;
+    let (rows, _) = rest.split_first_chunk::<4>()?;
+    let (written, rows) = (i64::from_le_bytes(*written), u32::from_le_bytes(*rows) as usize);
+    Some(Cache { bytes, written, rows })
 }
 
 fn write(folder: &Path, file: &Path, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
-    let mut body = now.to_le_bytes().to_vec();
+    let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);
+    let mut heads = Vec::new();
+    let mut table: Vec<(u64, u32, u32)> = Vec::with_capacity(skills.len());
     for skill in skills {
-        body = postcard::to_extend(&Head::of(skill), body).map_err(std::io::Error::other)?;
+        let start = heads.len();
+        heads = postcard::to_extend(&Head::of(skill), heads).map_err(std::io::Error::other)?;
+        table.push((hash(&skill.location), small(start)?, small(heads.len() - start)?));
     }
+    table.sort_unstable();
+    let mut body = now.to_le_bytes().to_vec();
+    body.extend_from_slice(&small(skills.len())?.to_le_bytes());
+    for (hash, start, length) in table {
+        body.extend_from_slice(&hash.to_le_bytes());
+        body.extend_from_slice(&start.to_le_bytes());
+        body.extend_from_slice(&length.to_le_bytes());
+    }
+    body.append(&mut heads);
     std::fs::create_dir_all(folder)?;
     let mut temporary = tempfile::Builder::new().prefix("heads-").tempfile_in(folder)?;
     temporary.write_all(MAGIC)?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Form, Origin, Place as SkillPlace, Scope, Skill, SkillId};
@@ -165,7 +166,7 @@ impl FileSource {
             let folder = file.ancestors().nth(2).filter(|_| is_sidecar);
             let file = folder.map_or_else(|| file.clone(), |folder| folder.join("SKILL.md"));
             let location = file.to_str()?;
-            let place = known.binary_search_by(|skill| (*skill.location).cmp(location)).ok()?;
+            let place = known.iter().position(|skill| *skill.location == *location)?;
             let skill = &known[place];
             let (root, origin) = roots.iter().find(|(_, origin)| *origin == skill.id.origin)?;
             let prepared = [Prepared {
@@ -176,6 +177,8 @@ impl FileSource {
             let collector = Collector {
                 roots: &prepared,
                 known: HashMap::from([(&*skill.location, skill)]),
+                caches: &[],
+                fresh: vec![AtomicUsize::new(0)],
                 keep_last_good: true,
                 claude_names: false,
                 scan: Mutex::default(),
@@ -233,32 +236,32 @@ impl SkillSource for FileSource {
         let (roots, mut notices) = self.prepare();
         let cache = self.options.cache.as_ref().filter(|_| known.skills.is_empty());
         let caches: Vec<Cache> = match cache {
-            Some(folder) => {
-                roots.iter().map(|root| Cache::load(folder, &root.real, &root.origin)).collect()
-            }
+            Some(folder) => roots.iter().map(|root| Cache::load(folder, &root.real)).collect(),
             None => Vec::new(),
         };
-        let cached = caches.iter().flat_map(|cache| cache.skills.iter());
         let by_location: HashMap<&str, &Arc<Skill>> =
-            known.skills.iter().chain(cached).map(|skill| (&*skill.location, skill)).collect();
+            known.skills.iter().map(|skill| (&*skill.location, skill)).collect();
         let collector = Collector {
             roots: &roots,
             known: by_location,
+            caches: &caches,
+            fresh: roots.iter().map(|_| AtomicUsize::new(0)).collect(),
             keep_last_good: known.keep_last_good,
             claude_names: self.options.claude_names,
             scan: Mutex::default(),
         };
         notices.append(&mut self.collect(&collector));
+        let fresh: Vec<usize> =
+            collector.fresh.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         let mut scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
         notices.append(&mut scan.notices);
         notices.sort();
         notices.dedup();
         scan.notices = notices;
         scan.faults.sort_by(|a, b| a.location.cmp(&b.location));
-        scan.skills.sort_by(|a, b| a.location.cmp(&b.location));
         if let Some(folder) = cache {
-            for (root, cache) in roots.iter().zip(&caches) {
-                cache.save(folder, &root.real, &root.origin, &scan.skills);
+            for ((root, cache), fresh) in roots.iter().zip(&caches).zip(fresh) {
+                cache.save(folder, &root.real, &root.origin, &scan.skills, fresh);
             }
         }
         scan
@@ -300,6 +303,10 @@ impl FileSource {
 struct Collector<'s> {
     roots: &'s [Prepared],
     known: HashMap<&'s str, &'s Arc<Skill>>,
+    /// What the last start remembered, for each root; none while it is all in memory.
+    caches: &'s [Cache],
+    /// How many skills of each root were read, and not remembered.
+    fresh: Vec<AtomicUsize>,
     keep_last_good: bool,
     claude_names: bool,
     scan: Mutex<Scan>,
@@ -313,17 +320,28 @@ struct Walking<'c> {
 
 impl Visit for Walking<'_> {
     fn knows_some(&self) -> bool {
-        !self.collector.known.is_empty()
+        let collector = self.collector;
+        !(collector.known.is_empty() && collector.caches.iter().all(Cache::is_empty))
     }
 
     fn is_known(&self, seen: &Seen<'_>) -> bool {
-        let known = seen.path.to_str().and_then(|path| self.collector.known.get(path));
-        let Some(&skill) = known else { return false };
-        let same = skill.stamp == seen.stamp && skill.sidecar == seen.sidecar;
-        if same {
-            self.collector.lock().skills.push(Arc::clone(skill));
-        }
-        same
+        let Some(path) = seen.path.to_str() else { return false };
+        let collector = self.collector;
+        let root = self.indices.get(seen.root).copied().unwrap_or_default();
+        let skill = match (collector.known.get(path), collector.caches.get(root)) {
+            (Some(&skill), _) => {
+                let same = skill.stamp == seen.stamp && skill.sidecar == seen.sidecar;
+                same.then(|| Arc::clone(skill))
+            }
+            (None, Some(cache)) => {
+                let origin = &collector.roots[root].origin;
+                cache.find(path, seen.stamp, seen.sidecar, origin).map(Arc::new)
+            }
+            (None, None) => None,
+        };
+        let is_known = skill.is_some();
+        collector.lock().skills.extend(skill);
+        is_known
     }
 
     fn visit(&self, found: Found<'_>) {
@@ -347,6 +365,7 @@ impl Collector<'_> {
             let path = folder.to_owned();
             return self.lock().notices.push(Notice::Reserved { path });
         }
+        self.fresh[root].fetch_add(1, Ordering::Relaxed);
         let bytes = match &found.bytes {
             Ok(bytes) => *bytes,
             Err(fault) => return self.fault(location, FaultKind::Read(fault.clone())),

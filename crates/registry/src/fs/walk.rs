@@ -117,6 +117,8 @@ pub trait Visit: Sync {
 pub struct Seen<'a> {
     /// The path of its file.
     pub path: &'a Path,
+    /// Which of the walked roots it was found under.
+    pub root: usize,
     /// Which version of the file there is.
     pub stamp: Stamp,
     /// Which version of `agents/openai.yaml` there is.
@@ -401,7 +403,12 @@ impl Walker<'_> {
             let package = OnDisk::inside(parent.handle.as_fd(), name);
             let stamp = read::stamp(parent.handle.as_fd(), OsStr::from_bytes(file));
             if let Some(stamp) = stamp
-                && self.visit.is_known(&Seen { path, stamp, sidecar: package.sidecar_stamp() })
+                && self.visit.is_known(&Seen {
+                    path,
+                    root: job.budget.index,
+                    stamp,
+                    sidecar: package.sidecar_stamp(),
+                })
             {
                 if is_new(known, id) {
                     late.seen.extend(id);
