@@ -171,6 +171,9 @@ pub fn says_when(description: &str) -> bool {
         "때",
         "사용",
     ];
+    if description.is_ascii() {
+        return begins_any(description);
+    }
     if begins_any(description) || DENSE.iter().any(|word| description.contains(word)) {
         return true;
     }
