@@ -22,7 +22,16 @@ const MAX_DEPTH: usize = 6;
 const MAX_ENTRIES: usize = 4096;
 
 /// Folders that skills have most often.
-const USUAL_FOLDERS: [&str; 3] = ["references", "scripts", "assets"];
+const USUAL_FOLDERS: [&str; 8] = [
+    "references",
+    "scripts",
+    "assets",
+    "agents",
+    ".claude-plugin",
+    "examples",
+    "resources",
+    "templates",
+];
 
 /// A skill's folder on disk. It is looked at when a question comes, not before: most skills are
 /// one file, and most questions are never asked.
@@ -35,6 +44,7 @@ pub struct OnDisk<'f> {
     file_name: &'static str,
     listing: OnceCell<Package>,
     folders: OnceCell<Inner>,
+    sidecar: OnceCell<Option<String>>,
 }
 
 /// What a glance at the folders inside a skill's folder can rule out.
@@ -42,7 +52,7 @@ pub struct OnDisk<'f> {
 struct Inner {
     /// Whether one of them may hold a SKILL.md, however deep.
     may_nest: bool,
-    /// Whether one of them may be that of the sidecar.
+    /// Whether one of them is that of the sidecar.
     may_have_sidecar: bool,
 }
 
@@ -64,6 +74,7 @@ impl<'f> OnDisk<'f> {
             file_name,
             listing: OnceCell::new(),
             folders: OnceCell::new(),
+            sidecar: OnceCell::new(),
         }
     }
 
@@ -76,6 +87,7 @@ impl<'f> OnDisk<'f> {
             file_name: "SKILL.md",
             listing: OnceCell::new(),
             folders: OnceCell::new(),
+            sidecar: OnceCell::new(),
         }
     }
 
@@ -99,6 +111,7 @@ impl<'f> OnDisk<'f> {
             let Some(mut left) = folders_inside(self.handle, own) else {
                 return Inner::UNKNOWN;
             };
+            let mut may_have_sidecar = false;
             for name in USUAL_FOLDERS {
                 if left == 0 {
                     break;
@@ -110,10 +123,11 @@ impl<'f> OnDisk<'f> {
                 if inside > 0 || exists(self.handle, self.path(&format!("{name}/SKILL.md"))) {
                     return Inner::UNKNOWN;
                 }
+                may_have_sidecar |= is_sidecar_folder(name.as_bytes());
                 left -= 1;
             }
             if left == 0 {
-                return Inner { may_nest: false, may_have_sidecar: false };
+                return Inner { may_nest: false, may_have_sidecar };
             }
             self.open().map_or(Inner::UNKNOWN, |folder| glance(folder.as_fd()))
         })
@@ -173,9 +187,11 @@ impl Facts for OnDisk<'_> {
     }
 
     fn sidecar(&self) -> Option<&str> {
-        let may_have_sidecar = self.listing.get().is_some()
-            || (self.inner().may_have_sidecar && self.look(SIDECAR_PATH) != Look::Missing);
-        if may_have_sidecar { self.listing().sidecar() } else { None }
+        if self.listing.get().is_some() || self.inner().may_nest {
+            return self.listing().sidecar();
+        }
+        let read = || read_sidecar(self.handle, &self.path(SIDECAR_PATH));
+        self.sidecar.get_or_init(|| self.inner().may_have_sidecar.then(read)?).as_deref()
     }
 }
 
@@ -253,7 +269,7 @@ impl Lister {
         package.truncated = self.truncated;
         package.files = Some(self.files);
         if package.entry(SIDECAR_PATH).is_some() {
-            package.sidecar = read_sidecar(folder);
+            package.sidecar = read_sidecar(folder, OsStr::new(SIDECAR_PATH));
         }
     }
 }
@@ -266,7 +282,7 @@ fn glance(folder: BorrowedFd<'_>) -> Inner {
         match entry.file_type {
             FileType::Directory if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name) => {}
             FileType::Directory => {
-                seen.may_have_sidecar |= SIDECAR_PATH.as_bytes().starts_with(name);
+                seen.may_have_sidecar |= is_sidecar_folder(name);
                 let file = OsString::from_vec([name, b"/SKILL.md"].concat());
                 seen.may_nest |=
                     folders_inside(folder, entry.name) != Some(0) || exists(folder, file);
@@ -294,9 +310,13 @@ fn folders_inside(folder: BorrowedFd<'_>, path: impl Arg) -> Option<u64> {
     stat.st_nlink.checked_sub(2)
 }
 
-fn read_sidecar(folder: BorrowedFd<'_>) -> Option<String> {
+fn is_sidecar_folder(name: &[u8]) -> bool {
+    SIDECAR_PATH.as_bytes().strip_prefix(name).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+fn read_sidecar(folder: BorrowedFd<'_>, path: &OsStr) -> Option<String> {
     let mut bytes = Vec::new();
-    super::read::read_file(folder, OsStr::new(SIDECAR_PATH), &mut bytes).ok()?;
+    super::read::read_file(folder, path, &mut bytes).ok()?;
     bytes.truncate(MAX_SIDECAR + 1);
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
