@@ -36,7 +36,7 @@ pub fn parse_holds(bytes: &[u8]) {
     }
     let package = Package::named("folder");
     let subject = Subject::new(&parsed, &package);
-    for item in &subject.body().items {
+    for item in subject.items() {
         assert!(fits(item.span), "{item:?} of {bytes:?}");
     }
     for profile in Profile::ALL {
