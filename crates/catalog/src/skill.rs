@@ -148,12 +148,12 @@ impl Skill {
         // The path names a command, whatever its frontmatter says.
         let (name, alias) = match (place.form, &place.given) {
             (Form::Command, Some(given)) => (given.clone(), None),
-            _ => (cut(&found.name), found.alias.as_deref().map(cut)),
+            _ => (keep(found.name), found.alias.map(keep)),
         };
         Self {
             name,
             alias,
-            description: cut(&found.description),
+            description: keep(found.description),
             described: found.description_source == Source::Frontmatter,
             when_to_use: text(&manifest.when_to_use),
             argument_hint: text(&manifest.argument_hint),
@@ -206,7 +206,16 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// Takes a text that is ours already.
+fn keep(text: String) -> Box<str> {
+    if text.len() <= MAX_TEXT { text.into_boxed_str() } else { cut(&text) }
+}
+
 fn cut(text: &str) -> Box<str> {
+    // No text has more characters than bytes.
+    if text.len() <= MAX_TEXT {
+        return text.into();
+    }
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => text[..end].into(),
         None => text.into(),

@@ -99,11 +99,9 @@ impl<'f> OnDisk<'f> {
 
     /// Reads `agents/openai.yaml` and its version, without listing the folder.
     pub fn read_sidecar(&self) -> Option<(Stamp, String)> {
-        let mut bytes = Vec::new();
-        let path = self.path(SIDECAR_PATH);
-        let stamp = super::read::read_file(self.handle, &path, &mut bytes).ok()?;
-        bytes.truncate(MAX_SIDECAR + 1);
-        Some((stamp, String::from_utf8_lossy(&bytes).into_owned()))
+        // Hardly any skill has one, and a stat is the cheapest way to see that.
+        let stamp = self.sidecar_stamp()?;
+        Some((stamp, read_sidecar(self.handle, &self.path(SIDECAR_PATH))?))
     }
 
     fn folder_name(&self) -> Option<&str> {
