@@ -72,7 +72,7 @@ pub(crate) fn run(corpus: &Path, skills: usize) -> Result<()> {
     Ok(())
 }
 
-fn millis(time: Duration) -> f64 {
+pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
@@ -99,10 +99,6 @@ fn measure(folder: &Path, rounds: usize) -> Result<Vec<Sample>> {
             }
         }
     }
-    let median = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
     Ok((0..JOBS.len())
         .map(|index| Sample {
             time: Duration::from_secs_f64(median(
@@ -112,6 +108,12 @@ fn measure(folder: &Path, rounds: usize) -> Result<Vec<Sample>> {
             memory: memory[index],
         })
         .collect())
+}
+
+/// The value in the middle.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Runs one job in a process of its own; gives the time inside it and its peak memory in KiB.
@@ -173,7 +175,7 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
 }
 
 /// Reads every file whose path is known, with two threads and one buffer each.
-fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration> {
+pub(crate) fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for set in std::fs::read_dir(folder)? {
         for skill in std::fs::read_dir(set?.path())? {
@@ -210,7 +212,7 @@ fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration> {
 }
 
 /// Peak resident memory of this process in KiB; 0 where the system does not tell.
-fn peak_memory() -> u64 {
+pub(crate) fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next())

@@ -15,7 +15,8 @@ use serde_json::Value;
 
 pub(crate) fn run(folders: &[&str]) -> Result<()> {
     load_all(folders)?;
-    fix_all(folders)
+    fix_all(folders)?;
+    fix_unsafely(folders)
 }
 
 /// What reading all skills gave.
@@ -79,13 +80,43 @@ fn load_all(folders: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Runs the real command with `--fix` on a copy, twice.
-fn fix_all(folders: &[&str]) -> Result<()> {
+/// Runs the real command with `--fix --unsafe-fixes` on a copy, twice.
+fn fix_unsafely(folders: &[&str]) -> Result<()> {
     let prowess = build_command(&crate::root()?)?;
+    let world = copy(folders)?;
+    let flags = ["--json", "--fix", "--unsafe-fixes"];
+    let before = validate(&prowess, world.path(), &["--json"])?;
+    let first = validate(&prowess, world.path(), &flags)?;
+    let fixed = contents(world.path())?;
+    let second = validate(&prowess, world.path(), &flags)?;
+    let number = |value: &Value, key: &str| value["summary"][key].as_u64().unwrap_or(u64::MAX);
+    ensure!(
+        number(&second, "fixed") == 0 && contents(world.path())? == fixed,
+        "a second --fix --unsafe-fixes changes something"
+    );
+    ensure!(number(&first, "errors") <= number(&before, "errors"), "--unsafe-fixes makes errors");
+    println!(
+        "--fix --unsafe-fixes: {} of {} findings mended, {} of {} errors left; a second run changes nothing",
+        number(&first, "fixed"),
+        number(&before, "fixable") + number(&before, "suggested"),
+        number(&first, "errors"),
+        number(&before, "errors")
+    );
+    Ok(())
+}
+
+fn copy(folders: &[&str]) -> Result<tempfile::TempDir> {
     let world = tempfile::tempdir()?;
     for (index, folder) in folders.iter().enumerate() {
         crate::bench::copy_tree(Path::new(folder), &world.path().join(index.to_string()))?;
     }
+    Ok(world)
+}
+
+/// Runs the real command with `--fix` on a copy, twice.
+fn fix_all(folders: &[&str]) -> Result<()> {
+    let prowess = build_command(&crate::root()?)?;
+    let world = copy(folders)?;
     let before = validate(&prowess, world.path(), &["--json"])?;
     let original = contents(world.path())?;
     let first = validate(&prowess, world.path(), &["--json", "--fix"])?;

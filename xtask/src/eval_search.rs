@@ -83,6 +83,7 @@ fn load(library: &Path) -> Result<Vec<Entry>> {
             given: file.package.folder().map(Into::into),
             stamp: Stamp { size: bytes.len() as u64, ..Stamp::default() },
             sidecar: None,
+            fingerprint: 0,
         };
         let skill = Arc::new(Skill::from_text(place, &parsed, None));
         let entry = Entry { skill, body: parsed.body_text().to_owned() };

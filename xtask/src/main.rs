@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod bench_library;
 mod compat;
 mod corpus;
 mod eval_search;
@@ -23,6 +24,8 @@ Usage: cargo xtask COMMAND
   tidy                       check layers, purity, sizes, rules and stray files
   generate [--check]         write the generated documentation and schemas, or check them
   bench CORPUS [SKILLS]      measure reading, parsing and checking (default: 10000 skills)
+  bench-library CORPUS QUERIES [SKILLS]
+                             measure opening, searching, listing, following (default: 10000)
   bench-start                measure the start of the command beside `true`
   corpus FOLDER...           read every skill below the folders, count findings, try all fixes
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
@@ -42,6 +45,17 @@ fn main() -> Result<()> {
             bench::run(Path::new(corpus), skills.parse().context("SKILLS is a number")?)
         }
         ["bench-job", job, folder] => bench::job(job, Path::new(folder)),
+        ["bench-library", corpus, queries] => {
+            bench_library::run(Path::new(corpus), Path::new(queries), 10_000)
+        }
+        ["bench-library", corpus, queries, skills] => {
+            let skills = skills.parse().context("SKILLS is a number")?;
+            bench_library::run(Path::new(corpus), Path::new(queries), skills)
+        }
+        ["bench-library-job", job, library, cache, queries @ ..] => {
+            let queries = queries.first().map(Path::new);
+            bench_library::job(job, Path::new(library), Path::new(cache), queries)
+        }
         ["bench-start"] => bench::start(&root()?),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {

@@ -54,7 +54,7 @@ const ROOT_FILES: &[&str] = &[
 ];
 /// Folders at the root that belong there.
 const ROOT_FOLDERS: &[&str] =
-    &[".cargo", ".ci", "crates", "docs", "examples", "fuzz", "schemas", "xtask"];
+    &[".cargo", ".ci", "crates", "docs", "examples", "fuzz", "schemas", "skills", "xtask"];
 
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut faults = Vec::new();

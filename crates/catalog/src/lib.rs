@@ -5,9 +5,21 @@
 
 #![warn(clippy::disallowed_methods)]
 
+pub mod catalog;
+pub mod changes;
+pub mod index;
+pub mod paths;
+pub mod precedence;
+pub mod rank;
 pub mod scope;
 pub mod search;
 pub mod skill;
+pub mod visibility;
 
+pub use catalog::{Catalog, Entry, NotFound};
+pub use changes::{Change, ChangeKind, changes};
+pub use precedence::Precedence;
+pub use rank::{Ranked, Usage, rank};
 pub use scope::{Origin, Scope};
 pub use skill::{Form, Place, Skill, SkillId, Stamp};
+pub use visibility::{Grant, Hidden, Override, Policy, Sight, View, Who};

@@ -1,5 +1,6 @@
 //! One skill, as the catalogue knows it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use prowess_spec::identity::Source;
@@ -15,13 +16,31 @@ const MAX_TEXT: usize = 4096;
 const MAX_VALUES: usize = 64;
 
 /// What identifies a skill: where it comes from, and its path there. The name is only a label.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SkillId {
     /// The root it was found under.
     pub origin: Arc<Origin>,
     /// Path below the root, with forward slashes: of the folder, or of the file where a file alone
     /// is the skill. Bytes that are not UTF-8 are written `\xNN`.
     pub path: Box<str>,
+}
+
+impl Ord for SkillId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Most ids that are compared share their origin.
+        let origins = if Arc::ptr_eq(&self.origin, &other.origin) {
+            Ordering::Equal
+        } else {
+            self.origin.cmp(&other.origin)
+        };
+        origins.then_with(|| self.path.cmp(&other.path))
+    }
+}
+
+impl PartialOrd for SkillId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// In what form a skill exists.
@@ -92,6 +111,8 @@ pub struct Skill {
     pub stamp: Stamp,
     /// Which version of `agents/openai.yaml` was read; nothing when there is none.
     pub sidecar: Option<Stamp>,
+    /// A sum over the whole text: another sum, another text.
+    pub fingerprint: u64,
     /// How many problems its text has that a reader had to work around.
     pub problems: u32,
 }
@@ -111,6 +132,8 @@ pub struct Place {
     pub stamp: Stamp,
     /// Which version of the sidecar was read.
     pub sidecar: Option<Stamp>,
+    /// A sum over the whole text.
+    pub fingerprint: u64,
 }
 
 impl Skill {
@@ -125,12 +148,12 @@ impl Skill {
         // The path names a command, whatever its frontmatter says.
         let (name, alias) = match (place.form, &place.given) {
             (Form::Command, Some(given)) => (given.clone(), None),
-            _ => (cut(&found.name), found.alias.as_deref().map(cut)),
+            _ => (keep(found.name), found.alias.map(keep)),
         };
         Self {
             name,
             alias,
-            description: cut(&found.description),
+            description: keep(found.description),
             described: found.description_source == Source::Frontmatter,
             when_to_use: text(&manifest.when_to_use),
             argument_hint: text(&manifest.argument_hint),
@@ -147,8 +170,15 @@ impl Skill {
             location: place.location,
             stamp: place.stamp,
             sidecar: place.sidecar,
+            fingerprint: place.fingerprint,
             problems: u32::try_from(parsed.problems.len()).unwrap_or(u32::MAX),
         }
+    }
+
+    /// Tells whether this is the same skill with the same text, whenever it was written.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let (stamp, sidecar) = (other.stamp, other.sidecar);
+        self.fingerprint == other.fingerprint && Self { stamp, sidecar, ..self.clone() } == *other
     }
 
     /// Returns what a listing says of the skill: the description and when to use it, in one line.
@@ -176,7 +206,16 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// Takes a text that is ours already.
+fn keep(text: String) -> Box<str> {
+    if text.len() <= MAX_TEXT { text.into_boxed_str() } else { cut(&text) }
+}
+
 fn cut(text: &str) -> Box<str> {
+    // No text has more characters than bytes.
+    if text.len() <= MAX_TEXT {
+        return text.into();
+    }
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => text[..end].into(),
         None => text.into(),

@@ -1,4 +1,7 @@
 //! What can be typed.
+//!
+//! The first line of an `about` says what a command does, the rest what else there is to know. It
+//! is not a doc comment: clap would keep the rest from `-h`, and offer a `--help` that says hardly more.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,10 +34,17 @@ Author:
   explain [RULE]           Explain a rule, with a bad and a good example
 
 Use:
+  list                     List skills, where they come from and what shadows what
+  find WORDS...            Search skills, the best first
   show PATH|NAME           Show one skill: metadata, outline, files, size
+  prompt                   Print exactly what a model would see
+  why NAME                 Explain why a skill is listed, hidden, cut or not found
 
 Manage:
+  stats                    Show which skills are used
+  doctor                   Check folders, cache and store
   schema [NAME]            Print a JSON Schema
+  completions SHELL        Print a script that completes commands and names
   help [COMMAND|TOPIC]     Show help on a command or a topic
 
 Options:
@@ -63,6 +73,16 @@ pub(crate) struct GlobalArgs {
     pub(crate) color: ColorArg,
     #[arg(long, global = true, help = "Show no progress [env: PROWESS_NO_PROGRESS]")]
     pub(crate) no_progress: bool,
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help = "Look for skills here, too (can be repeated) [env: PROWESS_SKILLS_PATH]"
+    )]
+    pub(crate) skills_dir: Vec<PathBuf>,
+    /// Read every skill again and remember nothing
+    #[arg(long, global = true)]
+    pub(crate) no_cache: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -77,20 +97,28 @@ pub(crate) enum Command {
     New(NewArgs),
     Validate(ValidateArgs),
     Explain(ExplainArgs),
+    #[command(alias = "ls")]
+    List(ListArgs),
+    Find(FindArgs),
     Show(ShowArgs),
+    Prompt(PromptArgs),
+    Why(WhyArgs),
+    Stats(StatsArgs),
+    Doctor(DoctorArgs),
     Schema(SchemaArgs),
+    Completions(CompletionsArgs),
     Help(HelpArgs),
 }
 
-/// Create a skill from a template
-///
-/// Makes a folder with a SKILL.md that passes `prowess validate`, ready to be filled in. Nothing that exists is overwritten.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Create a skill from a template\n\nMakes a folder with a SKILL.md that passes `prowess validate`, ready to be filled in. Nothing that exists is overwritten.",
+    after_help = "\
 Examples:
   prowess new release-notes                    create ./release-notes
   prowess new .agents/skills/lint              create it where agents look
-  prowess new tidy-up --template script        with a script")]
+  prowess new tidy-up --template script        with a script"
+)]
 pub(crate) struct NewArgs {
     /// Name of the skill, or the path of the folder to create; the last part is the name
     #[arg(value_name = "NAME|PATH")]
@@ -119,15 +147,15 @@ pub(crate) enum TemplateArg {
     Arguments,
 }
 
-/// Check skills against the specification
-///
-/// Checks every skill in the named folders, down to six levels. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Check skills against the specification\n\nChecks every skill in the named folders, down to six levels. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.",
+    after_help = "\
 Examples:
   prowess validate                        check everything prowess can see
   prowess validate skills --fix           check a folder and mend it
-  prowess validate --format github        annotate a pull request")]
+  prowess validate --format github        annotate a pull request"
+)]
 pub(crate) struct ValidateArgs {
     /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills)
     #[arg(value_name = "PATH|NAME")]
@@ -135,6 +163,12 @@ pub(crate) struct ValidateArgs {
     /// Apply safe fixes
     #[arg(long)]
     pub(crate) fix: bool,
+    /// With `--fix` or `--diff`, take the suggested fixes too: check the result
+    #[arg(long)]
+    pub(crate) unsafe_fixes: bool,
+    /// Print what `--fix` would change, and change nothing
+    #[arg(long, conflicts_with_all = ["format", "json", "statistics"])]
+    pub(crate) diff: bool,
     /// Whose rules count: spec, claude-code, lenient (default: claude-code)
     #[arg(long, value_name = "PROFILE", help_heading = "Rules")]
     pub(crate) profile: Option<String>,
@@ -172,6 +206,9 @@ pub(crate) struct ValidateArgs {
     /// Print how often each rule was broken, in place of the findings
     #[arg(long, help_heading = "Output")]
     pub(crate) statistics: bool,
+    /// Go on and check again when files change
+    #[arg(long, help_heading = "Output")]
+    pub(crate) watch: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -183,34 +220,35 @@ pub(crate) enum FormatArg {
     Sarif,
 }
 
-/// Explain a rule, with a bad and a good example
-///
-/// Without a rule, lists all of them.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Explain a rule, with a bad and a good example\n\nWithout a rule, lists all of them.",
+    after_help = "\
 Examples:
   prowess explain                         list all rules
-  prowess explain name-folder-mismatch    explain one")]
+  prowess explain name-folder-mismatch    explain one"
+)]
 pub(crate) struct ExplainArgs {
     /// Name of a rule, as it stands in brackets in a finding
+    #[arg(add = clap_complete::ArgValueCandidates::new(crate::commands::completions::rule_names))]
     pub(crate) rule: Option<String>,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Show the metadata, outline, files and size of one skill
-///
-/// Reads a skill the way the loader does: whatever can be recovered is shown.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Show the metadata, outline, files and size of one skill\n\nReads a skill the way the loader does: whatever can be recovered is shown.",
+    after_help = "\
 Examples:
   prowess show skills/release-notes                   everything about it
   prowess show skills/release-notes --json            the same for a program
-  prowess show skills/release-notes --file SKILL.md   one of its files")]
+  prowess show skills/release-notes --file SKILL.md   one of its files"
+)]
 pub(crate) struct ShowArgs {
     /// A skill's folder, its SKILL.md, or an installed name
-    #[arg(value_name = "PATH|NAME")]
+    #[arg(value_name = "PATH|NAME", add = clap_complete::ArgValueCandidates::new(crate::commands::completions::skill_names))]
     pub(crate) path: PathBuf,
     /// Print a file of the skill instead, by its path from the skill's folder
     #[arg(long, value_name = "FILE")]
@@ -235,27 +273,204 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
 }
 
-/// Print a JSON Schema
-///
-/// Without a name, lists the schemas there are.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "List skills, where they come from and what shadows what\n\nOf several skills of one name, the nearest wins: project before extra folders before your home before what is bundled. The others stay reachable by a qualified name, such as `user:pdf`.",
+    after_help = "\
+Examples:
+  prowess list                            every skill that is visible from here
+  prowess list --all                      shadowed and hidden ones, too
+  prowess list --scope user --json        those of your home, for a program"
+)]
+pub(crate) struct ListArgs {
+    /// Show skills that are shadowed or hidden, too, and why
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Only skills of this scope: project, extra, user, bundled
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<String>,
+    /// What this agent of the configuration sees
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Show versions and places, and cut nothing
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) wide: bool,
+    /// Go on and print what changes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) watch: bool,
+    /// Print as JSON; with `--watch`, one document a line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Search skills, the best first\n\nSearches names, descriptions, tags, metadata, headings and bodies. The last word may be the beginning of one, and a slip in a name is forgiven.",
+    after_help = "\
+Examples:
+  prowess find fill in a form             the skills that fit best
+  prowess find pdf --explain              with the reasons for each score
+  prowess find --meta team=docs           by metadata alone"
+)]
+pub(crate) struct FindArgs {
+    /// What to look for
+    #[arg(value_name = "WORDS", required_unless_present = "meta")]
+    pub(crate) words: Vec<String>,
+    /// Only skills with this metadata (can be repeated; all must hold)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) meta: Vec<String>,
+    /// Only skills of this scope: project, extra, user, bundled
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<String>,
+    /// Find the words as one piece of text, unranked, in names, descriptions and metadata
+    #[arg(long)]
+    pub(crate) substring: bool,
+    /// Print at most this many, or 0 for all (default: 10)
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, hide_default_value = true)]
+    pub(crate) limit: usize,
+    /// Show what each score is made of
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Print exactly what a model would see\n\nPrints the listing of skills that goes into the prompt, within its budget, and on standard error what was shortened or left out, and why.",
+    after_help = "\
+Examples:
+  prowess prompt                          the listing as a model gets it
+  prowess prompt --budget 500             within 500 tokens
+  prowess prompt --format xml --compat    as the reference tool prints it"
+)]
+pub(crate) struct PromptArgs {
+    /// markdown, xml, json (default: markdown)
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "markdown",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) format: PromptFormatArg,
+    /// With `--format xml`, byte for byte what `skills-ref to-prompt` prints, without a budget
+    #[arg(long)]
+    pub(crate) compat: bool,
+    /// Tokens for the listing (default: one hundredth of the window)
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<usize>,
+    /// Context window of the model, in tokens (default: 200000)
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) window: Option<usize>,
+    /// Only pinned and last used skills, and how many more there are
+    #[arg(long)]
+    pub(crate) recent: bool,
+    /// What this agent of the configuration sees
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Print the listing and the report as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PromptFormatArg {
+    Markdown,
+    Xml,
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Explain why a skill is listed, hidden, cut or not found",
+    after_help = "\
+Examples:
+  prowess why release-notes               where it stands
+  prowess why release-notes --query \"what changed\"   how it ranks for these words"
+)]
+pub(crate) struct WhyArgs {
+    /// Name of a skill; qualified ones such as `user:pdf` work, too
+    #[arg(value_name = "NAME", add = clap_complete::ArgValueCandidates::new(crate::commands::completions::skill_names))]
+    pub(crate) name: String,
+    /// How it ranks for these words
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) query: Option<String>,
+    /// As this agent of the configuration sees it
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show which skills are used\n\nAgents that run with prowess leave a record of every use: how often, when last, and how it ended. It stays on this machine.",
+    after_help = "\
+Examples:
+  prowess stats                           the skills used last
+  prowess stats --json                    the same for a program"
+)]
+pub(crate) struct StatsArgs {
+    /// Print at most this many (default: 20)
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, hide_default_value = true)]
+    pub(crate) limit: usize,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Check folders, cache and store\n\nSays which folders are looked at and what is in them, what cannot be read, and whether cache and store work.",
+    after_help = "\
+Examples:
+  prowess doctor                          is everything in order?
+  prowess doctor --json                   the same for a program"
+)]
+pub(crate) struct DoctorArgs {
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Print a script that completes commands and names\n\nThe script asks prowess itself, so that the names of skills and rules are those of the moment.",
+    after_help = "\
+Examples:
+  prowess completions bash                for `source <(prowess completions bash)`
+  prowess completions fish                for ~/.config/fish/completions/prowess.fish"
+)]
+pub(crate) struct CompletionsArgs {
+    /// bash, elvish, fish, powershell, zsh
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: String,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Print a JSON Schema\n\nWithout a name, lists the schemas there are.",
+    after_help = "\
 Examples:
   prowess schema                          list the schemas
-  prowess schema skill                    the frontmatter of SKILL.md")]
+  prowess schema skill                    the frontmatter of SKILL.md"
+)]
 pub(crate) struct SchemaArgs {
     /// Name of a schema
     pub(crate) name: Option<String>,
 }
 
-/// Show help on a command or a topic
-///
-/// Without a subject, lists the commands.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    about = "Show help on a command or a topic\n\nWithout a subject, lists the commands.",
+    after_help = "\
 Examples:
   prowess help validate                   everything about a command
-  prowess help exit-codes                 a topic")]
+  prowess help exit-codes                 a topic"
+)]
 pub(crate) struct HelpArgs {
     /// A command, or a topic: exit-codes, environment, formats, profiles
     pub(crate) subject: Option<String>,

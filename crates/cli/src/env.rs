@@ -25,6 +25,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
         summary: "The user's configuration file (default: `config.toml` in the configuration folder)",
     },
     Variable {
+        name: "PROWESS_STORE_URL",
+        summary: "Where the use of skills is remembered: `sqlite:PATH` (default: `prowess.db` in the data folder)",
+    },
+    Variable {
         name: "PROWESS_SKILLS_PATH",
         summary: "Further folders with skills, separated like `PATH`",
     },
@@ -51,8 +55,14 @@ pub(crate) struct Environment {
     pub(crate) home: Option<PathBuf>,
     /// Where configuration of all programs lies.
     pub(crate) config_home: Option<PathBuf>,
+    /// Where data of all programs lies.
+    pub(crate) data_home: Option<PathBuf>,
+    /// Where caches of all programs lie.
+    pub(crate) cache_home: Option<PathBuf>,
     /// `PROWESS_HOME`
     pub(crate) prowess_home: Option<PathBuf>,
+    /// `PROWESS_STORE_URL`
+    pub(crate) store_url: Option<String>,
     /// `PROWESS_CONFIG_FILE`
     pub(crate) config_file: Option<PathBuf>,
     /// `PROWESS_SKILLS_PATH`
@@ -76,7 +86,10 @@ impl Environment {
             current: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             home: base.as_ref().map(|base| base.home_dir().to_owned()),
             config_home: base.as_ref().map(BaseStrategy::config_dir),
+            data_home: base.as_ref().map(BaseStrategy::data_dir),
+            cache_home: base.as_ref().map(BaseStrategy::cache_dir),
             prowess_home: path("PROWESS_HOME"),
+            store_url: text("PROWESS_STORE_URL").filter(|url| !url.is_empty()),
             config_file: path("PROWESS_CONFIG_FILE"),
             skills_path: std::env::var_os("PROWESS_SKILLS_PATH")
                 .map(|value| {
@@ -98,6 +111,21 @@ impl Environment {
         self.config_file.clone().or_else(in_home).or_else(usual)
     }
 
+    /// Where caches are kept; nothing where there is no home.
+    pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
+        let in_home = self.prowess_home.as_ref().map(|home| home.join("cache"));
+        in_home.or_else(|| self.cache_home.as_ref().map(|home| home.join("prowess")))
+    }
+
+    /// The database; nothing where there is no home.
+    pub(crate) fn store_file(&self) -> Option<PathBuf> {
+        let named = self.store_url.as_deref();
+        let named = named.map(|url| PathBuf::from(url.strip_prefix("sqlite:").unwrap_or(url)));
+        let in_home = || self.prowess_home.as_ref().map(|home| home.join("data"));
+        let usual = || self.data_home.as_ref().map(|home| home.join("prowess"));
+        named.or_else(|| in_home().or_else(usual).map(|folder| folder.join("prowess.db")))
+    }
+
     /// Where skills are looked for from here.
     pub(crate) fn place(&self) -> prowess_registry::Place {
         prowess_registry::Place {
@@ -105,6 +133,7 @@ impl Environment {
             home: self.home.clone(),
             config_home: self.config_home.clone(),
             extra: self.skills_path.clone(),
+            only: None,
         }
     }
 }

@@ -6,7 +6,9 @@ mod config;
 mod env;
 mod error;
 mod exit;
+mod library;
 mod output;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,9 @@ use crate::output::printer::Printer;
 
 fn main() -> ExitCode {
     let environment = Environment::read();
+    if commands::completions::answer(&environment) {
+        return exit::Exit::Done.into();
+    }
     let cli = match Cli::try_parse_from(environment.arguments.iter()) {
         Ok(cli) => cli,
         Err(error) => return args::explain_usage(&error, &environment),
@@ -38,13 +43,23 @@ fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<exit::Exit, error::CliError> {
+    let global = &cli.global;
     match &cli.command {
-        None => commands::help::overview(printer),
+        None => commands::overview::run(global, environment, printer),
         Some(Command::New(args)) => commands::new::run(args, environment, printer),
-        Some(Command::Validate(args)) => commands::validate::run(args, environment, printer),
+        Some(Command::Validate(args)) => {
+            commands::validate::run(args, global, environment, printer)
+        }
         Some(Command::Explain(args)) => commands::explain::run(args, printer),
-        Some(Command::Show(args)) => commands::show::run(args, environment, printer),
+        Some(Command::List(args)) => commands::list::run(args, global, environment, printer),
+        Some(Command::Find(args)) => commands::find::run(args, global, environment, printer),
+        Some(Command::Show(args)) => commands::show::run(args, global, environment, printer),
+        Some(Command::Prompt(args)) => commands::prompt::run(args, global, environment, printer),
+        Some(Command::Why(args)) => commands::why::run(args, global, environment, printer),
+        Some(Command::Stats(args)) => commands::stats::run(args, environment, printer),
+        Some(Command::Doctor(args)) => commands::doctor::run(args, global, environment, printer),
         Some(Command::Schema(args)) => commands::schema::run(args, printer),
+        Some(Command::Completions(args)) => commands::completions::run(args, printer),
         Some(Command::Help(args)) => commands::help::run(args, printer),
     }
 }

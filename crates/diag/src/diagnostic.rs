@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{Fix, Span};
+use crate::{Applicability, Fix, Span};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +86,8 @@ pub struct Counts {
     pub notes: usize,
     /// Findings that `--fix` mends.
     pub fixable: usize,
+    /// Findings with a fix that is only suggested.
+    pub suggested: usize,
 }
 
 impl Counts {
@@ -96,7 +98,11 @@ impl Counts {
             Severity::Warning => self.warnings += 1,
             Severity::Note => self.notes += 1,
         }
-        self.fixable += usize::from(diagnostic.fix.as_ref().is_some_and(Fix::is_safe));
+        match diagnostic.fix.as_ref().map(|fix| fix.applicability) {
+            Some(Applicability::Safe) => self.fixable += 1,
+            Some(Applicability::Suggested) => self.suggested += 1,
+            None => {}
+        }
     }
 
     /// Adds the counts of another set.
@@ -105,6 +111,7 @@ impl Counts {
         self.warnings += other.warnings;
         self.notes += other.notes;
         self.fixable += other.fixable;
+        self.suggested += other.suggested;
     }
 
     /// Returns the number of findings.

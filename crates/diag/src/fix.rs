@@ -7,7 +7,7 @@ use crate::Span;
 /// How sure we are that a fix keeps the author's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Applicability {
-    /// Shown to the author, applied only when asked for by name.
+    /// Shown to the author; applied only where `--unsafe-fixes` asks for it.
     Suggested,
     /// Keeps the meaning; `--fix` applies it.
     Safe,
@@ -66,7 +66,7 @@ impl Fix {
         Self { title: title.into(), applicability: Applicability::Safe, edits }
     }
 
-    /// Returns a fix that is only shown.
+    /// Returns a fix that `--fix` alone only shows.
     pub fn suggested(title: impl Into<String>, edits: Vec<Edit>) -> Self {
         Self { title: title.into(), applicability: Applicability::Suggested, edits }
     }

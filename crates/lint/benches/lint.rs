@@ -3,7 +3,8 @@
 
 use divan::Bencher;
 use prowess_lint::{Profile, RuleSet, Subject, check, fix};
-use prowess_spec::{Package, body, parse, yaml};
+use prowess_spec::body::{self, Detail};
+use prowess_spec::{Package, parse, yaml};
 
 fn main() {
     divan::main();
@@ -37,7 +38,8 @@ fn parse_skill(bencher: Bencher<'_, '_>) {
 fn analyse_body(bencher: Bencher<'_, '_>) {
     let text = skill();
     let parsed = parse(text.as_bytes());
-    bencher.bench(|| body::analyse(divan::black_box(parsed.text), parsed.body, &[]));
+    bencher
+        .bench(|| body::analyse(divan::black_box(parsed.text), parsed.body, &[], Detail::Marked));
 }
 
 #[divan::bench]
@@ -54,5 +56,12 @@ fn check_skill(bencher: Bencher<'_, '_>) {
 fn repair_and_fix(bencher: Bencher<'_, '_>) {
     let text = skill().replace("description: ", "description: Note: ");
     let (package, rules) = (Package::named("pdf-tools"), RuleSet::new(Profile::ClaudeCode, None));
-    bencher.bench(|| fix::fix_all(divan::black_box(text.as_bytes()), &package, &rules));
+    bencher.bench(|| {
+        fix::fix_all(
+            divan::black_box(text.as_bytes()),
+            &package,
+            &rules,
+            prowess_diag::Applicability::Safe,
+        )
+    });
 }

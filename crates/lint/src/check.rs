@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use memchr::{memchr3_iter, memmem};
+use memchr::memmem;
 use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize, wording};
 
 use crate::profile::{Profile, RuleSet, Target};
 use crate::rules::{RULES, Rule};
 use prowess_spec::body::links;
 use prowess_spec::body::scripts::{self, Script};
-use prowess_spec::body::{self, Body, ItemKind};
+use prowess_spec::body::{self, Detail, Item, ItemKind};
 use prowess_spec::fields;
 use prowess_spec::manifest::Text;
 use prowess_spec::name::{self, NameFault};
@@ -27,7 +27,7 @@ pub struct Subject<'a> {
     pub package: &'a dyn Facts,
     /// Why the file could not be read.
     pub fault: Option<&'a ReadFault>,
-    body: OnceCell<Body>,
+    items: OnceCell<Vec<Item>>,
     sidecar: OnceCell<Option<Sidecar>>,
     deceptive: OnceCell<Vec<(usize, char)>>,
     meant: OnceCell<Vec<Option<&'static str>>>,
@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
             parsed: None,
             package,
             fault: None,
-            body: OnceCell::new(),
+            items: OnceCell::new(),
             sidecar: OnceCell::new(),
             deceptive: OnceCell::new(),
             meant: OnceCell::new(),
@@ -77,7 +77,7 @@ impl<'a> Subject<'a> {
             let Some(parsed) = self.parsed else {
                 return Vec::new();
             };
-            let targets = self.body().items.iter().filter_map(|item| match item.kind {
+            let targets = self.items().iter().filter_map(|item| match item.kind {
                 ItemKind::Link { target } => Some(target),
                 _ => None,
             });
@@ -115,25 +115,18 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the body, taken apart on first use. A body that has nothing in it that a rule asks
-    /// for is only counted.
-    pub fn body(&self) -> &Body {
-        self.body.get_or_init(|| {
-            let Some(parsed) = self.parsed else { return Body::default() };
-            let text = parsed.body_text();
-            let names_tools = parsed.manifest.allowed_tools.is_some()
-                && memmem::find(text.as_bytes(), b" tool").is_some();
-            if !names_tools && is_plain(text.as_bytes()) {
-                return Body { items: Vec::new(), lines: body::count_lines(text.as_bytes()) };
-            }
-            let names: Vec<&str> = parsed
-                .manifest
-                .arguments
-                .iter()
-                .take(MOST_ARGUMENTS)
-                .map(|name| &*name.value)
-                .collect();
-            body::analyse(parsed.text, parsed.body, &names)
+    /// Returns what stands in the body, found on first use: placeholders, commands and links to
+    /// files with the code around them, and all code where a tool may be named in it.
+    pub fn items(&self) -> &[Item] {
+        self.items.get_or_init(|| {
+            let Some(parsed) = self.parsed else { return Vec::new() };
+            let text = parsed.body_text().as_bytes();
+            let names_tools =
+                parsed.manifest.allowed_tools.is_some() && memmem::find(text, b"` tool").is_some();
+            let detail = if names_tools { Detail::Full } else { Detail::Marked };
+            let names = parsed.manifest.arguments.iter().take(MOST_ARGUMENTS);
+            let names: Vec<&str> = names.map(|name| &*name.value).collect();
+            body::analyse(parsed.text, parsed.body, &names, detail)
         })
     }
 
@@ -143,33 +136,44 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Whether a body has no placeholder, link or command, all of which begin with one of three bytes.
-fn is_plain(bytes: &[u8]) -> bool {
-    !memchr3_iter(b'$', b']', b'!', bytes).any(|at| match bytes[at] {
-        b'$' => true,
-        b']' => matches!(bytes.get(at + 1), Some(b'(' | b':')),
-        _ => bytes.get(at + 1) == Some(&b'`') || bytes[..at].ends_with(b"```"),
-    })
-}
-
-/// Finds characters that change direction or take no room. Only what is not ASCII is looked at
-/// closely, and of that only what begins with one of a few bytes.
+/// Finds characters that change direction or take no room. Pieces of text that are not ASCII are
+/// looked at eight bytes at a time, for the first bytes of characters.
 fn deceptive(text: &str) -> Vec<(usize, char)> {
-    const PIECE: usize = 64;
+    const PIECE: usize = 256;
     let mut found = Vec::new();
     for (index, piece) in text.as_bytes().chunks(PIECE).enumerate() {
         if piece.is_ascii() {
             continue;
         }
-        for (inner, byte) in piece.iter().enumerate() {
-            if matches!(byte, 0xe2 | 0xef | 0xf3 | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xf0) {
-                let at = index * PIECE + inner;
+        let mut look = |at: usize| {
+            let at = index * PIECE + at;
+            if may_deceive(&text.as_bytes()[at..]) {
                 let character = text.get(at..).and_then(|rest| rest.chars().next());
                 found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
             }
+        };
+        let (words, rest) = piece.as_chunks::<8>();
+        for (index, word) in words.iter().enumerate() {
+            // The first byte of a character that has several begins with two set bits.
+            let word = u64::from_le_bytes(*word);
+            let mut firsts = word & (word << 1) & 0x8080_8080_8080_8080;
+            while firsts != 0 {
+                look(index * 8 + firsts.trailing_zeros() as usize / 8);
+                firsts &= firsts - 1;
+            }
         }
+        (piece.len() - rest.len()..piece.len()).for_each(look);
     }
     found
+}
+
+/// Whether a deceptive character may begin with these bytes.
+fn may_deceive(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xe2, second, ..] => matches!(second, 0x80 | 0x81),
+        [first, ..] => matches!(first, 0xef | 0xf3 | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xf0),
+        [] => false,
+    }
 }
 
 /// What a rule has to say, before the settings give it a severity.

@@ -1,6 +1,8 @@
-//! Applies safe fixes until none is left.
+//! Applies fixes until none is left: the safe ones, and the others if they are asked for.
 
-use prowess_diag::{Applicability, Diagnostic, Edit, Fix, Span, fix};
+use std::collections::BTreeMap;
+
+use prowess_diag::{Applicability, Diagnostic, Edit, Fix, Severity, Span, fix};
 
 use crate::check::{Subject, check};
 use crate::profile::RuleSet;
@@ -13,6 +15,9 @@ use prowess_spec::yaml::Entry;
 /// mean that two fixes undo each other.
 const MAX_ROUNDS: usize = 8;
 
+/// How many suggestions of a text are tried one by one, where they cannot all be applied at once.
+const MOST_TRIED: usize = 64;
+
 /// A text after fixing.
 #[derive(Clone, Debug)]
 pub struct Fixed {
@@ -20,17 +25,38 @@ pub struct Fixed {
     pub text: String,
     /// How many fixes went in.
     pub applied: usize,
-    /// What is still wrong.
+    /// What is still wrong. What can be done about it was not done: no fix is safe.
     pub remaining: Vec<Diagnostic>,
 }
 
-/// Applies every safe fix to a text. Everything else keeps its bytes.
+/// Applies every fix to a text that is at least as sure as `least`. Everything else keeps its bytes.
 ///
-/// A fix after which another key of the frontmatter would read differently is not applied, whatever
-/// its rule says, and is reported as a suggestion. Text that is not UTF-8 has no safe place to
-/// touch: nothing is returned.
-pub fn fix_all(bytes: &[u8], package: &dyn Facts, rules: &RuleSet) -> Option<Fixed> {
-    let mut text = std::str::from_utf8(bytes).ok()?.to_owned();
+/// A safe fix after which another key of the frontmatter would read differently is not applied,
+/// whatever its rule says, and counts as a suggestion. A suggestion is applied unless there would
+/// be an error that was not there before. Text that is not UTF-8 has no safe place to touch:
+/// nothing is returned.
+pub fn fix_all(
+    bytes: &[u8],
+    package: &dyn Facts,
+    rules: &RuleSet,
+    least: Applicability,
+) -> Option<Fixed> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut fixed = fix_safely(text.to_owned(), package, rules);
+    if least == Applicability::Safe {
+        return Some(fixed);
+    }
+    for _ in 0..MAX_ROUNDS {
+        let Some(next) = fix_suggested(&fixed, package, rules) else {
+            break;
+        };
+        fixed = Fixed { applied: fixed.applied + next.applied, ..next };
+    }
+    Some(fixed)
+}
+
+/// Applies the safe fixes until none is left.
+fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
     let mut applied = 0;
     let mut remaining = findings(&text, package, rules);
     for _ in 0..MAX_ROUNDS {
@@ -50,7 +76,55 @@ pub fn fix_all(bytes: &[u8], package: &dyn Facts, rules: &RuleSet) -> Option<Fix
     for fix in remaining.iter_mut().filter_map(|finding| finding.fix.as_mut()) {
         fix.applicability = Applicability::Suggested;
     }
-    Some(Fixed { text, applied, remaining })
+    Fixed { text, applied, remaining }
+}
+
+/// Applies the suggestions, and the safe fixes that they uncover; nothing if there are none to
+/// apply. All at once if that does no harm, else as many as do none together.
+fn fix_suggested(before: &Fixed, package: &dyn Facts, rules: &RuleSet) -> Option<Fixed> {
+    let fixes: Vec<&Fix> =
+        before.remaining.iter().filter_map(|finding| finding.fix.as_ref()).collect();
+    // Whoever asks for one rule only does not ask for harm that another would see.
+    let all = RuleSet::new(rules.profile(), rules.target());
+    let faults = [rules, &all].map(|rules| errors(&before.text, package, rules));
+    let attempt = |fixes: &[&Fix]| {
+        let (text, count) = fix::apply(&before.text, fixes.iter().copied());
+        if text == before.text {
+            return None;
+        }
+        let next = fix_safely(text, package, rules);
+        let is_harmless = broken(&parse(next.text.as_bytes()))
+            <= broken(&parse(before.text.as_bytes()))
+            && [rules, &all].iter().zip(&faults).all(|(rules, before)| {
+                let after = errors(&next.text, package, rules);
+                after.iter().all(|(rule, count)| before.get(rule) >= Some(count))
+            });
+        is_harmless.then(|| Fixed { applied: count + next.applied, ..next })
+    };
+    if let Some(next) = attempt(&fixes) {
+        return Some(next);
+    }
+    let mut chosen: Vec<&Fix> = Vec::new();
+    let mut best = None;
+    for fix in fixes.into_iter().take(MOST_TRIED) {
+        chosen.push(fix);
+        match attempt(&chosen) {
+            Some(next) => best = Some(next),
+            None => drop(chosen.pop()),
+        }
+    }
+    best
+}
+
+/// How often each rule finds an error.
+fn errors(text: &str, package: &dyn Facts, rules: &RuleSet) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for finding in findings(text, package, rules) {
+        if finding.severity == Severity::Error {
+            *counts.entry(finding.rule).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// Applies all fixes at once if that keeps every other key, else one by one.
@@ -80,18 +154,20 @@ fn keeps_meaning(before: &str, after: &str, fixes: &[&Fix]) -> bool {
         touched(entry.key_span.cover(entry.value.span))
             || new.manifest.entry(&entry.key).is_some_and(is_same)
     });
-    let broken = |parsed: &Parsed<'_>| {
-        let is_broken = |problem: &&Problem| {
-            matches!(
-                problem.kind,
-                ProblemKind::YamlInvalid { .. }
-                    | ProblemKind::YamlRepaired { .. }
-                    | ProblemKind::YamlRefused(_)
-            )
-        };
-        parsed.problems.iter().filter(is_broken).count()
-    };
     kept && broken(&new) <= broken(&old)
+}
+
+/// How many places are not YAML, or YAML that is refused.
+fn broken(parsed: &Parsed<'_>) -> usize {
+    let is_broken = |problem: &&Problem| {
+        matches!(
+            problem.kind,
+            ProblemKind::YamlInvalid { .. }
+                | ProblemKind::YamlRepaired { .. }
+                | ProblemKind::YamlRefused(_)
+        )
+    };
+    parsed.problems.iter().filter(is_broken).count()
 }
 
 fn findings(text: &str, package: &dyn Facts, rules: &RuleSet) -> Vec<Diagnostic> {

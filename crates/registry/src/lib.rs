@@ -4,12 +4,25 @@
 //! `prowess-spec`, which decides what they mean. It never writes inside a skill folder, except for
 //! [`replace::replace_file`], which a person asks for with `--fix`.
 
+pub mod bundled;
+mod cache;
 pub mod digest;
 pub mod fs;
+pub mod memory;
+pub mod registry;
 pub mod replace;
 pub mod resource;
+mod searching;
+pub mod source;
+pub mod subscribe;
 
 pub use fs::package::OnDisk;
 pub use fs::read::{Found, read_path};
-pub use fs::scopes::{Place, Root, Scope};
+pub use fs::scopes::{Holds, Place, Root};
+pub use fs::source::{FileOptions, FileSource};
 pub use fs::walk::{Notice, Summary, WalkOptions, walk};
+pub use fs::watch::{WatchMode, WatchOptions, Watching};
+pub use memory::{MemorySource, NewSkill, SkillBuilder};
+pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
+pub use source::{Fault, FaultKind, Known, Scan, SkillSource};
+pub use subscribe::{ChangeSet, Subscription};

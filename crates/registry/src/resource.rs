@@ -4,6 +4,7 @@
 //! no file that is swapped while we look can lead outside. Checking a path first and opening it
 //! afterwards would leave a moment in between.
 
+use std::convert::Infallible;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -132,21 +133,7 @@ impl SkillFolder {
         if size > MAX_RESOURCE {
             return Err(Error::TooLarge { path: path.to_owned(), size });
         }
-        let sample = read_at(&file, 0, SAMPLE).map_err(failed)?;
-        if let Some(kind) = binary_kind(&sample) {
-            return Ok(Resource::Binary { kind, size });
-        }
-        let (text, offset) =
-            read_text(&file, offset.min(size), limit.clamp(1, MAX_LIMIT)).map_err(failed)?;
-        match text {
-            Some(text) => {
-                let end = offset + text.len() as u64;
-                // An empty part that is not at the end would be asked for for ever.
-                let next = (end < size && !text.is_empty()).then_some(end);
-                Ok(Resource::Text { text, offset, size, next })
-            }
-            None => Ok(Resource::Binary { kind: "text that is not UTF-8", size }),
-        }
+        part(&|from, length| read_at(&file, from, length), size, offset, limit).map_err(failed)
     }
 
     /// Opens a path that the system resolves below the folder, links included.
@@ -218,11 +205,44 @@ fn read_at(file: &OwnedFd, offset: u64, length: usize) -> Result<Vec<u8>, Errno>
     Ok(bytes)
 }
 
+/// Returns a part of bytes that are in memory, like [`SkillFolder::read`].
+pub(crate) fn page(bytes: &[u8], offset: u64, limit: usize) -> Resource {
+    let read = |from: u64, length: usize| {
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
+        Ok::<_, Infallible>(bytes[from..].iter().take(length).copied().collect())
+    };
+    let Ok(resource) = part(&read, bytes.len() as u64, offset, limit);
+    resource
+}
+
+/// Reads bytes: from where, and how many at most.
+type ReadAt<'r, E> = &'r dyn Fn(u64, usize) -> Result<Vec<u8>, E>;
+
+fn part<E>(read: ReadAt<'_, E>, size: u64, offset: u64, limit: usize) -> Result<Resource, E> {
+    if let Some(kind) = binary_kind(&read(0, SAMPLE)?) {
+        return Ok(Resource::Binary { kind, size });
+    }
+    let (text, offset) = read_text(read, offset.min(size), limit.clamp(1, MAX_LIMIT))?;
+    Ok(match text {
+        Some(text) => {
+            let end = offset + text.len() as u64;
+            // An empty part that is not at the end would be asked for for ever.
+            let next = (end < size && !text.is_empty()).then_some(end);
+            Resource::Text { text, offset, size, next }
+        }
+        None => Resource::Binary { kind: "text that is not UTF-8", size },
+    })
+}
+
 /// Reads text from the character at `offset` on; nothing when it is not UTF-8.
-fn read_text(file: &OwnedFd, offset: u64, limit: usize) -> Result<(Option<String>, u64), Errno> {
+fn read_text<E>(
+    read: ReadAt<'_, E>,
+    offset: u64,
+    limit: usize,
+) -> Result<(Option<String>, u64), E> {
     // A character has at most four bytes: look back for its start, and ahead for its end.
     let back = offset.min(3);
-    let mut bytes = read_at(file, offset - back, limit + usize::try_from(back).unwrap_or(0) + 3)?;
+    let mut bytes = read(offset - back, limit + usize::try_from(back).unwrap_or(0) + 3)?;
     let is_start = |byte: &u8| byte & 0xc0 != 0x80;
     let at = usize::try_from(back).unwrap_or(0).min(bytes.len());
     let start = if bytes.get(at).is_none_or(is_start) {

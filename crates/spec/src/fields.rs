@@ -205,8 +205,8 @@ pub fn meant(key: &str) -> Option<&'static str> {
     ];
     // Words of their own that are near a key of ours.
     const OTHER: &[&str] = &["mode", "models", "agents"];
-    let is_metadata = METADATA_KEYS.iter().any(|known| known.eq_ignore_ascii_case(key));
-    if find(key).is_some() || is_metadata || OTHER.contains(&key) {
+    let is_metadata = || METADATA_KEYS.iter().any(|known| known.eq_ignore_ascii_case(key));
+    if find(key).is_some() || is_metadata() || OTHER.contains(&key) {
         return None;
     }
     let known = KNOWN.iter().find(|(spelling, _)| *spelling == key).map(|&(_, key)| key);

@@ -1,6 +1,6 @@
 //! Finds the frontmatter: where it opens, where it closes, where the body begins.
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memrchr2};
 use prowess_diag::Span;
 
 use crate::problem::{Misplaced, Problem, ProblemKind};
@@ -154,6 +154,12 @@ impl Line {
                 Self { start, end, next: end + if crlf { 2 } else { 1 } }
             }
         }
+    }
+
+    /// Returns the line around `here`; an earlier one, or the same, begins at `from`.
+    pub(crate) fn around(bytes: &[u8], from: usize, here: usize) -> Self {
+        let start = memrchr2(b'\n', b'\r', &bytes[from..here]).map_or(from, |at| from + at + 1);
+        Self { start, ..Self::at(bytes, here) }
     }
 
     /// `---`, perhaps with blanks behind it.

@@ -152,26 +152,15 @@ pub const SCRIPT_ENDINGS: &[&str] = &[
 /// Tells whether a description says when to use a skill. Knows the words of common languages;
 /// text in a script it does not know is given the benefit of the doubt.
 pub fn says_when(description: &str) -> bool {
-    const DENSE: &[&str] = &[
-        "时",
-        "時",
-        "当",
-        "當",
-        "用于",
-        "用於",
-        "使用",
-        "适用",
-        "適用",
-        "触发",
-        "トリガー",
-        "場合",
-        "とき",
-        "際",
-        "경우",
-        "때",
-        "사용",
-    ];
-    if begins_any(description) || DENSE.iter().any(|word| description.contains(word)) {
+    const DENSE: &str =
+        "时 時 当 當 用于 用於 使用 适用 適用 触发 トリガー 場合 とき 際 경우 때 사용";
+    if begins_any(description) {
+        return true;
+    }
+    if description.is_ascii() {
+        return false;
+    }
+    if DENSE.split(' ').any(|word| description.contains(word)) {
         return true;
     }
     let known_script =

@@ -5,6 +5,7 @@
 
 #![expect(clippy::panic, clippy::expect_used, reason = "an oracle speaks by panicking")]
 
+use prowess_diag::{Applicability, Diagnostic, Severity};
 use prowess_lint::{Profile, RuleSet, Subject, check, fix};
 use prowess_spec::tool_pattern::{ToolPattern, parse_list};
 use prowess_spec::yaml::{Node, Value, full, plain, write};
@@ -35,7 +36,7 @@ pub fn parse_holds(bytes: &[u8]) {
     }
     let package = Package::named("folder");
     let subject = Subject::new(&parsed, &package);
-    for item in &subject.body().items {
+    for item in subject.items() {
         assert!(fits(item.span), "{item:?} of {bytes:?}");
     }
     for profile in Profile::ALL {
@@ -55,12 +56,16 @@ pub fn parse_holds(bytes: &[u8]) {
     assert!(!identity.name.is_empty(), "a folder's name is always there");
 }
 
-/// Fixing ends, leaves nothing safe to fix, and a second time changes nothing.
+/// Fixing ends, leaves nothing safe to fix, and a second time changes nothing. With suggestions
+/// there is no error that was not there before.
 pub fn fixes_hold(bytes: &[u8]) {
     let package = Package::named("folder");
-    for profile in Profile::ALL {
+    let safely = Profile::ALL.map(|profile| (profile, Applicability::Safe));
+    for (profile, least) in
+        safely.into_iter().chain([(Profile::ClaudeCode, Applicability::Suggested)])
+    {
         let rules = RuleSet::new(profile, None);
-        let Some(fixed) = fix::fix_all(bytes, &package, &rules) else {
+        let Some(fixed) = fix::fix_all(bytes, &package, &rules, least) else {
             continue;
         };
         let left: Vec<_> = fixed
@@ -75,10 +80,26 @@ pub fn fixes_hold(bytes: &[u8]) {
             String::from_utf8_lossy(bytes),
             fixed.text
         );
-        let again =
-            fix::fix_all(fixed.text.as_bytes(), &package, &rules).expect("fixed text is text");
+        let again = fix::fix_all(fixed.text.as_bytes(), &package, &rules, least)
+            .expect("fixed text is text");
         assert_eq!(again.text, fixed.text, "fixing twice");
+        if least == Applicability::Suggested {
+            let safe = fix::fix_all(bytes, &package, &rules, Applicability::Safe)
+                .expect("what is fixed is text");
+            for finding in errors(&fixed.remaining) {
+                assert!(
+                    errors(&safe.remaining).any(|other| other.rule == finding.rule),
+                    "{finding:?} is new: {:?} became {:?}",
+                    String::from_utf8_lossy(bytes),
+                    fixed.text
+                );
+            }
+        }
     }
+}
+
+fn errors(findings: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
+    findings.iter().filter(|finding| finding.severity == Severity::Error)
 }
 
 /// Frontmatter that is YAML is read as it stands: nothing is mended. What is mended parses, and

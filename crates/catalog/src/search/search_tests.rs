@@ -28,6 +28,7 @@ impl Sample {
             given: Some(folder.into()),
             stamp: Stamp { size: text.len() as u64, ..Stamp::default() },
             sidecar: None,
+            fingerprint: 0,
         };
         let skill = Arc::new(Skill::from_text(place, &parsed, None));
         Self { skill, body: parsed.body_text().to_owned() }

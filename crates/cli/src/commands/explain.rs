@@ -1,6 +1,7 @@
 //! `prowess explain`
 
 use anstyle::{AnsiColor, Style};
+use prowess_diag::render::full;
 use prowess_diag::{Severity, suggest, wording};
 use prowess_lint::profile::{Profile, Target};
 use prowess_lint::rules::{self, RULES, Rule};
@@ -52,21 +53,21 @@ fn list(width: usize) -> String {
         let cyan = bold(AnsiColor::Cyan);
         let summary = wrap(rule.summary, width.saturating_sub(indent).max(24));
         let summary = summary.join(&format!("\n{}", " ".repeat(indent)));
+        let (level, style) = level(rule);
         text.push_str(&format!(
-            "{cyan}{:column$}{cyan:#}  {:9}  {summary}\n",
-            rule.id,
-            level(rule)
+            "{cyan}{:column$}{cyan:#}  {style}{level:9}{style:#}  {summary}\n",
+            rule.id
         ));
     }
     text
 }
 
-/// The severity in the default profile, or where else the rule speaks.
-fn level(rule: &Rule) -> &'static str {
+/// The severity in the default profile, coloured as in findings, or where else the rule speaks.
+fn level(rule: &Rule) -> (&'static str, Style) {
     match rule.levels.claude_code {
-        Some(severity) => severity.as_str(),
-        None if rule.levels.spec.is_some() => "spec only",
-        None => "target",
+        Some(severity) => (severity.as_str(), full::style(severity)),
+        None if rule.levels.spec.is_some() => ("spec only", Style::new()),
+        None => ("target", Style::new()),
     }
 }
 

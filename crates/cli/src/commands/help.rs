@@ -17,7 +17,8 @@ const TOPICS: &[(&str, &str)] = &[
 Exit codes
 
   0    done
-  1    done, and the answer is no: findings, a file that is not text
+  1    done, and the answer is no: findings, a file that is not text,
+       something to change with `--diff`
   2    could not do it: usage, configuration, files
 
 A reader that goes away, as in `prowess explain | head -1`, is not an error.
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
     let mut root = Cli::command();
     root.build();
     if let Some(command) = root.find_subcommand_mut(subject) {
-        printer.answer(&command.render_long_help().ansi().to_string())?;
+        printer.answer(&command.render_help().ansi().to_string())?;
         return Ok(Exit::Done);
     }
     let known: Vec<String> =

@@ -9,11 +9,11 @@ use prowess_registry::digest::{self, FactKind, FileFacts};
 use prowess_registry::{Found, read_path};
 use prowess_spec::identity::{Identity, Source, identify};
 use prowess_spec::yaml::{Entry, Node, Value as Yaml};
-use prowess_spec::{Parsed, parse, tokens};
+use prowess_spec::{Package, Parsed, parse, tokens};
 use serde_json::{Map, Value, json};
 
-use super::targets;
-use crate::args::ShowArgs;
+use super::targets::{self, Meant};
+use crate::args::{GlobalArgs, ShowArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -21,6 +21,7 @@ use crate::output::printer::{Printer, bold, wrap};
 
 pub(crate) fn run(
     args: &ShowArgs,
+    global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
@@ -31,7 +32,22 @@ pub(crate) fn run(
                 .hint("it is `spec`, `claude-code` or `lenient`")
         })?,
     };
-    let path = targets::resolve(&args.path, environment)?;
+    let path = match targets::resolve(&args.path, global, environment, printer)? {
+        Meant::Path(path) => path,
+        Meant::Memory { location, text } => {
+            if args.file.as_deref().is_some_and(|file| file != "SKILL.md") {
+                return Err(CliError::new("a bundled skill is one file, SKILL.md"));
+            }
+            if args.file.is_some() {
+                printer.verbatim(&text)?;
+                return Ok(Exit::Done);
+            }
+            let (path, package) = (Path::new(&location), Package::default());
+            let bytes = Ok(text.as_slice());
+            let found = Found { path, bytes, stamp: None, root: 0, package: &package, disk: None };
+            return show(found, args, profile, environment, printer);
+        }
+    };
     if let Some(file) = &args.file {
         return super::show_file::run(&path, file, args, environment, printer);
     }
@@ -53,7 +69,7 @@ fn show(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let Found { path: file, bytes, package } = found;
+    let Found { path: file, bytes, package, .. } = found;
     let bytes = bytes.map_err(|fault| unreadable(file, &fault, environment))?;
     let parsed = parse(bytes);
     let subject = Subject::new(&parsed, package);

@@ -2,17 +2,41 @@
 
 use std::path::{Path, PathBuf};
 
+use prowess_catalog::Form;
 use prowess_diag::{suggest, wording};
-use prowess_registry::fs::scopes;
+use prowess_registry::Holds;
+use prowess_registry::fs::{nested, scopes};
 
+use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::error::CliError;
+use crate::library::Library;
+use crate::output::printer::Printer;
 
 /// How many neighbours of a path are looked at for a slip.
 const MOST_NEIGHBOURS: usize = 2000;
 
-/// Turns a path or the name of an installed skill into a path that exists.
-pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf, CliError> {
+/// What a path or a name means.
+#[derive(Debug)]
+pub(crate) enum Meant {
+    /// A file or a folder.
+    Path(PathBuf),
+    /// A skill that is not on disk.
+    Memory {
+        /// Where it is instead.
+        location: String,
+        /// Its text.
+        text: Vec<u8>,
+    },
+}
+
+/// Turns a path, or the name of a skill that is visible from here, into what it means.
+pub(crate) fn resolve(
+    typed: &Path,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Meant, CliError> {
     if typed.symlink_metadata().is_ok() {
         let ending = typed.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let is_markdown =
@@ -21,7 +45,7 @@ pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf
             let message = format!("`{}` is neither a folder nor a Markdown file", typed.display());
             return Err(CliError::new(message).hint("name a skill's folder, or its SKILL.md"));
         }
-        return Ok(typed.to_owned());
+        return Ok(Meant::Path(typed.to_owned()));
     }
     // A slip in the last part of a path is found among its neighbours.
     let parent =
@@ -31,7 +55,9 @@ pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf
     let near = suggest::nearest(last, neighbours.iter().map(String::as_str))
         .map(|near| typed.with_file_name(near));
     let meant = |near: &Path| format!("did you mean `{}`?", near.display());
-    let name = typed.to_str().filter(|name| !name.contains('/') && !name.is_empty());
+    // `pdf`, `user:pdf`, `apps/web:deploy`: a path has no colon before its last part.
+    let is_name = |name: &&str| !name.is_empty() && (!name.contains('/') || name.contains(':'));
+    let name = typed.to_str().filter(is_name);
     let Some(name) = name else {
         let error = CliError::new(format!("path does not exist: `{}`", typed.display()));
         return Err(match near {
@@ -42,20 +68,38 @@ pub(crate) fn resolve(typed: &Path, environment: &Environment) -> Result<PathBuf
             )),
         });
     };
-    let roots = scopes::roots(&environment.place());
-    if let Some(folder) =
-        roots.iter().map(|root| root.path.join(name)).find(|folder| folder.is_dir())
-    {
-        return Ok(folder);
+    let library = Library::open(global, environment, printer)?;
+    let catalog = library.catalog();
+    match catalog.resolve(name) {
+        Ok(entry) if entry.skill.form == Form::Memory => {
+            let text = library.registry.text(&entry.skill.id).map_err(|error| {
+                CliError::new(format!("cannot read {}", wording::tick(name))).cause(error)
+            })?;
+            Ok(Meant::Memory { location: entry.skill.location.to_string(), text })
+        }
+        Ok(entry) => {
+            let file = PathBuf::from(&*entry.skill.location);
+            let folder = file.parent().filter(|_| entry.skill.form == Form::Folder);
+            Ok(Meant::Path(folder.map_or_else(|| file.clone(), Path::to_owned)))
+        }
+        Err(fault) if fault.near.is_empty() && near.is_some() => {
+            let error =
+                CliError::new(format!("path does not exist, and no skill is named `{name}`"));
+            Err(error.hint(near.as_deref().map(meant).unwrap_or_default()))
+        }
+        Err(fault) => {
+            let error =
+                CliError::new(format!("path does not exist, and no skill is named `{name}`"));
+            if !fault.near.is_empty() {
+                let near = wording::either(fault.near.iter().map(wording::tick));
+                Err(error.hint(format!("did you mean {near}?")))
+            } else if catalog.listed().all(|entry| entry.skill.form == Form::Memory) {
+                Err(error.hint(format!("create it with `prowess new {name}`")))
+            } else {
+                Err(error.hint("see what there is with `prowess list`"))
+            }
+        }
     }
-    let installed: Vec<String> = roots.iter().flat_map(|root| folders(&root.path)).collect();
-    let error = CliError::new(format!("path does not exist, and no skill is named `{name}`"));
-    Err(match suggest::nearest(name, installed.iter().map(String::as_str)) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None if near.is_some() => error.hint(near.as_deref().map(meant).unwrap_or_default()),
-        None if installed.is_empty() => error.hint(format!("create it with `prowess new {name}`")),
-        None => error.hint("name a folder, a SKILL.md, or a skill in one of the folders that `prowess validate` looks into"),
-    })
 }
 
 /// Names of everything in a folder; none when it cannot be read.
@@ -64,21 +108,16 @@ fn entries(folder: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// Names of the folders in a folder; none when it cannot be read.
-fn folders(root: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.path().is_dir())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect()
-}
-
 /// Every folder that may hold skills and exists.
-pub(crate) fn visible_roots(environment: &Environment) -> Vec<PathBuf> {
-    scopes::roots(&environment.place())
+pub(crate) fn visible_roots(global: &GlobalArgs, environment: &Environment) -> Vec<PathBuf> {
+    let mut place = environment.place();
+    place.extra.splice(0..0, global.skills_dir.iter().cloned());
+    let (nested, _) = nested::nested_roots(&place);
+    scopes::roots(&place)
         .into_iter()
+        .chain(nested)
+        .filter(|root| root.holds == Holds::Skills && root.path.is_dir())
         .map(|root| root.path)
-        .filter(|path| path.is_dir())
         .collect()
 }
 

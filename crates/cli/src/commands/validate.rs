@@ -4,21 +4,25 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use prowess_diag::render::{concise, full, github, json, sarif};
+use prowess_diag::render::{concise, diff, full, github, json, sarif};
 use prowess_diag::{
-    Counts, Diagnostic, FileReport, LineIndex, Severity, sanitize, suggest, wording,
+    Applicability, Counts, Diagnostic, FileReport, LineIndex, Severity, sanitize, suggest, wording,
 };
 use prowess_lint::rules::RULES;
 use prowess_lint::{Profile, RuleSet, Subject, Target, check, fix};
 use prowess_registry::fs::walk::{Notice, WalkOptions, walk};
-use prowess_registry::{Found, read_path, replace};
+use prowess_registry::{
+    FileOptions, FileSource, Found, Registry, WatchOptions, read_path, replace,
+};
 use prowess_spec::parse::MAX_FILE;
 use prowess_spec::{Facts, Package, ReadFault, parse};
 use serde_json::{Value, json};
 
-use super::{explain, targets};
-use crate::args::{FormatArg, ValidateArgs};
+use super::explain;
+use super::targets::{self, Meant};
+use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
 use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
@@ -33,6 +37,51 @@ const MAX_FOLDERS: usize = 2_000_000;
 
 pub(crate) fn run(
     args: &ValidateArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let exit = once(args, global, environment, printer)?;
+    if args.watch && !printer.reader_left() {
+        watch(args, global, environment, printer)?;
+    }
+    Ok(exit)
+}
+
+/// Checks again whenever a skill changes, until it is interrupted or nobody reads any more.
+fn watch(
+    args: &ValidateArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    let paths = sources(&args.paths, global, environment, printer)?.unwrap_or_default();
+    if paths.is_empty() {
+        return Err(CliError::new("`--watch` needs files, not standard input"));
+    }
+    let registry = Registry::default();
+    for path in paths {
+        // A SKILL.md is watched with its folder.
+        let folder = path.parent().filter(|_| path.is_file()).map(Path::to_owned);
+        let folder = environment.current.join(folder.unwrap_or(path));
+        registry.add_files(FileSource::of_folder(folder, FileOptions::default()));
+    }
+    registry.refresh();
+    let changes = registry.subscribe();
+    let _watching = registry.watch(WatchOptions::default());
+    printer.status("Watching; stop with Ctrl-C");
+    while !printer.reader_left() {
+        if changes.next_within(Duration::from_hours(1)).is_some() {
+            printer.status("");
+            once(args, global, environment, printer)?;
+        }
+    }
+    Ok(())
+}
+
+fn once(
+    args: &ValidateArgs,
+    global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
@@ -52,16 +101,25 @@ pub(crate) fn run(
     let job = Job {
         rules,
         format,
-        fix: args.fix,
+        action: match args {
+            ValidateArgs { diff: true, .. } => Action::Diff,
+            ValidateArgs { fix: true, .. } => Action::Fix,
+            _ => Action::Report,
+        },
+        least: if args.unsafe_fixes { Applicability::Suggested } else { Applicability::Safe },
         statistics: args.statistics,
         layout: printer.layout(),
+        global,
         environment,
         progress: Progress::new(printer),
         results: Mutex::default(),
         places: Mutex::default(),
     };
-    let roots = job.sources(&args.paths)?;
-    if roots.is_none() && args.fix && (format != FormatArg::Full || args.statistics) {
+    let roots = sources(&args.paths, global, environment, printer)?;
+    if roots.is_none()
+        && job.action == Action::Fix
+        && (format != FormatArg::Full || args.statistics)
+    {
         return Err(CliError::new(
             "with `-` and `--fix` the answer is the mended text; no other format fits",
         )
@@ -72,7 +130,7 @@ pub(crate) fn run(
     }
     let notices = job.walk(roots.unwrap_or_default());
     let elapsed = job.progress.elapsed();
-    let Job { rules, results, progress, .. } = job;
+    let Job { rules, results, progress, action, .. } = job;
     drop(progress);
     let mut results = into_inner(results);
     let too_deep = notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
@@ -89,13 +147,16 @@ pub(crate) fn run(
                     targets::display(&root, environment)
                 ));
             }
-            Notice::Unreadable { .. } | Notice::SeenBefore { .. } => {}
+            Notice::Unreadable { .. } | Notice::SeenBefore { .. } | Notice::Reserved { .. } => {}
         }
     }
     results.files.sort_by(|a, b| a.file.cmp(&b.file));
     if results.skills == 0 && too_deep {
         return Err(CliError::new("no skill was checked")
             .hint("folders are searched six levels deep; name one that is nearer to the skills"));
+    }
+    if action == Action::Diff {
+        return print_diff(results, printer);
     }
     print_results(&results, &rules, format, args.statistics, printer)?;
     summarise(&results, &elapsed, printer);
@@ -107,6 +168,43 @@ pub(crate) fn run(
     } else {
         Ok(Exit::Failed)
     }
+}
+
+/// Turns what was typed into paths; nothing means standard input.
+fn sources(
+    typed: &[PathBuf],
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Option<Vec<PathBuf>>, CliError> {
+    if typed.iter().any(|path| path == Path::new("-")) {
+        if typed.len() > 1 {
+            return Err(CliError::new(
+                "`-` reads standard input and cannot be combined with paths",
+            ));
+        }
+        return Ok(None);
+    }
+    if typed.is_empty() {
+        let roots = targets::visible_roots(global, environment);
+        if roots.is_empty() {
+            return Err(CliError::new("no skills are visible from here")
+                .hint("name a folder: `prowess validate PATH`")
+                .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
+        }
+        return Ok(Some(targets::distinct(roots)));
+    }
+    let mut paths = Vec::new();
+    for typed in typed {
+        match targets::resolve(typed, global, environment, printer)? {
+            Meant::Path(path) => paths.push(path),
+            Meant::Memory { location, .. } => {
+                let message = format!("{} is not a file", wording::tick(location));
+                return Err(CliError::new(message).hint("only skills in folders are checked"));
+            }
+        }
+    }
+    Ok(Some(targets::distinct(paths)))
 }
 
 /// The rules that flags and configuration ask for. Flags count more.
@@ -174,13 +272,24 @@ fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
     }
 }
 
+/// What is done about findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Report,
+    Fix,
+    Diff,
+}
+
 /// Everything the threads share.
 struct Job<'a> {
     rules: RuleSet,
     format: FormatArg,
-    fix: bool,
+    action: Action,
+    /// How sure a fix must be to be applied.
+    least: Applicability,
     statistics: bool,
     layout: full::Options,
+    global: &'a GlobalArgs,
     environment: &'a Environment,
     progress: Progress,
     results: Mutex<Results>,
@@ -191,13 +300,32 @@ struct Job<'a> {
 #[derive(Default)]
 struct Results {
     skills: usize,
+    /// Folders with a finding of their own, which are not skills.
+    folders: usize,
     files: Vec<Checked>,
-    fixed: usize,
-    fixed_files: Vec<(PathBuf, String, usize)>,
+    mended: Vec<Mended>,
     failures: Vec<CliError>,
 }
 
+/// A file that was changed, or would be.
+struct Mended {
+    file: PathBuf,
+    path: String,
+    findings: usize,
+    /// What would change; empty if it has changed.
+    diff: String,
+}
+
 impl Results {
+    fn fixed(&self) -> usize {
+        self.mended.iter().map(|mended| mended.findings).sum()
+    }
+
+    fn extent(&self) -> full::Extent {
+        let affected = self.files.len() - self.folders;
+        full::Extent { skills: self.skills, affected, folders: self.folders }
+    }
+
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for file in &self.files {
@@ -227,32 +355,6 @@ enum PieceText {
 }
 
 impl Job<'_> {
-    /// Turns what was typed into paths; nothing means standard input.
-    fn sources(&self, typed: &[PathBuf]) -> Result<Option<Vec<PathBuf>>, CliError> {
-        if typed.iter().any(|path| path == Path::new("-")) {
-            if typed.len() > 1 {
-                return Err(CliError::new(
-                    "`-` reads standard input and cannot be combined with paths",
-                ));
-            }
-            return Ok(None);
-        }
-        if typed.is_empty() {
-            let roots = targets::visible_roots(self.environment);
-            if roots.is_empty() {
-                return Err(CliError::new("no skills are visible from here")
-                    .hint("name a folder: `prowess validate PATH`")
-                    .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
-            }
-            return Ok(Some(targets::distinct(roots)));
-        }
-        typed
-            .iter()
-            .map(|path| targets::resolve(path, self.environment))
-            .collect::<Result<Vec<_>, _>>()
-            .map(|paths| Some(targets::distinct(paths)))
-    }
-
     /// Checks every skill at or below the paths.
     fn walk(&self, paths: Vec<PathBuf>) -> Vec<Notice> {
         let real = paths.iter().filter_map(|path| std::fs::canonicalize(path).ok());
@@ -277,7 +379,7 @@ impl Job<'_> {
                     path.starts_with(folder)
                 }
                 Notice::TooMany { root, .. } => root.starts_with(folder),
-                Notice::SeenBefore { .. } => false,
+                Notice::SeenBefore { .. } | Notice::Reserved { .. } => false,
             };
             if skills == 0 && !self.is_default_root(folder) && !summary.notices.iter().any(is_cut) {
                 self.unread(folder, &ReadFault::Missing);
@@ -288,21 +390,25 @@ impl Job<'_> {
 
     /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
     fn is_default_root(&self, folder: &Path) -> bool {
-        targets::visible_roots(self.environment).iter().any(|root| root == folder)
+        targets::visible_roots(self.global, self.environment).iter().any(|root| root == folder)
     }
 
     /// A path for whoever reads the output: people know `~`, programs must open it.
     fn show(&self, path: &Path) -> String {
         match self.format {
-            FormatArg::Full => targets::display(path, self.environment),
+            FormatArg::Full if self.action != Action::Diff => {
+                targets::display(path, self.environment)
+            }
             _ => targets::plain(path, self.environment),
         }
     }
 
+    /// Reports a folder that is not a skill.
     fn unread(&self, path: &Path, fault: &ReadFault) {
         let package = Package::default();
         let findings = check(&Subject::unread(&package, fault), &self.rules);
-        self.keep(path, self.show(path), None, findings);
+        self.lock().folders += usize::from(!findings.is_empty());
+        self.record(path, self.show(path), None, findings);
     }
 
     fn check(&self, found: Found<'_>) {
@@ -315,10 +421,10 @@ impl Job<'_> {
             Ok(bytes) => {
                 let parsed = parse(bytes);
                 let findings = check(&Subject::new(&parsed, found.package), &self.rules);
-                let fixable = findings
-                    .iter()
-                    .any(|finding| finding.fix.as_ref().is_some_and(prowess_diag::Fix::is_safe));
-                if self.fix && fixable {
+                let is_wanted = |finding: &Diagnostic| {
+                    finding.fix.as_ref().is_some_and(|fix| fix.applicability >= self.least)
+                };
+                if self.action != Action::Report && findings.iter().any(is_wanted) {
                     self.mend(path, found.path, bytes, found.package, findings);
                 } else {
                     self.keep(found.path, path, Some(parsed.text), findings);
@@ -336,10 +442,20 @@ impl Job<'_> {
         package: &dyn Facts,
         before: Vec<Diagnostic>,
     ) {
-        let Some(fixed) = fix::fix_all(bytes, package, &self.rules) else {
-            return self.keep(file, path, std::str::from_utf8(bytes).ok(), before);
+        let (Some(fixed), Ok(text)) =
+            (fix::fix_all(bytes, package, &self.rules, self.least), std::str::from_utf8(bytes))
+        else {
+            return self.keep(file, path, None, before);
         };
-        if fixed.text.as_bytes() != bytes {
+        let mut mended = Mended {
+            file: file.to_owned(),
+            path: path.clone(),
+            findings: fixed.applied,
+            diff: String::new(),
+        };
+        if self.action == Action::Diff {
+            mended.diff = diff::unified(&path, text, &fixed.text);
+        } else if fixed.text != text {
             let replaced = replace::replace_file(file, &self.roots(), bytes, fixed.text.as_bytes());
             if let Err(error) = replaced {
                 let error = match std::error::Error::source(&error) {
@@ -347,11 +463,11 @@ impl Job<'_> {
                     None => CliError::new(error.to_string()),
                 };
                 self.lock().failures.push(error.hint("nothing was written to this file"));
-                return self.keep(file, path, std::str::from_utf8(bytes).ok(), before);
+                return self.keep(file, path, Some(text), before);
             }
-            let mut results = self.lock();
-            results.fixed += fixed.applied;
-            results.fixed_files.push((file.to_owned(), path.clone(), fixed.applied));
+        }
+        if fixed.text != text {
+            self.lock().mended.push(mended);
         }
         self.keep(file, path, Some(&fixed.text), fixed.remaining);
     }
@@ -365,15 +481,20 @@ impl Job<'_> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints the findings of one skill into memory and lets go of its text.
+    /// Counts a skill and records its findings.
     fn keep(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
+        self.lock().skills += 1;
+        self.record(file, path, text, diagnostics);
+    }
+
+    /// Prints findings into memory and lets go of the text.
+    fn record(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
         if diagnostics.is_empty() {
-            self.lock().skills += 1;
             return;
         }
         let report = FileReport { path, text: text.map(Arc::from), diagnostics };
         let lines = LineIndex::new(report.text());
-        let counts = report.diagnostics.iter().collect();
+        let counts = self.count(&report.diagnostics);
         let pieces = report
             .diagnostics
             .iter()
@@ -382,13 +503,20 @@ impl Job<'_> {
                 text: self.print(&report, &lines, diagnostic),
             })
             .collect();
-        let mut results = self.lock();
-        results.skills += 1;
-        results.files.push(Checked { file: file.to_owned(), counts, pieces });
+        self.lock().files.push(Checked { file: file.to_owned(), counts, pieces });
+    }
+
+    /// Counts findings. A suggestion that was asked for and could not be applied is no offer.
+    fn count(&self, findings: &[Diagnostic]) -> Counts {
+        let mut counts: Counts = findings.iter().collect();
+        if self.action == Action::Fix && self.least == Applicability::Suggested {
+            counts.suggested = 0;
+        }
+        counts
     }
 
     fn print(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> PieceText {
-        if self.statistics {
+        if self.statistics || self.action == Action::Diff {
             return PieceText::Nothing;
         }
         match self.format {
@@ -415,9 +543,9 @@ impl Job<'_> {
         }
         let package = Package::default();
         let rules = &self.rules;
-        if self.fix {
+        if self.action == Action::Fix {
             let parsed = parse(&bytes);
-            let (text, diagnostics) = match fix::fix_all(&bytes, &package, rules) {
+            let (text, diagnostics) = match fix::fix_all(&bytes, &package, rules, self.least) {
                 Some(fixed) => (fixed.text, fixed.remaining),
                 // Not text: handed on as it came, so that nothing is lost.
                 None => (parsed.text.to_owned(), check(&Subject::new(&parsed, &package), rules)),
@@ -428,14 +556,19 @@ impl Job<'_> {
             let path = "<stdin>".to_owned();
             let report = FileReport { path, text: Some(text.into()), diagnostics };
             printer.findings(&report);
-            let counts: Counts = report.diagnostics.iter().collect();
+            let counts = self.count(&report.diagnostics);
             if counts.total() > 0 {
-                printer.status(&full::summary(counts, 1, 1));
+                let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
+                printer.status(&full::summary(counts, extent));
             }
             return Ok(verdict(counts, fail_on));
         }
         let parsed = parse(&bytes);
         let findings = check(&Subject::new(&parsed, &package), rules);
+        if self.action == Action::Diff {
+            self.mend("<stdin>".into(), Path::new("-"), &bytes, &package, findings);
+            return print_diff(into_inner(self.results), printer);
+        }
         self.keep(Path::new("-"), "<stdin>".into(), Some(parsed.text), findings);
         let elapsed = self.progress.elapsed();
         let Job { rules, results, format, statistics, .. } = self;
@@ -502,12 +635,13 @@ fn print_results(
                 "profile": rules.profile().as_str(),
                 "summary": {
                     "skills": results.skills,
-                    "affected": results.files.len(),
+                    "affected": results.extent().affected,
                     "errors": counts.errors,
                     "warnings": counts.warnings,
                     "notes": counts.notes,
                     "fixable": counts.fixable,
-                    "fixed": results.fixed,
+                    "fixed": results.fixed(),
+                    "suggested": counts.suggested,
                 },
                 "findings": values(),
             }))
@@ -561,15 +695,31 @@ fn print_statistics(
     printer.answer(&text)
 }
 
+/// Prints what `--fix` would change.
+fn print_diff(mut results: Results, printer: &Printer) -> Result<Exit, CliError> {
+    results.mended.sort_by(|a, b| a.file.cmp(&b.file));
+    printer.diff(&results.mended.iter().map(|mended| mended.diff.as_str()).collect::<String>())?;
+    if results.mended.is_empty() {
+        printer.status(&format!("Nothing to fix in {}", wording::count(results.skills, "skill")));
+        return Ok(Exit::Done);
+    }
+    printer.status(&format!(
+        "Would fix {} in {}",
+        wording::count(results.fixed(), "finding"),
+        wording::count(results.mended.len(), "skill")
+    ));
+    Ok(Exit::No)
+}
+
 fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
-    if results.fixed > 0 {
-        let mut files: Vec<_> = results.fixed_files.iter().collect();
-        files.sort();
-        for (_, path, count) in files.iter().take(MOST_NAMED) {
+    if !results.mended.is_empty() {
+        let mut files: Vec<&Mended> = results.mended.iter().collect();
+        files.sort_by(|a, b| a.file.cmp(&b.file));
+        for mended in files.iter().take(MOST_NAMED) {
             printer.status(&format!(
                 "  {}: {}",
-                sanitize::line(path),
-                wording::count(*count, "finding")
+                sanitize::line(&mended.path),
+                wording::count(mended.findings, "finding")
             ));
         }
         let more = files.len().saturating_sub(MOST_NAMED);
@@ -578,13 +728,13 @@ fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
         }
         printer.status(&format!(
             "Fixed {} in {}",
-            wording::count(results.fixed, "finding"),
+            wording::count(results.fixed(), "finding"),
             wording::count(files.len(), "skill")
         ));
     }
     let counts = results.counts();
     if counts.total() > 0 {
-        printer.status(&full::summary(counts, results.files.len(), results.skills));
+        printer.status(&full::summary(counts, results.extent()));
     } else {
         printer
             .status(&format!("Validated {} in {elapsed}", wording::count(results.skills, "skill")));

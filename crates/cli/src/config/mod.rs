@@ -2,8 +2,10 @@
 
 mod read;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use prowess_catalog::{Grant, Override, Precedence};
 use prowess_diag::{FileReport, Severity};
 use prowess_lint::Profile;
 use prowess_registry::fs::scopes;
@@ -33,6 +35,20 @@ pub(crate) struct Config {
     pub(crate) ignore: Vec<&'static str>,
     /// `validate.severity`: nothing silences the rule.
     pub(crate) severity: Vec<(&'static str, Option<Severity>)>,
+    /// `skills.dirs`, as they were written
+    pub(crate) dirs: Vec<PathBuf>,
+    /// `skills.precedence`
+    pub(crate) precedence: Option<Precedence>,
+    /// `skills.visibility`
+    pub(crate) visibility: BTreeMap<String, Override>,
+    /// `prompt.window`, in tokens
+    pub(crate) window: Option<usize>,
+    /// `prompt.budget`, in tokens
+    pub(crate) budget: Option<usize>,
+    /// `prompt.entry-characters`
+    pub(crate) entry_characters: Option<usize>,
+    /// `agents.NAME`
+    pub(crate) agents: BTreeMap<String, Grant>,
 }
 
 impl Config {
@@ -47,8 +63,31 @@ impl Config {
             select: longer(self.select, base.select),
             ignore: base.ignore.into_iter().chain(self.ignore).collect(),
             severity: base.severity.into_iter().chain(self.severity).collect(),
+            dirs: self.dirs.into_iter().chain(base.dirs).collect(),
+            precedence: self.precedence.or(base.precedence),
+            visibility: stricter(self.visibility, base.visibility),
+            window: self.window.or(base.window),
+            budget: self.budget.or(base.budget),
+            entry_characters: self.entry_characters.or(base.entry_characters),
+            agents: base.agents.into_iter().chain(self.agents).collect(),
         }
     }
+}
+
+/// A nearer file may take away what a farther one leaves, and never the other way round: a project
+/// must not switch on what a person switched off.
+fn stricter(
+    near: BTreeMap<String, Override>,
+    mut far: BTreeMap<String, Override>,
+) -> BTreeMap<String, Override> {
+    let strictness = |setting| Override::ALL.iter().position(|known| *known == setting);
+    for (name, setting) in near {
+        let entry = far.entry(name).or_insert(setting);
+        if strictness(setting) > strictness(*entry) {
+            *entry = setting;
+        }
+    }
+    far
 }
 
 /// Reads the user's settings and the project's, nearer ones counting more. Returns what to warn
@@ -76,7 +115,13 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
             }
         };
         let shown = crate::commands::targets::display(&path, environment);
-        let (found, report) = read::read(&shown, text);
+        let base = path.parent().map(PathBuf::from).unwrap_or_default();
+        let (mut found, report) = read::read(&shown, text);
+        // Folders in a file are meant from the project's root, or from where the user's file is.
+        let base = if path.ends_with(PROJECT_FILE) { base.join("..") } else { base };
+        for folder in &mut found.dirs {
+            *folder = expand(folder, &base, environment);
+        }
         if report.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             let error = CliError::new(format!("the configuration `{shown}` cannot be used"))
                 .hint("print its schema with `prowess schema config`");
@@ -88,6 +133,14 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
         config = found.over(config);
     }
     Ok((config, warnings))
+}
+
+/// A folder as a file names it: `~` is the home.
+fn expand(folder: &Path, base: &Path, environment: &Environment) -> PathBuf {
+    match (folder.strip_prefix("~"), &environment.home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => base.join(folder),
+    }
 }
 
 /// The nearest project settings, where skills of the project are looked for, too.
@@ -120,6 +173,40 @@ pub(crate) fn schema() -> Value {
                     },
                 },
                 "additionalProperties": false,
+            },
+            "skills": {
+                "type": "object",
+                "properties": {
+                    "dirs": { "type": "array", "items": { "type": "string" }, "description": "Further folders with skills" },
+                    "precedence": { "enum": ["project", "user"], "description": "Whose skills count more when two have one name" },
+                    "visibility": {
+                        "type": "object",
+                        "description": "Who sees single skills, by name",
+                        "additionalProperties": { "enum": Override::ALL.map(Override::as_str) },
+                    },
+                },
+                "additionalProperties": false,
+            },
+            "prompt": {
+                "type": "object",
+                "properties": {
+                    "window": { "type": "integer", "minimum": 1, "description": "Context window of the model, in tokens; the listing gets one hundredth" },
+                    "budget": { "type": "integer", "minimum": 1, "description": "Tokens for the listing, in place of a share of the window" },
+                    "entry-characters": { "type": "integer", "minimum": 1, "description": "Most characters of one entry" },
+                },
+                "additionalProperties": false,
+            },
+            "agents": {
+                "type": "object",
+                "description": "Which skills an agent has, by name of the agent",
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": {
+                        "skills": { "type": "array", "items": { "type": "string" }, "description": "The only skills it has; none for an empty list, all when absent" },
+                        "deny": { "type": "array", "items": { "type": "string" }, "description": "Skills it does not have" },
+                    },
+                    "additionalProperties": false,
+                },
             },
         },
         "additionalProperties": false,

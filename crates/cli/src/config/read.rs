@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prowess_catalog::{Grant, Override, Precedence};
 use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
 use prowess_lint::Profile;
 use prowess_lint::rules::{self, RULES};
@@ -10,7 +11,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 
-const SECTIONS: [&str; 1] = ["validate"];
+const SECTIONS: [&str; 4] = ["validate", "skills", "prompt", "agents"];
+const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
+const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
+const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 
 /// Reads a file. Unknown keys are warnings; values that cannot be understood are errors.
@@ -69,10 +73,13 @@ impl Reader {
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("validate", DeValue::Table(table)) => self.validate(table),
-                ("validate", _) => self.report(
+                ("skills", DeValue::Table(table)) => self.skills(table),
+                ("prompt", DeValue::Table(table)) => self.prompt(table),
+                ("agents", DeValue::Table(table)) => self.agents(table),
+                (section, _) if SECTIONS.contains(&section) => self.report(
                     Severity::Error,
                     value.span(),
-                    "`validate` must be a table".into(),
+                    format!("`{section}` must be a table"),
                     None,
                 ),
                 _ => self.unknown(key, &SECTIONS),
@@ -101,6 +108,96 @@ impl Reader {
                 _ => self.unknown(key, &KEYS),
             }
         }
+    }
+
+    fn skills(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "dirs" => {
+                    let dirs = self.texts(value, "dirs").unwrap_or_default();
+                    self.config.dirs = dirs.into_iter().map(Into::into).collect();
+                }
+                "precedence" => {
+                    let word = self.word(value, "precedence", &["project", "user"]);
+                    self.config.precedence = word.map(|word| match word.as_str() {
+                        "user" => Precedence::UserFirst,
+                        _ => Precedence::ProjectFirst,
+                    });
+                }
+                "visibility" => self.visibility(value),
+                _ => self.unknown(key, &SKILLS_KEYS),
+            }
+        }
+    }
+
+    fn visibility(&mut self, value: &Spanned<DeValue<'_>>) {
+        let Some(table) = value.get_ref().as_table() else {
+            let message = "`visibility` must be a table of skills".into();
+            return self.report(Severity::Error, value.span(), message, None);
+        };
+        for (key, value) in table {
+            let name = key.get_ref().to_string();
+            let word = self.word(value, &name, &Override::ALL.map(Override::as_str));
+            if let Some(setting) = word.and_then(|word| Override::parse(&word)) {
+                self.config.visibility.insert(name, setting);
+            }
+        }
+    }
+
+    fn prompt(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "window" => self.config.window = self.number(value, "window"),
+                "budget" => self.config.budget = self.number(value, "budget"),
+                "entry-characters" => {
+                    self.config.entry_characters = self.number(value, "entry-characters");
+                }
+                _ => self.unknown(key, &PROMPT_KEYS),
+            }
+        }
+    }
+
+    fn agents(&mut self, table: &DeTable<'_>) {
+        for (name, value) in table {
+            let Some(table) = value.get_ref().as_table() else {
+                let message = format!("{} must be a table", wording::tick(name.get_ref()));
+                self.report(Severity::Error, value.span(), message, None);
+                continue;
+            };
+            let mut grant = Grant::default();
+            for (key, value) in table {
+                match key.get_ref().as_ref() {
+                    "skills" => grant.allow = self.texts(value, "skills"),
+                    "deny" => grant.deny = self.texts(value, "deny").unwrap_or_default(),
+                    _ => self.unknown(key, &AGENT_KEYS),
+                }
+            }
+            self.config.agents.insert(name.get_ref().to_string(), grant);
+        }
+    }
+
+    fn number(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<usize> {
+        let text = value.get_ref().as_integer().map(|number| number.as_str().replace('_', ""));
+        let number = text.and_then(|text| text.parse().ok()).filter(|&number: &usize| number > 0);
+        if number.is_none() {
+            let message = format!("`{key}` must be a number above 0");
+            self.report(Severity::Error, value.span(), message, None);
+        }
+        number
+    }
+
+    /// A list of texts; nothing, and an error, if it is something else.
+    fn texts(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<Vec<String>> {
+        let items = value.get_ref().as_array();
+        let texts = items.map(|items| {
+            items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+        });
+        let texts: Option<Vec<String>> = texts.flatten();
+        if texts.is_none() {
+            let message = format!("`{key}` must be a list of texts");
+            self.report(Severity::Error, value.span(), message, None);
+        }
+        texts
     }
 
     fn word(&mut self, value: &Spanned<DeValue<'_>>, key: &str, words: &[&str]) -> Option<String> {
@@ -194,6 +291,21 @@ mod tests {
     }
 
     #[test]
+    fn skills_prompt_and_agents_are_read() {
+        let config = check(
+            "[skills]\ndirs = ['~/team']\nprecedence = 'user'\n[skills.visibility]\na = 'off'\n\
+             [prompt]\nwindow = 1_000\nbudget = 9\n[agents.x]\nskills = []\n[agents.y]\ndeny = ['a']\n",
+            &[],
+        );
+        assert_eq!((config.window, config.budget), (Some(1000), Some(9)));
+        assert_eq!(config.precedence, Some(Precedence::UserFirst));
+        assert_eq!(config.visibility["a"], Override::Off);
+        // No list is everything, an empty one is nothing.
+        assert_eq!(config.agents["x"].allow, Some(vec![]));
+        assert_eq!((&config.agents["y"].allow, config.agents["y"].deny.len()), (&None, 1));
+    }
+
+    #[test]
     fn mistakes_are_named() {
         check("[validate]\nprofil = 'spec'\n", &["unknown key `profil`"]);
         check(
@@ -205,6 +317,13 @@ mod tests {
             &["no rule named `body-lenght`", "no rule named ``"],
         );
         check("validate = 1\n", &["`validate` must be a table"]);
+        check("agents = 1\n", &["`agents` must be a table"]);
+        check("[skills]\ndirs = 'a'\n", &["`dirs` must be a list of texts"]);
+        check("[prompt]\nwindow = 0\n", &["`window` must be a number above 0"]);
+        check(
+            "[skills.visibility]\na = 'of'\n",
+            &["`a` must be `on`, `name-only`, `user-only` or `off`"],
+        );
         assert_eq!(read("x", "[validate".into()).1.diagnostics.len(), 1);
     }
 }

@@ -2,3 +2,4 @@
 
 pub(crate) mod printer;
 pub(crate) mod progress;
+pub(crate) mod table;

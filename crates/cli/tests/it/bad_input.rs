@@ -95,7 +95,7 @@ fn found_once(link: &str, target: &str) {
         output.stdout,
         "skills/group/bad/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
-    assert_eq!(output.stderr, "1 error in 1 of 2 skills\n");
+    assert_eq!(output.stderr, "1 error in 1 of 2 skills (1 fixable with `--fix --unsafe-fixes`)\n");
 }
 
 #[test]

@@ -16,6 +16,30 @@ fn list() {
     insta::assert_snapshot!(World::new().run(&["explain"]).expect(0).snapshot());
 }
 
+/// In the colours that findings have, and the same text.
+#[test]
+fn list_in_colours() {
+    let world = World::new();
+    let plain = world.run(&["explain"]).expect(0).stdout;
+    let list = |flags: &[&str]| world.command(&[&["explain"], flags].concat());
+    let coloured = list(&["--color", "always"]).run().expect(0).stdout;
+    for (rule, word) in [
+        ("missing-file", "\x1b[1m\x1b[91merror    \x1b[0m"),
+        ("body-empty", "\x1b[1m\x1b[33mwarning  \x1b[0m"),
+        ("claude-ai-name", "  target     "),
+    ] {
+        let line = coloured.lines().find(|line| line.contains(rule)).unwrap();
+        assert!(line.contains(word), "{line:?}");
+    }
+    let mut bare = coloured;
+    for code in ["\x1b[0m", "\x1b[1m", "\x1b[36m", "\x1b[91m", "\x1b[33m", "\x1b[92m"] {
+        bare = bare.replace(code, "");
+    }
+    assert_eq!(bare, plain);
+    let refused = list(&[]).env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1").run();
+    assert_eq!(refused.stdout, plain);
+}
+
 #[test]
 fn one_rule() {
     let output = World::new().run(&["explain", "name-folder-mismatch"]);

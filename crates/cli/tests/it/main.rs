@@ -22,5 +22,6 @@ mod new;
 mod output;
 mod schema;
 mod show;
+mod unsafe_fixes;
 mod validate;
 mod world;

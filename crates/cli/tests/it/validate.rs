@@ -102,7 +102,7 @@ fn json_format() {
     assert_eq!(document["profile"], "claude-code");
     assert_eq!(
         document["summary"],
-        json!({ "skills": 2, "affected": 1, "errors": 1, "warnings": 0, "notes": 0, "fixable": 1, "fixed": 0 })
+        json!({ "skills": 2, "affected": 1, "errors": 1, "warnings": 0, "notes": 0, "fixable": 1, "fixed": 0, "suggested": 0 })
     );
     let text = world.read("skills/pdf-tools/SKILL.md");
     let (start, end) = (text.find("'pdf_tools'").unwrap(), text.find(" # ours").unwrap());
@@ -439,7 +439,10 @@ fn nested_folders_are_searched_and_others_are_not() {
         "skills/a/b/c/deep/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n\
          skills/shallow/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
-    assert_eq!(output.stderr, "2 errors in 2 of 2 skills\n");
+    assert_eq!(
+        output.stderr,
+        "2 errors in 2 of 2 skills (2 fixable with `--fix --unsafe-fixes`)\n"
+    );
 }
 
 #[test]
@@ -478,7 +481,7 @@ fn linked_roots_count_once() {
     world.link(".claude/skills", "../.agents/skills");
     let output = world.run(&["validate", "--format", "concise"]).expect(1);
     assert_eq!(output.stdout.lines().count(), 1, "{}", output.snapshot());
-    assert_eq!(output.stderr, "1 error in 1 of 1 skill\n");
+    assert_eq!(output.stderr, "1 error in 1 of 1 skill (1 fixable with `--fix --unsafe-fixes`)\n");
 }
 
 #[test]
@@ -496,7 +499,7 @@ fn everything_visible() {
         output.stdout.replace(home, "[HOME]"),
         "[HOME]/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
-    assert_eq!(output.stderr, "1 error in 1 of 4 skills\n");
+    assert_eq!(output.stderr, "1 error in 1 of 4 skills (1 fixable with `--fix --unsafe-fixes`)\n");
     let more = world.command(&["validate", "-q"]).env("PROWESS_SKILLS_PATH", "elsewhere").run();
     more.expect(1);
     std::fs::remove_dir_all(world.path("~/.claude")).unwrap();
@@ -620,5 +623,8 @@ fn order_of_findings_does_not_depend_on_threads() {
     for _ in 0..3 {
         assert_eq!(concise(&world, &[]).stdout, first.stdout);
     }
-    assert_eq!(first.stderr, "200 errors in 200 of 200 skills\n");
+    assert_eq!(
+        first.stderr,
+        "200 errors in 200 of 200 skills (200 fixable with `--fix --unsafe-fixes`)\n"
+    );
 }

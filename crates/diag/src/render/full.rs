@@ -1,8 +1,15 @@
 //! Findings as people read them: headline, place, the line itself, and the way out.
 
-use annotate_snippets::renderer::DecorStyle;
+use std::ops::Range;
+
+use annotate_snippets::renderer::{
+    DEFAULT_ERROR_STYLE, DEFAULT_NOTE_STYLE, DEFAULT_WARNING_STYLE, DecorStyle,
+};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
+use anstyle::Style;
+
+use super::fit::{self, Change};
 use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
 
 /// A line longer than this is described by its position only; quoting it would help nobody.
@@ -10,6 +17,12 @@ const LONGEST_LINE: usize = 4096;
 
 /// Fixes with more edits than this are named, not shown.
 const MOST_EDITS: usize = 12;
+
+/// Columns of the bracket beside a place of several lines.
+const BRACKET: usize = 2;
+
+/// What the renderer leaves on both sides of a place where it cuts a line.
+const MARGIN: usize = 18;
 
 /// How wide and how colourful the output is.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +33,15 @@ pub struct Options {
     pub width: Option<usize>,
 }
 
+/// Returns how the word for a severity looks where there are colours.
+pub fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => DEFAULT_ERROR_STYLE,
+        Severity::Warning => DEFAULT_WARNING_STYLE,
+        Severity::Note => DEFAULT_NOTE_STYLE,
+    }
+}
+
 /// Returns one finding as text that ends with a line break.
 pub fn finding(
     report: &FileReport,
@@ -27,9 +49,13 @@ pub fn finding(
     diagnostic: &Diagnostic,
     options: Options,
 ) -> String {
-    let mut groups = vec![primary(report, lines, diagnostic)];
+    // Line numbers and the bar behind them.
+    let gutter = lines.line_count(report.text()).to_string().len() + 3;
+    let columns = options.width.map(|width| width.saturating_sub(gutter));
+    let (group, moved) = primary(report, lines, diagnostic, columns);
+    let mut groups = vec![group];
     if let Some(fix) = &diagnostic.fix {
-        groups.extend(solution(report, lines, fix));
+        groups.extend(solution(report, lines, fix, columns));
     }
     if let Some(help) = &diagnostic.help {
         let help = sanitize::block(help).into_owned();
@@ -39,13 +65,22 @@ pub fn finding(
     let renderer =
         renderer.decor_style(DecorStyle::Ascii).term_width(options.width.unwrap_or(usize::MAX / 4));
     let mut text = renderer.render(&groups);
+    if let Some([shown, real]) = moved {
+        text = text.replacen(&shown, &real, 1);
+    }
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text
 }
 
-fn primary<'a>(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Group<'a> {
+/// Returns the finding itself and, where its line is cut, its place as it will be shown and as it is.
+fn primary<'a>(
+    report: &FileReport,
+    lines: &LineIndex,
+    diagnostic: &Diagnostic,
+    columns: Option<usize>,
+) -> (Group<'a>, Option<[String; 2]>) {
     let path = sanitize::line(&report.path).into_owned();
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -55,38 +90,64 @@ fn primary<'a>(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
     let title =
         level.primary_title(sanitize::line(&diagnostic.message).into_owned()).id(diagnostic.rule);
     let Some(span) = diagnostic.span.filter(|_| report.text.is_some()) else {
-        return title.element(Origin::path(path));
+        return (title.element(Origin::path(path)), None);
     };
     let Some(window) = Window::around(report.text(), lines, &[span]) else {
         let at = lines.position(report.text(), span.start as usize);
-        return title.element(Origin::path(path).line(at.line).char_column(at.column));
+        let origin = Origin::path(path).line(at.line).char_column(at.column);
+        return (title.element(origin), None);
     };
     let label = diagnostic.label.as_ref().map(|label| sanitize::line(label).into_owned());
-    let annotation = AnnotationKind::Primary.span(window.inside(span)).label(label);
-    title.element(
-        Snippet::source(window.text).line_start(window.line).path(path).annotation(annotation),
-    )
+    let (text, place, is_behind) =
+        window.marked(span, label.as_deref().unwrap_or_default(), columns);
+    // The renderer counts columns in the text that it shows.
+    let at = lines.position(report.text(), span.start as usize);
+    let shown = text.get(..place.start).and_then(|before| before.rsplit('\n').next());
+    let shown = shown.map_or(at.column, |before| before.chars().count() + 1);
+    let moved = (shown != at.column)
+        .then(|| [shown, at.column].map(|column| format!("{path}:{}:{column}", at.line)));
+    let mut annotations = Vec::new();
+    if is_behind || label.is_none() {
+        annotations.push(AnnotationKind::Primary.span(place).label(label));
+    } else {
+        // Of two annotations at one place the renderer writes the label of the shorter one below.
+        let first =
+            text.get(place.start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        annotations
+            .push(AnnotationKind::Primary.span(place.start..place.start + first).label(label));
+        annotations.push(AnnotationKind::Primary.span(place));
+    }
+    let snippet = Snippet::source(text).line_start(window.line).path(path);
+    (title.element(snippet.annotations(annotations)), moved)
 }
 
-fn solution<'a>(report: &FileReport, lines: &LineIndex, fix: &Fix) -> Option<Group<'a>> {
+fn solution<'a>(
+    report: &FileReport,
+    lines: &LineIndex,
+    fix: &Fix,
+    columns: Option<usize>,
+) -> Option<Group<'a>> {
+    let named = || {
+        let title = format!("{} ({})", fix.title, wording::count(fix.edits.len(), "place"));
+        Group::with_title(Level::HELP.secondary_title(sanitize::line(&title).into_owned()))
+    };
     // Many small edits say less than their title.
     if fix.edits.len() > MOST_EDITS {
-        let title = format!("{} ({} places)", fix.title, wording::thousands(fix.edits.len()));
-        return Some(Group::with_title(
-            Level::HELP.secondary_title(sanitize::line(&title).into_owned()),
-        ));
+        return Some(named());
     }
     let spans: Vec<Span> = fix.edits.iter().map(|edit| edit.span).collect();
     let window = Window::around(report.text(), lines, &spans)?;
-    let mut snippet = Snippet::source(window.text.clone()).line_start(window.line);
-    for edit in &fix.edits {
-        let replacement = sanitize::block(&edit.replacement).into_owned();
-        snippet = snippet.patch(Patch::new(window.inside(edit.span), replacement));
+    let Some((text, changes)) = window.changed(fix, columns) else {
+        return Some(named());
+    };
+    let mut snippet = Snippet::source(text).line_start(window.line);
+    for change in changes {
+        snippet = snippet.patch(Patch::new(change.range, change.new));
     }
     let title = if fix.is_safe() {
         fix.title.clone()
     } else {
-        format!("{} (suggestion, not applied by `--fix`)", fix.title)
+        format!("{} (suggestion, not applied by `--fix` alone)", fix.title)
     };
     Some(Level::HELP.secondary_title(sanitize::line(&title).into_owned()).element(snippet))
 }
@@ -114,25 +175,232 @@ impl Window {
         Some(Self { text: sanitize::same_width(quoted).into_owned(), line, offset })
     }
 
-    fn inside(&self, span: Span) -> std::ops::Range<usize> {
+    /// Returns the text, the place of a span in it, and whether its label has room behind the
+    /// place. The renderer only shortens what is beside a place, and never moves a label.
+    fn marked(
+        &self,
+        span: Span,
+        label: &str,
+        columns: Option<usize>,
+    ) -> (String, Range<usize>, bool) {
+        let range = self.inside(span);
+        let (Some(before), Some(marked), Some(columns)) =
+            (self.text.get(..range.start), self.text.get(range.clone()), columns)
+        else {
+            return (self.text.clone(), range, true);
+        };
+        let start = before.rsplit('\n').next().map_or(0, fit::width);
+        let line = start + self.text[range.start..].split('\n').next().map_or(0, fit::width);
+        let (place, label) = (fit::width(marked), fit::width(label) + 1);
+        let (columns, is_behind) = if marked.contains('\n') {
+            (columns.saturating_sub(BRACKET), true)
+        } else if start + place + label <= columns
+            || line > columns && place + label + MARGIN <= columns
+        {
+            return (self.text.clone(), range, true);
+        } else if start + label > columns && 2 * label <= columns && 2 * place <= columns - label {
+            (columns - label, true)
+        } else {
+            (columns, false)
+        };
+        let change = Change { range: range.clone(), new: marked.to_owned() };
+        match fit::fit(&self.text, &[change], columns) {
+            Some((text, changes)) => {
+                (text, changes.into_iter().fold(range, |_, change| change.range), is_behind)
+            }
+            None => (self.text.clone(), range, is_behind),
+        }
+    }
+
+    /// Returns the text and the changes that a fix makes to it, both as wide as there is room; or
+    /// nothing when they cannot be shown in so little.
+    fn changed(&self, fix: &Fix, columns: Option<usize>) -> Option<(String, Vec<Change>)> {
+        let mut changes: Vec<Change> = fix
+            .edits
+            .iter()
+            .map(|edit| Change {
+                range: self.inside(edit.span),
+                new: sanitize::block(&edit.replacement).into_owned(),
+            })
+            .collect();
+        let Some(columns) = columns else {
+            return Some((self.text.clone(), changes));
+        };
+        changes.sort_by_key(|change| (change.range.start, change.range.end));
+        let trimmed: Vec<Change> =
+            changes.iter().map(|change| change.clone().trim(&self.text)).collect();
+        let fitted = fit::fit(&self.text, &trimmed, columns)?;
+        // What fits as it is needs no trimming either.
+        Some(if fitted.0 == self.text && fitted.1 == trimmed {
+            (fitted.0, changes)
+        } else {
+            fitted
+        })
+    }
+
+    fn inside(&self, span: Span) -> Range<usize> {
         let clamp = |at: u32| (at as usize).saturating_sub(self.offset).min(self.text.len());
         clamp(span.start)..clamp(span.end)
     }
 }
 
+/// Where things were found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Skills that were looked at.
+    pub skills: usize,
+    /// Those with findings.
+    pub affected: usize,
+    /// Folders with findings that are no skills: empty ones, or ones that cannot be read.
+    pub folders: usize,
+}
+
 /// Returns the closing line of a run: what was found, in how many skills, and what to do next.
-pub fn summary(counts: crate::Counts, affected: usize, skills: usize) -> String {
+pub fn summary(counts: crate::Counts, extent: Extent) -> String {
     let kinds = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.notes, "note")];
     let found = wording::all(
         kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| wording::count(n, noun)),
     );
-    let fixable = match counts.fixable {
-        0 => String::new(),
-        n => format!(" ({} fixable with `--fix`)", wording::thousands(n)),
+    let fixable = match (counts.fixable, counts.suggested) {
+        (0, 0) => String::new(),
+        (safe, 0) => format!(" ({} fixable with `--fix`)", wording::thousands(safe)),
+        (0, more) => {
+            format!(" ({} fixable with `--fix --unsafe-fixes`)", wording::thousands(more))
+        }
+        (safe, more) => format!(
+            " ({} fixable with `--fix`, {} more with `--fix --unsafe-fixes`)",
+            wording::thousands(safe),
+            wording::thousands(more)
+        ),
     };
-    format!(
-        "{found} in {} of {}{fixable}",
-        wording::thousands(affected),
-        wording::count(skills, "skill")
-    )
+    let skills = format!(
+        "{} of {}",
+        wording::thousands(extent.affected),
+        wording::count(extent.skills, "skill")
+    );
+    let place = match extent {
+        Extent { folders: 0, .. } => skills,
+        Extent { skills: 0, folders, .. } => {
+            format!("{}, no skill was checked", wording::count(folders, "folder"))
+        }
+        Extent { folders, .. } => {
+            format!("{skills} and {}", wording::count(folders, "other folder"))
+        }
+    };
+    format!("{found} in {place}{fixable}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Edit;
+
+    const VALUE: &str = "Fills in forms: reads the fields, asks for what is missing, and writes \
+        the result beside the original file, with the same name and another ending.";
+
+    /// A finding about the value of a long line, with a fix that quotes it.
+    fn shown(width: Option<usize>, span: Span, label: &'static str) -> String {
+        let text = format!("---\nname: forms\ndescription: {VALUE}\n---\n");
+        let value = Span::new(29, 29 + VALUE.len());
+        assert_eq!(value.of(&text), VALUE);
+        let fix = Fix::safe("quote the value", vec![Edit::replace(value, format!("'{VALUE}'"))]);
+        let diagnostic = Diagnostic {
+            rule: "rule",
+            severity: Severity::Error,
+            message: "wrong".into(),
+            span: Some(span),
+            label: Some(label.into()),
+            help: None,
+            fix: Some(fix),
+        };
+        let lines = LineIndex::new(&text);
+        let report = FileReport {
+            path: "SKILL.md".into(),
+            text: Some(text.into()),
+            diagnostics: vec![diagnostic],
+        };
+        finding(&report, &lines, &report.diagnostics[0], Options { color: false, width })
+    }
+
+    #[test]
+    fn a_patch_is_as_wide_as_the_terminal_and_shows_the_change() {
+        assert_eq!(
+            shown(Some(60), Span::new(43, 44), "here"),
+            "\
+error[rule]: wrong
+ --> SKILL.md:3:28
+  |
+3 | description: Fills in forms: reads the fields, asks f...
+  |                            ^ here
+  |
+help: quote the value
+  |
+3 - description: Fills in forms: read... and another ending.
+3 + description: 'Fills in forms: rea...and another ending.'
+  |
+"
+        );
+    }
+
+    #[test]
+    fn a_label_without_room_behind_a_place_stands_below() {
+        let text = shown(Some(60), Span::new(29, 29 + VALUE.len()), "all of it");
+        assert!(
+            text.contains(
+                "\
+3 | description: Fills in forms: read... and another ending.
+  |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  |              |
+  |              all of it
+"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in 40..200 {
+            for span in [Span::new(29, 29 + VALUE.len()), Span::new(43, 44), Span::at(150)] {
+                let text = shown(Some(width), span, "here");
+                let widest = text.lines().map(fit::width).max().unwrap_or(0);
+                assert!(widest <= width, "{widest} of {width}:\n{text}");
+            }
+        }
+    }
+
+    /// The place is that in the file, whatever is shown of the line.
+    #[test]
+    fn a_cut_line_keeps_its_column() {
+        let spans = [Span::new(29, 29 + VALUE.len()), Span::new(100, 160), Span::new(160, 164)];
+        for (span, column) in spans.into_iter().zip([14, 85, 145]) {
+            for width in 40..200 {
+                let text = shown(Some(width), span, "here");
+                assert!(text.contains(&format!(" --> SKILL.md:3:{column}\n")), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn folders_without_a_skill_are_not_counted_as_skills() {
+        let counts = crate::Counts { errors: 2, ..crate::Counts::default() };
+        let say = |affected, skills, folders| summary(counts, Extent { skills, affected, folders });
+        assert_eq!(
+            [say(2, 3, 0), say(1, 3, 1), say(0, 0, 1), say(0, 0, 2)],
+            [
+                "2 errors in 2 of 3 skills",
+                "2 errors in 1 of 3 skills and 1 other folder",
+                "2 errors in 1 folder, no skill was checked",
+                "2 errors in 2 folders, no skill was checked",
+            ]
+        );
+    }
+
+    #[test]
+    fn without_a_terminal_nothing_is_cut() {
+        let text = shown(None, Span::new(29, 29 + VALUE.len()), "here");
+        assert!(text.contains(&format!("3 - description: {VALUE}\n")), "{text}");
+        assert!(text.contains(&format!("3 + description: '{VALUE}'\n")), "{text}");
+        assert!(!text.contains("..."), "{text}");
+    }
 }

@@ -2,8 +2,11 @@
 //!
 //! `full` is for people at a terminal, `concise` for editors and grep, `json` for programs,
 //! `github` for annotations on a pull request, `sarif` for code-scanning services.
+//! `diff` shows what fixes change.
 
 pub mod concise;
+pub mod diff;
+mod fit;
 pub mod full;
 pub mod github;
 pub mod json;

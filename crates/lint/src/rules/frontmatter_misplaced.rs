@@ -1,8 +1,9 @@
 //! Frontmatter that does not begin on the first line.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Edit, Fix, Span};
 
 use super::{Finding, Levels, Sink, Subject, line_break};
+use prowess_spec::parse::Parsed;
 use prowess_spec::problem::{Misplaced, ProblemKind};
 
 rule!(
@@ -23,13 +24,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 "nothing may stand before `---`",
                 Fix::safe("remove the blank lines", vec![Edit::delete(problem.span)]),
             ),
-            Misplaced::CodeFence => (
-                "the file is wrapped in a code fence",
-                Fix::suggested(
-                    "remove this line, and the closing one at the end",
-                    vec![Edit::delete(problem.span)],
-                ),
-            ),
+            Misplaced::CodeFence => ("the file is wrapped in a code fence", {
+                let closing = closing_fence(parsed);
+                let edits = [problem.span].into_iter().chain(closing).map(Edit::delete);
+                Fix::suggested("remove the code fence", edits.collect())
+            }),
             Misplaced::NoOpener => {
                 let opener = format!("---{}", line_break(parsed.text));
                 (
@@ -47,4 +46,16 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 .fix(fix),
         );
     }
+}
+
+/// The last line, where it closes a fence that no line of the body opens.
+fn closing_fence(parsed: &Parsed<'_>) -> Option<Span> {
+    let body = parsed.body_text();
+    let last = body.trim_end().rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    let is_fence = |line: &&str| line.starts_with("```");
+    let marks = body[last..].trim_end();
+    let is_closing = is_fence(&marks) && marks.bytes().all(|byte| byte == b'`');
+    let is_odd = !body.lines().filter(is_fence).count().is_multiple_of(2);
+    let start = parsed.body.start as usize + last;
+    (is_closing && is_odd).then(|| Span::new(start, parsed.body.end as usize))
 }

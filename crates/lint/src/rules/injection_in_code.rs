@@ -14,7 +14,7 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    for item in &skill.body().items {
+    for item in skill.items() {
         let ItemKind::Command { command, .. } = item.kind else {
             continue;
         };

@@ -32,7 +32,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             },
         )
     };
-    for item in &skill.body().items {
+    for item in skill.items() {
         let ItemKind::Command { command, .. } = item.kind else {
             continue;
         };

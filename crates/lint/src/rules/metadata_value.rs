@@ -12,7 +12,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     };
     for item in entry.value.entries().unwrap_or_default() {
-        let message = format!("metadata value {} is not a string", wording::tick(&item.key));
+        let message = || format!("metadata value {} is not a string", wording::tick(&item.key));
         match &item.value.value {
             Value::Scalar(text, Style::Plain)
                 if !item.value.is_null() && write::looks_typed(text) =>
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     vec![Edit::replace(item.value.span, write::quoted(text))],
                 );
                 out.report(
-                    Finding::at(item.value.span, message)
+                    Finding::at(item.value.span, message())
                         .label("strict readers see a number, a date or a boolean")
                         .fix(fix),
                 );
@@ -30,7 +30,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             Value::Scalar(..) => {}
             Value::Sequence(..) | Value::Mapping(..) => {
                 out.report(
-                    Finding::at(item.key_span, message)
+                    Finding::at(item.key_span, message())
                         .label(format!("this is {}", item.value.kind()))
                         .help(
                             "the standard allows only text under text keys; write it as one text",

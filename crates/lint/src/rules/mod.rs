@@ -124,6 +124,7 @@ mod nul_byte;
 mod placeholder_in_code;
 mod script_not_executable;
 mod tab_separator;
+mod template_text;
 mod text_expected;
 mod tool_list_form;
 mod tool_not_allowed;
@@ -178,6 +179,7 @@ pub static RULES: &[Rule] = &[
     description_missing::RULE,
     description_length::RULE,
     description_trigger::RULE,
+    template_text::RULE,
     compatibility_length::RULE,
     metadata_not_a_map::RULE,
     metadata_value::RULE,

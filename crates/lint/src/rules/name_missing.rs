@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let folder = skill.package.folder();
-    let valid = folder.filter(|folder| name::faults(&name::normalise(folder)).is_empty());
+    let valid = || folder.filter(|folder| name::faults(&name::normalise(folder)).is_empty());
     let title = "name it after its folder";
     let misspelt = misspelling(skill, "name");
     if misspelt.is_some() && out.profile() != Profile::Spec {
@@ -31,7 +31,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
     match manifest.entry("name") {
         None => {
-            let fix = valid
+            let fix = valid()
                 .filter(|_| is_block_map(parsed))
                 .and_then(|folder| insert_key(parsed, &format!("name: {}", name_for(folder))))
                 .map(|edit| Fix::safe(title, vec![edit]));
@@ -53,7 +53,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let has_place = entry.value.verbatim_start(parsed.text).is_some()
                 && before.trim_end().ends_with(':');
             let fix =
-                valid.filter(|_| has_place).map(|folder| Fix::safe(title, vec![edit(folder)]));
+                valid().filter(|_| has_place).map(|folder| Fix::safe(title, vec![edit(folder)]));
             out.report(
                 Finding::at(entry.key_span, "field `name` must be a non-empty string")
                     .label("nothing stands here")

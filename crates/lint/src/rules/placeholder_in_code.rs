@@ -15,8 +15,7 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let places: Vec<_> = skill
-        .body()
-        .items
+        .items()
         .iter()
         .filter(|item| {
             item.place.is_code()

@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for item in &skill.body().items {
+    for item in skill.items() {
         let ItemKind::InlineCode { content } = item.kind else {
             continue;
         };

@@ -12,7 +12,7 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let items = &skill.body().items;
+    let items = skill.items();
     for (index, item) in items.iter().enumerate() {
         let ItemKind::Command { command, .. } = item.kind else { continue };
         if item.place != Place::Text {

@@ -16,7 +16,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let placeholders = || {
-        skill.body().items.iter().filter_map(|item| {
+        skill.items().iter().filter_map(|item| {
             if let ItemKind::Placeholder(placeholder) = &item.kind {
                 Some(placeholder)
             } else {

@@ -5,7 +5,14 @@ use prowess_spec::{Package, parse};
 
 fn fixed(text: &str, folder: &str) -> String {
     let rules = RuleSet::new(Profile::ClaudeCode, None);
-    fix::fix_all(text.as_bytes(), &Package::named(folder), &rules).unwrap().text
+    fix::fix_all(
+        text.as_bytes(),
+        &Package::named(folder),
+        &rules,
+        prowess_diag::Applicability::Safe,
+    )
+    .unwrap()
+    .text
 }
 
 /// The keys and values that are read from a text.

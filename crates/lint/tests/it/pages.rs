@@ -203,8 +203,13 @@ fn safe_fixes_give_the_fixed_example() {
             (FixKind::None | FixKind::Suggested, None) => Ok(()),
             (FixKind::Safe, Some(fixed)) => {
                 let bad = examples.iter().find(|example| example.kind == "bad").unwrap();
-                let result =
-                    prowess_lint::fix::fix_all(&bad.bytes(), &bad.package(), &bad.rules()).unwrap();
+                let result = prowess_lint::fix::fix_all(
+                    &bad.bytes(),
+                    &bad.package(),
+                    &bad.rules(),
+                    prowess_diag::Applicability::Safe,
+                )
+                .unwrap();
                 let wanted = String::from_utf8(fixed.bytes()).unwrap();
                 if result.remaining.iter().any(|finding| finding.rule == rule.id) {
                     Err(format!("the finding is still there: {:?}", result.text))

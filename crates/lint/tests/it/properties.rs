@@ -1,6 +1,8 @@
 //! Properties that hold for every text. The same oracles run under the fuzzer, in `fuzz/`.
 
 use proptest::prelude::*;
+use prowess_diag::Span;
+use prowess_spec::body::{self, Detail, Item, ItemKind, links};
 use prowess_test::oracle;
 
 /// Pieces from which frontmatter is made, well-formed and not.
@@ -78,6 +80,52 @@ fn yaml() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Pieces from which bodies are made.
+fn body_piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "a",
+        " ",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\r",
+        "`",
+        "``",
+        "```",
+        "````",
+        "~",
+        "~~~",
+        "\n```",
+        "\n~~~\n",
+        "\n```\n",
+        "\n```!\n",
+        "\n- ```sh\n",
+        "\n> ",
+        "!`",
+        " !`x`",
+        "![",
+        "$1",
+        "$",
+        "$ARGUMENTS",
+        "\\",
+        "$a",
+        "${CLAUDE_X}",
+        "[x]",
+        "](",
+        ")",
+        "[a](b.md)",
+        "[a](http://c)",
+        "\n[id]: ",
+        "d/e.md",
+        "]: ",
+        "<",
+        ">",
+        "\"",
+        "` tool",
+        "é",
+    ])
+}
+
 /// Six times the usual number of cases; `PROPTEST_CASES=20000` asks for many more.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
@@ -110,6 +158,23 @@ proptest! {
     #[test]
     fn repair_changes_nothing_that_parsed(text in yaml()) {
         oracle::repair_holds(&text);
+    }
+
+    #[test]
+    fn looking_only_at_marks_finds_the_same(pieces in prop::collection::vec(body_piece(), 0..30)) {
+        let text = pieces.concat();
+        let find = |names: &[&str], detail| {
+            let items = body::analyse(&text, Span::new(0, text.len()), names, detail);
+            let wanted = |item: &Item| match item.kind {
+                ItemKind::Placeholder(_) | ItemKind::Command { .. } => true,
+                ItemKind::Link { target } => links::relative(target.of(&text)).is_some(),
+                _ => false,
+            };
+            items.into_iter().filter(wanted).collect::<Vec<_>>()
+        };
+        for names in [&[][..], &["a"]] {
+            prop_assert_eq!(find(names, Detail::Marked), find(names, Detail::Full), "{:?}", text);
+        }
     }
 
     #[test]

@@ -3,14 +3,16 @@
 use std::cell::OnceCell;
 use std::ffi::{CStr, OsStr, OsString};
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 
+use prowess_catalog::Stamp;
 use prowess_spec::sidecar::{MAX_SIDECAR, SIDECAR_PATH};
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 use prowess_spec::{Facts, FileKind, Look, Package, PackageFile};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 use super::entries::{self, Entry};
 use super::walk::SKIPPED;
@@ -21,8 +23,16 @@ const MAX_DEPTH: usize = 6;
 const MAX_ENTRIES: usize = 4096;
 
 /// Folders that skills have most often.
-const USUAL_FOLDERS: [&str; 7] =
-    ["references", "scripts", "assets", "agents", "examples", "resources", "templates"];
+const USUAL_FOLDERS: [&str; 8] = [
+    "references",
+    "scripts",
+    "assets",
+    "agents",
+    ".claude-plugin",
+    "examples",
+    "resources",
+    "templates",
+];
 
 /// A skill's folder on disk. It is looked at when a question comes, not before: most skills are
 /// one file, and most questions are never asked.
@@ -34,7 +44,21 @@ pub struct OnDisk<'f> {
     folder: OnceCell<Option<String>>,
     file_name: &'static str,
     listing: OnceCell<Package>,
-    folders: OnceCell<Option<u64>>,
+    folders: OnceCell<Inner>,
+    sidecar: OnceCell<Option<String>>,
+}
+
+/// What a glance at the folders inside a skill's folder can rule out.
+#[derive(Clone, Copy, Debug)]
+struct Inner {
+    /// Whether one of them may hold a SKILL.md, however deep.
+    may_nest: bool,
+    /// Whether one of them is that of the sidecar.
+    may_have_sidecar: bool,
+}
+
+impl Inner {
+    const UNKNOWN: Self = Self { may_nest: true, may_have_sidecar: true };
 }
 
 impl<'f> OnDisk<'f> {
@@ -51,6 +75,7 @@ impl<'f> OnDisk<'f> {
             file_name,
             listing: OnceCell::new(),
             folders: OnceCell::new(),
+            sidecar: OnceCell::new(),
         }
     }
 
@@ -63,7 +88,20 @@ impl<'f> OnDisk<'f> {
             file_name: "SKILL.md",
             listing: OnceCell::new(),
             folders: OnceCell::new(),
+            sidecar: OnceCell::new(),
         }
+    }
+
+    /// Which version of `agents/openai.yaml` there is, if any.
+    pub fn sidecar_stamp(&self) -> Option<Stamp> {
+        super::read::stamp(self.handle, &self.path(SIDECAR_PATH))
+    }
+
+    /// Reads `agents/openai.yaml` and its version, without listing the folder.
+    pub fn read_sidecar(&self) -> Option<(Stamp, String)> {
+        // Hardly any skill has one, and a stat is the cheapest way to see that.
+        let stamp = self.sidecar_stamp()?;
+        Some((stamp, read_sidecar(self.handle, &self.path(SIDECAR_PATH))?))
     }
 
     fn folder_name(&self) -> Option<&str> {
@@ -78,37 +116,39 @@ impl<'f> OnDisk<'f> {
         }
     }
 
-    /// How many folders there are inside, where the file system tells.
-    fn folders(&self) -> Option<u64> {
-        *self.folders.get_or_init(|| match self.name {
-            Some(name) => folders_inside(self.handle, OsStr::from_bytes(name.to_bytes())),
-            None => folders_inside(self.handle, OsStr::new(".")),
+    /// Looks at the folders inside, on first use. Listing a folder costs as much as reading several
+    /// files, so the usual ones are asked for by name, and most often they are all there are.
+    fn inner(&self) -> Inner {
+        *self.folders.get_or_init(|| {
+            let own = self.name.map_or(c".", |name| name);
+            let Some(mut left) = folders_inside(self.handle, own) else {
+                return Inner::UNKNOWN;
+            };
+            let mut may_have_sidecar = false;
+            for name in USUAL_FOLDERS {
+                if left == 0 {
+                    break;
+                }
+                let path = self.path(name);
+                let Some(inside) = folders_inside(self.handle, &path) else {
+                    continue;
+                };
+                if inside > 0 || exists(self.handle, self.path(&format!("{name}/SKILL.md"))) {
+                    return Inner::UNKNOWN;
+                }
+                may_have_sidecar |= is_sidecar_folder(name.as_bytes());
+                left -= 1;
+            }
+            if left == 0 {
+                return Inner { may_nest: false, may_have_sidecar };
+            }
+            self.open().map_or(Inner::UNKNOWN, |folder| glance(folder.as_fd()))
         })
     }
 
-    /// Whether a folder inside holds a SKILL.md, or folders of its own that might. Listing a folder
-    /// costs as much as reading several files, so the usual ones are asked for by name, and most
-    /// often they are all there are.
-    fn may_nest(&self) -> bool {
-        let Some(mut left) = self.folders() else {
-            return true;
-        };
-        for name in USUAL_FOLDERS {
-            if left == 0 {
-                break;
-            }
-            let Some(inside) = folders_inside(self.handle, &self.path(name)) else {
-                continue;
-            };
-            let file = self.path(&format!("{name}/SKILL.md"));
-            if inside > 0
-                || rustix::fs::statat(self.handle, file, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-            {
-                return true;
-            }
-            left -= 1;
-        }
-        left > 0
+    fn open(&self) -> Option<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        rustix::fs::openat(self.handle, self.path("."), flags, Mode::empty()).ok()
     }
 
     /// Everything in the folder, listed on first use.
@@ -119,10 +159,7 @@ impl<'f> OnDisk<'f> {
                 file_name: Some(self.file_name.to_owned()),
                 ..Package::default()
             };
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
-            if let Ok(folder) =
-                rustix::fs::openat(self.handle, self.path("."), flags, Mode::empty())
-            {
+            if let Some(folder) = self.open() {
                 let mut lister = Lister::default();
                 if lister.list(folder.as_fd(), 0).is_some() {
                     lister.finish(folder.as_fd(), &mut package);
@@ -158,16 +195,16 @@ impl Facts for OnDisk<'_> {
     }
 
     fn nested_skills(&self) -> Vec<&str> {
-        let may_nest = self.listing.get().is_some() || self.may_nest();
+        let may_nest = self.listing.get().is_some() || self.inner().may_nest;
         if may_nest { self.listing().nested_skills() } else { Vec::new() }
     }
 
     fn sidecar(&self) -> Option<&str> {
-        match self.listing.get() {
-            Some(listing) => listing.sidecar(),
-            None if self.folders() == Some(0) || self.look(SIDECAR_PATH) == Look::Missing => None,
-            None => self.listing().sidecar(),
+        if self.listing.get().is_some() || self.inner().may_nest {
+            return self.listing().sidecar();
         }
+        let read = || read_sidecar(self.handle, &self.path(SIDECAR_PATH));
+        self.sidecar.get_or_init(|| self.inner().may_have_sidecar.then(read)?).as_deref()
     }
 }
 
@@ -245,14 +282,40 @@ impl Lister {
         package.truncated = self.truncated;
         package.files = Some(self.files);
         if package.entry(SIDECAR_PATH).is_some() {
-            package.sidecar = read_sidecar(folder);
+            package.sidecar = read_sidecar(folder, OsStr::new(SIDECAR_PATH));
         }
     }
 }
 
+/// Looks at the folders of an open folder, and into none of them.
+fn glance(folder: BorrowedFd<'_>) -> Inner {
+    let mut seen = Inner { may_nest: false, may_have_sidecar: false };
+    let result = entries::for_each(folder, &mut |entry| {
+        let name = entry.name.to_bytes();
+        match entry.file_type {
+            FileType::Directory if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name) => {}
+            FileType::Directory => {
+                seen.may_have_sidecar |= is_sidecar_folder(name);
+                let file = OsString::from_vec([name, b"/SKILL.md"].concat());
+                seen.may_nest |=
+                    folders_inside(folder, entry.name) != Some(0) || exists(folder, file);
+            }
+            FileType::Unknown => seen = Inner::UNKNOWN,
+            _ => {}
+        }
+        if seen.may_nest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    // Everything is listed then, and that tells the rest.
+    if result.is_err() || seen.may_nest { Inner::UNKNOWN } else { seen }
+}
+
+fn exists(folder: BorrowedFd<'_>, path: OsString) -> bool {
+    rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
 /// How many folders a folder holds. On most file systems the number of links tells: one for the
 /// name, one for `.`, and one for the `..` of each folder inside. Others always say 1.
-fn folders_inside(folder: BorrowedFd<'_>, path: &OsStr) -> Option<u64> {
+fn folders_inside(folder: BorrowedFd<'_>, path: impl Arg) -> Option<u64> {
     let stat = rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return None;
@@ -260,9 +323,13 @@ fn folders_inside(folder: BorrowedFd<'_>, path: &OsStr) -> Option<u64> {
     stat.st_nlink.checked_sub(2)
 }
 
-fn read_sidecar(folder: BorrowedFd<'_>) -> Option<String> {
+fn is_sidecar_folder(name: &[u8]) -> bool {
+    SIDECAR_PATH.as_bytes().strip_prefix(name).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+fn read_sidecar(folder: BorrowedFd<'_>, path: &OsStr) -> Option<String> {
     let mut bytes = Vec::new();
-    super::read::read_file(folder, OsStr::new(SIDECAR_PATH), &mut bytes).ok()?;
+    super::read::read_file(folder, path, &mut bytes).ok()?;
     bytes.truncate(MAX_SIDECAR + 1);
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use prowess_catalog::Stamp;
 use prowess_spec::parse::MAX_FILE;
 use prowess_spec::{Facts, Package, ReadFault};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -21,8 +22,14 @@ pub struct Found<'a> {
     pub path: &'a Path,
     /// The bytes, or why there are none.
     pub bytes: Result<&'a [u8], ReadFault>,
+    /// Which version of the file was read, if it was.
+    pub stamp: Option<Stamp>,
+    /// Which of the walked roots it was found under.
+    pub root: usize,
     /// The folder around it.
     pub package: &'a dyn Facts,
+    /// The same folder, where it is one on disk.
+    pub disk: Option<&'a OnDisk<'a>>,
 }
 
 /// Reads the skill that a path names and hands it to `visit`: a folder with SKILL.md, a SKILL.md
@@ -52,7 +59,8 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
     let bytes = read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer);
     let package =
         Package { file_name: Some(name.to_string_lossy().into_owned()), ..Package::default() };
-    visit(Found { path, bytes: bytes.map(|()| buffer.as_slice()), package: &package });
+    let (bytes, stamp) = split(bytes, &buffer);
+    visit(Found { path, bytes, stamp, root: 0, package: &package, disk: None });
     true
 }
 
@@ -71,11 +79,37 @@ pub(super) fn read_named(
 ) {
     let bytes = read_file(folder, OsStr::new(file), buffer);
     let package = OnDisk::of(folder, name, file);
-    visit(Found {
-        path: &path.join(file),
-        bytes: bytes.map(|()| buffer.as_slice()),
-        package: &package,
-    });
+    let (bytes, stamp) = split(bytes, buffer);
+    let path = &path.join(file);
+    visit(Found { path, bytes, stamp, root: 0, package: &package, disk: Some(&package) });
+}
+
+/// What was read, and which version of it.
+pub(super) fn split(
+    read: Result<Stamp, ReadFault>,
+    buffer: &[u8],
+) -> (Result<&[u8], ReadFault>, Option<Stamp>) {
+    let stamp = read.as_ref().ok().copied();
+    (read.map(|_| buffer), stamp)
+}
+
+/// Which version of a file there is; nothing when it is not a regular file.
+pub(super) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Stamp> {
+    let stat = rustix::fs::statat(folder, name, rustix::fs::AtFlags::empty()).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| stamp_of(&stat))
+}
+
+/// Which version of a file a stat tells of.
+pub(super) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
+    let time = |seconds: i64, nanoseconds: u64| {
+        seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds)
+    };
+    Stamp {
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        modified: time(stat.st_mtime, stat.st_mtime_nsec),
+        changed: time(stat.st_ctime, stat.st_ctime_nsec),
+        inode: stat.st_ino,
+    }
 }
 
 /// The name of a folder, also where the path ends in `.` or `..`. A link keeps its own name.
@@ -110,11 +144,11 @@ fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
 }
 
 /// Reads a regular file into `buffer`, never more than the limit, never waiting for a FIFO.
-pub(super) fn read_file(
+pub(crate) fn read_file(
     folder: BorrowedFd<'_>,
     name: &OsStr,
     buffer: &mut Vec<u8>,
-) -> Result<(), ReadFault> {
+) -> Result<Stamp, ReadFault> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty())
         .map_err(|error| open_fault(folder, name, error))?;
@@ -127,7 +161,8 @@ pub(super) fn read_file(
     if size > MAX_FILE as u64 {
         return Err(ReadFault::TooLarge { bytes: size });
     }
-    read_all(&file, usize::try_from(size).unwrap_or(0), buffer)
+    read_all(&file, usize::try_from(size).unwrap_or(0), buffer)?;
+    Ok(stamp_of(&stat))
 }
 
 /// Reads what is there now. A file that shrank meanwhile ends early; one that grew past the limit

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use prowess_catalog::{Origin, Scope};
+
 /// Folders of a project or a home in which agents keep skills, highest first.
 pub const SKILL_FOLDERS: &[&str] = &[
     ".agents/skills",
@@ -17,27 +19,19 @@ pub const SKILL_FOLDERS: &[&str] = &[
 
 /// Folders above the current one that are searched for a repository.
 const MAX_PARENTS: usize = 64;
+/// Largest `.git` file of a worktree that is read.
+const MAX_GIT_FILE: u64 = 4096;
 
-/// What kind of place a root is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// A folder of the project one works in.
-    Project,
-    /// A folder named by the user.
-    Extra,
-    /// A folder of the user's home.
-    User,
-}
+/// Folders of a project or a home in which slash commands lie, as Markdown files.
+pub const COMMAND_FOLDERS: &[&str] = &[".claude/commands"];
 
-impl Scope {
-    /// Returns the word used in output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::Extra => "extra",
-            Self::User => "user",
-        }
-    }
+/// What lies in a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Folders with SKILL.md.
+    Skills,
+    /// Markdown files that are slash commands.
+    Commands,
 }
 
 /// One folder that may hold skills.
@@ -47,6 +41,43 @@ pub struct Root {
     pub scope: Scope,
     /// The folder. It need not exist.
     pub path: PathBuf,
+    /// Whose folder it is: `agents`, `claude`; empty where nobody's.
+    pub vendor: String,
+    /// The folder of the project that it belongs to, where it is nested: `apps/web`.
+    pub nested: String,
+    /// What lies in it.
+    pub holds: Holds,
+}
+
+impl Root {
+    fn new(scope: Scope, base: &Path, folder: &str, holds: Holds) -> Self {
+        let vendor = folder.strip_prefix('.').and_then(|name| name.split('/').next());
+        Self {
+            scope,
+            path: base.join(folder),
+            vendor: vendor.unwrap_or_default().to_owned(),
+            nested: String::new(),
+            holds,
+        }
+    }
+
+    /// Returns a root that is nobody's.
+    pub(super) fn bare(scope: Scope, path: PathBuf) -> Self {
+        let (vendor, nested) = (String::new(), String::new());
+        Self { scope, path, vendor, nested, holds: Holds::Skills }
+    }
+
+    /// Returns the origin of the skills below this root.
+    pub fn origin(&self, order: usize) -> Origin {
+        let mut origin = Origin::new(
+            self.scope,
+            u32::try_from(order).unwrap_or(u32::MAX),
+            self.path.to_string_lossy(),
+        );
+        origin.vendor = self.vendor.as_str().into();
+        origin.nested = self.nested.as_str().into();
+        origin
+    }
 }
 
 /// Where the process stands. The library never looks this up itself.
@@ -60,33 +91,82 @@ pub struct Place {
     pub config_home: Option<PathBuf>,
     /// Folders named by flag, configuration or environment.
     pub extra: Vec<PathBuf>,
+    /// One folder that is looked at in place of all others.
+    pub only: Option<PathBuf>,
 }
 
-/// Returns every folder that may hold skills, highest precedence first.
+/// Returns every folder that may hold skills, highest precedence first. Folders that are nested
+/// deeper in the project are not among them: [`nested_roots`](super::nested::nested_roots) finds those.
 pub fn roots(place: &Place) -> Vec<Root> {
-    let mut roots = Vec::new();
-    let mut add = |scope, path: PathBuf| {
-        if !roots.iter().any(|root: &Root| root.path == path) {
-            roots.push(Root { scope, path });
+    if let Some(only) = &place.only {
+        return vec![Root::bare(Scope::Extra, only.clone())];
+    }
+    let mut roots: Vec<Root> = Vec::new();
+    let mut add = |root: Root| {
+        if !roots.iter().any(|known| known.path == root.path) {
+            roots.push(root);
         }
     };
-    for folder in project_folders(&place.current, place.home.as_deref()) {
-        for name in SKILL_FOLDERS {
-            add(Scope::Project, folder.join(name));
-        }
+    let mut folders: Vec<PathBuf> = project_folders(&place.current, place.home.as_deref())
+        .into_iter()
+        .map(Path::to_owned)
+        .collect();
+    // A worktree without skills of its own uses those of the checkout that it belongs to.
+    let has_some = |folder: &PathBuf| SKILL_FOLDERS.iter().any(|name| folder.join(name).is_dir());
+    if let Some(main) = folders.last().and_then(|last| main_checkout(last))
+        && !folders.iter().any(has_some)
+    {
+        folders.push(main);
+    }
+    let vendor_roots = |scope, base: &Path| {
+        let skills = SKILL_FOLDERS.iter().map(|name| (name, Holds::Skills));
+        let commands = COMMAND_FOLDERS.iter().map(|name| (name, Holds::Commands));
+        let both: Vec<Root> = skills
+            .chain(commands)
+            .map(|(name, holds)| Root::new(scope, base, name, holds))
+            .collect();
+        both
+    };
+    for folder in &folders {
+        vendor_roots(Scope::Project, folder).into_iter().for_each(&mut add);
     }
     for folder in &place.extra {
-        add(Scope::Extra, place.current.join(folder));
+        let path = place.current.join(folder);
+        add(Root::bare(Scope::Extra, path));
     }
     if let Some(home) = &place.home {
-        for name in SKILL_FOLDERS {
-            add(Scope::User, home.join(name));
-        }
+        vendor_roots(Scope::User, home).into_iter().for_each(&mut add);
     }
     if let Some(config) = &place.config_home {
-        add(Scope::User, config.join("agents/skills"));
+        add(Root {
+            vendor: "config".into(),
+            ..Root::new(Scope::User, config, "agents/skills", Holds::Skills)
+        });
     }
     roots
+}
+
+/// Whether a folder is one of the roots.
+pub(super) fn contains(roots: &[Root], path: &Path) -> bool {
+    roots.iter().any(|root| root.path == path)
+}
+
+/// The checkout that a worktree belongs to: its `.git` is a file that names a folder below the
+/// checkout's own `.git`.
+fn main_checkout(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join(".git");
+    if std::fs::metadata(&file).ok()?.len() > MAX_GIT_FILE || !file.is_file() {
+        return None;
+    }
+    let text = std::fs::read_to_string(&file).ok()?;
+    let named = folder.join(text.strip_prefix("gitdir:")?.trim());
+    let worktrees = named.parent().filter(|parent| parent.ends_with(".git/worktrees"))?;
+    worktrees.parent()?.parent().map(Path::to_owned)
+}
+
+/// The repository that a folder is in, if it is in one.
+pub fn repository(current: &Path) -> Option<&Path> {
+    current.ancestors().take(MAX_PARENTS).find(|folder| folder.join(".git").exists())
 }
 
 /// The current folder and those above it, up to the repository's root. Outside a repository, the
@@ -130,9 +210,26 @@ mod tests {
             home: Some("/nowhere/dwelling".into()),
             config_home: Some("/nowhere/dwelling/.config".into()),
             extra: vec!["more".into()],
+            only: None,
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();
         assert!(scopes.is_sorted());
-        assert_eq!(scopes.len(), 2 * SKILL_FOLDERS.len() + 2);
+        assert_eq!(scopes.len(), 2 * (SKILL_FOLDERS.len() + COMMAND_FOLDERS.len()) + 2);
+    }
+
+    #[test]
+    fn a_worktree_without_skills_uses_the_main_checkout() {
+        let world = tempfile::tempdir().unwrap();
+        let (main, tree) = (world.path().join("main"), world.path().join("tree"));
+        std::fs::create_dir_all(main.join(".git/worktrees/tree")).unwrap();
+        std::fs::create_dir_all(main.join(".claude/skills")).unwrap();
+        std::fs::create_dir(&tree).unwrap();
+        let named = main.join(".git/worktrees/tree");
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", named.display())).unwrap();
+        let place = Place { current: tree.clone(), ..Place::default() };
+        let has_main = |place| roots(&place).iter().any(|root| root.path.starts_with(&main));
+        assert!(has_main(place.clone()));
+        std::fs::create_dir_all(tree.join(".agents/skills")).unwrap();
+        assert!(!has_main(place));
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use prowess_catalog::Stamp;
 use prowess_spec::ReadFault;
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -71,6 +72,11 @@ pub enum Notice {
         /// The limit that was reached.
         limit: usize,
     },
+    /// A name that Claude Code keeps for itself.
+    Reserved {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A link to a folder that was already seen.
     SeenBefore {
         /// The link.
@@ -89,6 +95,45 @@ pub struct Summary {
     pub notices: Vec<Notice>,
 }
 
+/// Who is told of the skills.
+pub trait Visit: Sync {
+    /// Tells whether a skill is known in this very version, so that it need not be read. Asked
+    /// only where [`Visit::knows_some`] says so.
+    fn is_known(&self, _seen: &Seen<'_>) -> bool {
+        false
+    }
+
+    /// Tells whether any skill may be known at all.
+    fn knows_some(&self) -> bool {
+        false
+    }
+
+    /// Takes a skill that was read.
+    fn visit(&self, found: Found<'_>);
+}
+
+/// A skill that was seen and not read yet.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// The path of its file.
+    pub path: &'a Path,
+    /// Which of the walked roots it was found under.
+    pub root: usize,
+    /// Which version of the file there is.
+    pub stamp: Stamp,
+    /// Which version of `agents/openai.yaml` there is.
+    pub sidecar: Option<Stamp>,
+}
+
+/// A visitor that knows nothing.
+struct Stranger<'v>(&'v (dyn Fn(Found<'_>) + Sync));
+
+impl Visit for Stranger<'_> {
+    fn visit(&self, found: Found<'_>) {
+        (self.0)(found);
+    }
+}
+
 /// Calls `visit` for every skill below the roots, from several threads, in no particular order.
 /// A folder with SKILL.md is a leaf: nothing below it is searched.
 pub fn walk(
@@ -96,16 +141,23 @@ pub fn walk(
     options: WalkOptions,
     visit: &(dyn Fn(Found<'_>) + Sync),
 ) -> Summary {
+    walk_with(roots, options, &Stranger(visit))
+}
+
+/// Like [`walk`], for a visitor that may know some of the skills already.
+pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> Summary {
     let walker = Walker {
         options,
         visit,
+        asks: visit.knows_some(),
         queue: Mutex::new(Queue { jobs: Vec::new(), working: 0 }),
         wake: Condvar::new(),
         late: Mutex::new(Late::default()),
     };
     let found: Vec<Arc<AtomicUsize>> = roots.iter().map(|_| Arc::default()).collect();
-    for (root, skills) in roots.iter().zip(&found) {
+    for (index, (root, skills)) in roots.iter().zip(&found).enumerate() {
         let budget = Arc::new(Budget {
+            index,
             left: AtomicUsize::new(options.max_folders),
             limit: options.max_folders,
             root: root.clone(),
@@ -147,6 +199,8 @@ struct Name {
 
 /// How many folders of a root may still be opened.
 struct Budget {
+    /// Which root it is, in the order in which they were named.
+    index: usize,
     left: AtomicUsize,
     limit: usize,
     root: PathBuf,
@@ -177,7 +231,9 @@ struct Late {
 
 struct Walker<'v> {
     options: WalkOptions,
-    visit: &'v (dyn Fn(Found<'_>) + Sync),
+    visit: &'v dyn Visit,
+    /// Whether the visitor is asked what it knows.
+    asks: bool,
     queue: Mutex<Queue>,
     wake: Condvar,
     late: Mutex<Late>,
@@ -340,6 +396,27 @@ impl Walker<'_> {
         file.clear();
         file.extend_from_slice(name.to_bytes());
         file.extend_from_slice(b"/SKILL.md");
+        if self.asks {
+            path.clear();
+            path.push(&job.path);
+            path.push(OsStr::from_bytes(file));
+            let package = OnDisk::inside(parent.handle.as_fd(), name);
+            let stamp = read::stamp(parent.handle.as_fd(), OsStr::from_bytes(file));
+            if let Some(stamp) = stamp
+                && self.visit.is_known(&Seen {
+                    path,
+                    root: job.budget.index,
+                    stamp,
+                    sidecar: package.sidecar_stamp(),
+                })
+            {
+                if is_new(known, id) {
+                    late.seen.extend(id);
+                    job.budget.skills.fetch_add(1, Ordering::Relaxed);
+                }
+                return true;
+            }
+        }
         let bytes = read::read_file(parent.handle.as_fd(), OsStr::from_bytes(file), buffer);
         // A folder that may not be entered says the same of its files; look at the folder then.
         if matches!(bytes, Err(ReadFault::Missing | ReadFault::Unreadable(_))) {
@@ -354,7 +431,16 @@ impl Walker<'_> {
         late.seen.extend(id);
         job.budget.skills.fetch_add(1, Ordering::Relaxed);
         let package = OnDisk::inside(parent.handle.as_fd(), name);
-        (self.visit)(Found { path, bytes: bytes.map(|()| buffer.as_slice()), package: &package });
+        let (bytes, stamp) = read::split(bytes, buffer);
+        let root = job.budget.index;
+        self.visit.visit(Found {
+            path,
+            bytes,
+            stamp,
+            root,
+            package: &package,
+            disk: Some(&package),
+        });
         true
     }
 
@@ -377,8 +463,9 @@ impl Walker<'_> {
             worker.late.seen.extend(id);
             budget.skills.fetch_add(1, Ordering::Relaxed);
             let name = read::folder_name(path);
+            let root = budget.index;
             read::read_named(handle.as_fd(), path, name, file, &mut worker.buffer, &mut |found| {
-                (self.visit)(found);
+                self.visit.visit(Found { root, ..found });
             });
             return;
         }
@@ -419,6 +506,7 @@ impl Walker<'_> {
             drop(late);
             // Behind a link may lie anything: a home folder, the whole disk.
             let budget = Arc::new(Budget {
+                index: budget.index,
                 left: AtomicUsize::new(budget.limit.min(MAX_LINKED_FOLDERS)),
                 limit: budget.limit.min(MAX_LINKED_FOLDERS),
                 root: path.clone(),

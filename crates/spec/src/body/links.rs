@@ -47,7 +47,7 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
 /// stand-in such as `url` or `{path}`.
 pub fn relative(target: &str) -> Option<Cow<'_, str>> {
     // Most links are addresses; the rest of the questions are for the few others.
-    if target.starts_with("http") || target.starts_with('#') {
+    if is_elsewhere(target.as_bytes()) {
         return None;
     }
     let path = &target[..target.find(['#', '?']).unwrap_or(target.len())];
@@ -68,6 +68,11 @@ pub fn relative(target: &str) -> Option<Cow<'_, str>> {
         return None;
     }
     Some(decode(path))
+}
+
+/// Whether a target is an address, or a place in the same file.
+pub(super) fn is_elsewhere(target: &[u8]) -> bool {
+    target.starts_with(b"http") || target.starts_with(b"#")
 }
 
 /// `www.example.com/x` without a scheme is an address, not a file.

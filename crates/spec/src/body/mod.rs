@@ -8,20 +8,19 @@ pub mod links;
 pub mod scripts;
 pub mod shell;
 
-use std::cell::Cell;
-
-use memchr::{memchr, memchr_iter, memchr3, memmem, memrchr2};
+use memchr::{memchr, memchr_iter, memchr3, memchr3_iter, memmem};
 use prowess_diag::Span;
 
 use crate::frontmatter::Line;
 
-/// A body, taken apart. Items stand in the order in which they begin.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Body {
-    /// What was found. Text between the items is literal.
-    pub items: Vec<Item>,
-    /// How many lines there are.
-    pub lines: usize,
+/// How closely a body is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Every item is found.
+    Full,
+    /// Only lines and blocks are read that have a placeholder, a command or a link to a file in
+    /// them: those items are found, and the code around them. Most text has none.
+    Marked,
 }
 
 /// One thing in a body.
@@ -106,28 +105,20 @@ pub enum Placeholder {
 /// Prefixes and names of the variables a body may use. `${HOME}` and the like are shell text.
 const VARIABLE_PREFIXES: [&str; 3] = ["CLAUDE_", "PROWESS_", "AGENTICK_"];
 
-/// Takes a body apart. `names` are the declared arguments, in order.
+/// Takes a body apart. `names` are the declared arguments, in order. Items come in the order in
+/// which they begin; text between them is literal.
 ///
 /// The text is searched for the few bytes that can begin something, many at a time; lines are only
 /// looked at where one of them stands.
-pub fn analyse(text: &str, body: Span, names: &[&str]) -> Body {
-    let (start, end) = (body.start as usize, (body.end as usize).min(text.len()));
-    let start = start.min(end);
-    let items = Vec::with_capacity((end - start) / 64);
-    let mut reader = Reader {
-        text,
-        bytes: text.as_bytes(),
-        start,
-        end,
-        names,
-        items,
-        has_dollar: memchr(b'$', &text.as_bytes()[start..end]).is_some(),
-        last: Cell::new(Line { start: 1, end: 0, next: 0 }),
-        fence_looked: Cell::new(None),
-        definition: Cell::new(usize::MAX),
-    };
-    reader.read();
-    Body { items: reader.items, lines: count_lines(&text.as_bytes()[start..end]) }
+pub fn analyse(text: &str, body: Span, names: &[&str], detail: Detail) -> Vec<Item> {
+    let end = (body.end as usize).min(text.len());
+    let start = (body.start as usize).min(end);
+    let bytes = &text.as_bytes()[..end];
+    let mut reader = Reader { text, bytes, names, detail, items: Vec::new() };
+    if let Some(mark) = reader.next_mark(start) {
+        reader.read(start, mark);
+    }
+    reader.items
 }
 
 /// Counts lines; a final line break does not open another one.
@@ -142,19 +133,11 @@ pub fn count_lines(bytes: &[u8]) -> usize {
 
 struct Reader<'t> {
     text: &'t str,
+    /// The text up to the end of the body.
     bytes: &'t [u8],
-    start: usize,
-    end: usize,
     names: &'t [&'t str],
+    detail: Detail,
     items: Vec<Item>,
-    /// Whether there is a `$` at all; without one, code need not be searched for placeholders.
-    has_dollar: bool,
-    /// The line that was asked for last: most questions are about it again.
-    last: Cell<Line>,
-    /// The line that was last looked at for the opening of a block.
-    fence_looked: Cell<Option<usize>>,
-    /// The line that was last looked at for a definition.
-    definition: Cell<usize>,
 }
 
 impl Reader<'_> {
@@ -162,92 +145,103 @@ impl Reader<'_> {
         self.items.push(Item { span: Span::new(start, end), place, kind });
     }
 
-    fn read(&mut self) {
-        let tildes = memmem::Finder::new("~~~");
-        let (text_end, mut at) = (self.end, self.start);
-        let mut tilde = tildes.find(&self.bytes[at..text_end]).map(|found| at + found);
-        // Where text began that may hold the backslashes before a `$`.
-        let mut literal_from = at;
-        while at < text_end {
-            if tilde.is_some_and(|tilde| tilde < at) {
-                let bytes = &self.bytes[at..text_end];
-                tilde = tildes.find(bytes).map(|found| at + found);
-            }
-            let special =
-                memchr3(b'$', b'`', b']', &self.bytes[at..text_end]).map(|found| at + found);
-            let Some(here) = special.into_iter().chain(tilde).min() else {
-                break;
+    /// Reads the text from `at` on, where the first mark is known.
+    fn read(&mut self, mut at: usize, mut mark: usize) {
+        let mut fences = Fences::new(self.bytes, at);
+        loop {
+            at = match self.opening_fence(&mut fences, at, mark) {
+                Some((line, here)) => self.fence(&fences, line, here, mark),
+                None => self.line(Line::around(self.bytes, at, mark)),
             };
-            match self.bytes[here] {
-                b'$' => at = self.dollar(here, self.line(here).end, Place::Text, literal_from),
-                b']' => at = self.bracket(here),
-                _ => {
-                    let line = self.line(here);
-                    at = match self.fence(line, here) {
-                        Some(next) => next,
-                        None if self.bytes[here] == b'`' => self.backticks(line, here),
-                        None => here + run(&self.bytes[here..line.end], b'~'),
-                    };
-                    literal_from = at;
-                }
+            if mark <= at {
+                let Some(next) = self.next_mark(at) else { return };
+                mark = next;
             }
         }
     }
 
-    /// The line around an offset.
-    fn line(&self, here: usize) -> Line {
-        let last = self.last.get();
-        if last.start <= here && here < last.end {
-            return last;
+    /// Finds the next place that makes its line worth reading.
+    fn next_mark(&self, from: usize) -> Option<usize> {
+        let bytes = self.bytes;
+        let rest = bytes.get(from..).filter(|rest| !rest.is_empty())?;
+        if self.detail == Detail::Full {
+            return Some(Line::at(bytes, from).end);
         }
-        let before = &self.bytes[self.start..here];
-        let start =
-            memrchr2(b'\n', b'\r', before).map_or(self.start, |found| self.start + found + 1);
-        let line = Line { start, ..Line::at(&self.bytes[..self.end], here) };
-        self.last.set(line);
-        line
-    }
-
-    /// Reads what a `]` closes, if it is a link.
-    fn bracket(&mut self, here: usize) -> usize {
-        match self.bytes.get(here + 1) {
-            Some(b'(') => self.link(here + 2, self.line(here).end, Some(b')')),
-            Some(b':') => {
-                let line = self.line(here);
-                // The first bracket of a line decides; the others are text.
-                let is_first = self.definition.replace(line.start) != line.start;
-                if is_first && is_definition(&self.text[line.start..here]) {
-                    self.link(here + 2, line.end, None)
-                } else {
-                    here + 1
+        let is_mark = |&at: &usize| {
+            let after = bytes.get(at + 1..).unwrap_or_default();
+            match bytes[at] {
+                b'$' => {
+                    after.first().is_some_and(|&byte| byte.is_ascii_digit() || byte == b'A')
+                        || !self.names.is_empty()
                 }
+                b']' => match after {
+                    [b'(', target @ ..] => !links::is_elsewhere(target),
+                    _ => after.starts_with(b":"),
+                },
+                _ => after.starts_with(b"`") || bytes[..at].ends_with(b"```"),
             }
-            _ => here + 1,
-        }
-    }
-
-    /// Reads a fenced block, if one opens here. Returns where the text goes on. A block that is
-    /// never closed reaches to the end.
-    fn fence(&mut self, line: Line, here: usize) -> Option<usize> {
-        // Only the first mark of a line can open a block: look once.
-        if self.fence_looked.replace(Some(line.start)) == Some(line.start) {
-            return None;
-        }
-        if fence_start(&self.bytes[line.start..line.end])? != here - line.start {
-            return None;
-        }
-        let mark = self.bytes[here];
-        let length = run(&self.bytes[here..line.end], mark);
-        let info = Span::new(here + length, line.end);
-        if mark == b'`' && memchr(b'`', &self.bytes[info.range()]).is_some() {
-            return None;
-        }
-        let is_command = mark == b'`' && self.bytes.get(info.start as usize) == Some(&b'!');
-        let closer = self.closing_fence(line.next, mark, length);
-        let (content_end, block_end, next) = match closer {
-            Some(closer) => (closer.start, closer.end, closer.next),
-            None => (self.end, self.end, self.end),
         };
+        memchr3_iter(b'$', b']', b'!', rest).map(|at| from + at).find(is_mark)
+    }
+
+    /// Reads a line outside code blocks. Returns where the next one begins.
+    fn line(&mut self, line: Line) -> usize {
+        let mut at = line.start;
+        let mut is_first = true;
+        while let Some(found) = memchr3(b'$', b'`', b']', &self.bytes[at..line.end]) {
+            let here = at + found;
+            at = match (self.bytes[here], self.bytes.get(here + 1)) {
+                (b'$', _) => self.dollar(here, line.end, Place::Text, line.start),
+                (b'`', _) => self.backticks(line, here),
+                (_, Some(b'(')) => self.link(here + 2, line.end, Some(b')')),
+                // The first bracket of a line decides; the others are text.
+                (_, Some(b':'))
+                    if std::mem::take(&mut is_first)
+                        && is_definition(&self.text[line.start..here]) =>
+                {
+                    self.link(here + 2, line.end, None)
+                }
+                _ => here + 1,
+            };
+        }
+        line.next
+    }
+
+    /// Finds the line that opens the next block, and the marks that do, up to a place.
+    fn opening_fence(
+        &self,
+        fences: &mut Fences<'_>,
+        mut at: usize,
+        last: usize,
+    ) -> Option<(Line, usize)> {
+        loop {
+            let here = fences.next(at).filter(|&here| here <= last)?;
+            let line = Line::around(self.bytes, at, here);
+            if fence_start(&self.bytes[line.start..line.end]) == Some(here - line.start) {
+                let info = &self.bytes[here..line.end];
+                let info = &info[run(info, self.bytes[here])..];
+                if self.bytes[here] == b'~' || memchr(b'`', info).is_none() {
+                    return Some((line, here));
+                }
+            }
+            at = line.next;
+        }
+    }
+
+    /// Reads the fenced block that opens here. Returns where the text goes on. A block that is
+    /// never closed reaches to the end.
+    fn fence(&mut self, fences: &Fences<'_>, line: Line, here: usize, mark: usize) -> usize {
+        let length = run(&self.bytes[here..line.end], self.bytes[here]);
+        let info = Span::new(here + length, line.end);
+        let is_command =
+            self.bytes[here] == b'`' && self.bytes.get(info.start as usize) == Some(&b'!');
+        let closer = fences.closing(line.next, self.bytes[here], length);
+        let end = self.bytes.len();
+        let (content_end, block_end, next) =
+            closer.map_or((end, end, end), |closer| (closer.start, closer.end, closer.next));
+        if self.detail == Detail::Marked && mark >= content_end {
+            return next;
+        }
         let content = Span::new(line.next.min(content_end), content_end);
         let item = self.items.len();
         let (place, inner, kind) = if is_command {
@@ -261,22 +255,7 @@ impl Reader<'_> {
             self.inert_commands(content);
             self.items[item + 1..].sort_by_key(|item| item.span);
         }
-        Some(next)
-    }
-
-    /// Finds the line that closes a block.
-    fn closing_fence(&self, from: usize, mark: u8, length: usize) -> Option<Line> {
-        let mut at = from;
-        while let Some(found) = memchr(mark, self.bytes.get(at..self.end)?) {
-            let here = at + found;
-            let line = self.line(here);
-            if line.start >= from && closes(&self.bytes[line.start..line.end], mark, length) {
-                return Some(line);
-            }
-            // One mark in front of others decides for its line.
-            at = if line.start >= from { line.next } else { here + 1 };
-        }
-        None
+        next
     }
 
     /// Commands that stand in a code block: text to us, commands to some other clients.
@@ -350,9 +329,6 @@ impl Reader<'_> {
 
     /// Finds the placeholders in a range.
     fn placeholders(&mut self, start: usize, end: usize, place: Place) {
-        if !self.has_dollar {
-            return;
-        }
         let mut at = start;
         while let Some(found) = memchr(b'$', &self.bytes[at..end]) {
             at = self.dollar(at + found, end, place, start);
@@ -416,6 +392,47 @@ impl Reader<'_> {
         longest
             .max_by_key(|(_, name)| name.len())
             .map(|(index, name)| (Placeholder::Named(index), name.len()))
+    }
+}
+
+/// The places where three marks stand in a row, in order.
+struct Fences<'t> {
+    bytes: &'t [u8],
+    backticks: memmem::Finder<'static>,
+    tildes: memmem::Finder<'static>,
+    /// The next one of each kind.
+    waiting: [Option<usize>; 2],
+}
+
+impl<'t> Fences<'t> {
+    fn new(bytes: &'t [u8], from: usize) -> Self {
+        let (backticks, tildes) = (memmem::Finder::new("```"), memmem::Finder::new("~~~"));
+        Self { bytes, backticks, tildes, waiting: [Some(from), Some(from)] }
+    }
+
+    /// Finds the first one from an offset on.
+    fn next(&mut self, from: usize) -> Option<usize> {
+        for (finder, waiting) in [&self.backticks, &self.tildes].into_iter().zip(&mut self.waiting)
+        {
+            if waiting.is_some_and(|at| at <= from) {
+                *waiting = finder.find(&self.bytes[from..]).map(|at| from + at);
+            }
+        }
+        self.waiting.into_iter().flatten().min()
+    }
+
+    /// Finds the line that closes a block.
+    fn closing(&self, from: usize, mark: u8, length: usize) -> Option<Line> {
+        let finder = if mark == b'`' { &self.backticks } else { &self.tildes };
+        let mut at = from;
+        while let Some(found) = finder.find(self.bytes.get(at..)?) {
+            let line = Line::around(self.bytes, at, at + found);
+            if closes(&self.bytes[line.start..line.end], mark, length) {
+                return Some(line);
+            }
+            at = line.next;
+        }
+        None
     }
 }
 
@@ -510,9 +527,8 @@ mod tests {
 
     /// Lists what was found as `place kind text`.
     fn check(text: &str, names: &[&str], expected: &[&str]) {
-        let body = analyse(text, Span::new(0, text.len()), names);
-        let found: Vec<String> = body
-            .items
+        let items = analyse(text, Span::new(0, text.len()), names, Detail::Full);
+        let found: Vec<String> = items
             .iter()
             .map(|item| {
                 let kind = match &item.kind {
@@ -629,7 +645,7 @@ mod tests {
 
     #[test]
     fn lines_are_counted() {
-        let count = |text: &str| analyse(text, Span::new(0, text.len()), &[]).lines;
+        let count = |text: &str| count_lines(text.as_bytes());
         assert_eq!(
             [
                 count(""),

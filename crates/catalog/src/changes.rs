@@ -1,0 +1,97 @@
+//! What is different between two catalogues.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, Entry};
+use crate::skill::SkillId;
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The skill.
+    pub id: SkillId,
+    /// What it is called.
+    pub name: Box<str>,
+    /// What happened to it.
+    pub kind: ChangeKind,
+}
+
+/// What happened to a skill.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    /// It is new, or nothing shadows it any more.
+    Added,
+    /// Its text is different.
+    Changed,
+    /// It is gone.
+    Removed,
+    /// Another skill took its name.
+    Shadowed {
+        /// Where the other one is.
+        by: Box<str>,
+    },
+}
+
+impl ChangeKind {
+    /// Returns the word used in output.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+            Self::Shadowed { .. } => "shadowed",
+        }
+    }
+}
+
+/// Returns what is different, in order of name. A skill with a new name is one removed and one added.
+pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
+    let mut found = Vec::new();
+    let (mut old, mut new) = (before.entries(), after.entries());
+    // Both are sorted by name: what has one name is compared with what has the same name.
+    while let Some(name) = [old.first(), new.first()].into_iter().flatten().map(Entry::name).min() {
+        let named = |entry: &&Entry| entry.name() == name;
+        let (olds, rest) = old.split_at(old.iter().take_while(named).count());
+        old = rest;
+        let (news, rest) = new.split_at(new.iter().take_while(named).count());
+        new = rest;
+        match (olds, news) {
+            ([a], [b]) if Arc::ptr_eq(&a.skill, &b.skill) => {}
+            _ => compare(after, name, olds, news, &mut found),
+        }
+    }
+    found
+}
+
+/// Compares the skills of one name.
+fn compare(after: &Catalog, name: &str, olds: &[Entry], news: &[Entry], found: &mut Vec<Change>) {
+    let known: BTreeMap<&SkillId, &Entry> =
+        olds.iter().map(|entry| (&entry.skill.id, entry)).collect();
+    let mut here: Vec<Change> = Vec::new();
+    let mut add =
+        |id: &SkillId, kind| here.push(Change { id: id.clone(), name: name.into(), kind });
+    let mut still = BTreeSet::new();
+    for entry in news {
+        let id = &entry.skill.id;
+        let old = known.get(id).inspect(|_| {
+            still.insert(id);
+        });
+        match (old, after.winner_over(entry)) {
+            (None, None) => add(id, ChangeKind::Added),
+            (Some(old), None) if old.is_shadowed() => add(id, ChangeKind::Added),
+            (None, Some(by)) => add(id, ChangeKind::Shadowed { by: by.skill.location.clone() }),
+            (Some(old), Some(by)) if !old.is_shadowed() => {
+                add(id, ChangeKind::Shadowed { by: by.skill.location.clone() });
+            }
+            (Some(old), _) if Arc::ptr_eq(&old.skill, &entry.skill) => {}
+            (Some(old), _) if old.skill.says_the_same(&entry.skill) => {}
+            (Some(_), _) => add(id, ChangeKind::Changed),
+        }
+    }
+    for id in known.keys().filter(|id| !still.contains(*id)) {
+        add(id, ChangeKind::Removed);
+    }
+    here.sort_by(|a, b| (&a.kind, &a.id).cmp(&(&b.kind, &b.id)));
+    found.append(&mut here);
+}

@@ -1,0 +1,166 @@
+//! What to tell a model whose index is older than the catalogue.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use prowess_diag::wording;
+
+use super::budget::{Budget, Limit};
+use super::layout::{Line, Lines};
+use super::{Bullets, Cut, Entry, Format, Rank, Show, fault, text};
+
+const HEADING: &str = "The available skills have changed.\n";
+const KINDS: [&str; 3] = ["\nNo longer available:\n", "\nChanged:\n", "\nNew:\n"];
+
+/// What a model knows of a set of skills: the names, and what was said of them. Small enough to
+/// keep with a conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Names in their order, with a number that changes with the description.
+    pub skills: Vec<(Box<str>, u64)>,
+}
+
+/// How a note is made.
+#[derive(Clone, Copy, Debug)]
+pub struct NoteOptions<'a> {
+    /// How long it may be.
+    pub budget: Budget,
+    /// The tool that lists all skills, if the model has it.
+    pub discovery_tool: Option<&'a str>,
+}
+
+impl Default for NoteOptions<'_> {
+    fn default() -> Self {
+        Self {
+            budget: Budget { limit: Limit::Tokens(500), entry_chars: 256 },
+            discovery_tool: Some("list_skills"),
+        }
+    }
+}
+
+/// A text to append to a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The text.
+    pub text: String,
+    /// How many skills are new.
+    pub added: usize,
+    /// Of how many the description changed.
+    pub changed: usize,
+    /// How many are gone.
+    pub removed: usize,
+    /// How many of all these changes the text only counts.
+    pub unnamed: usize,
+}
+
+impl Shown {
+    /// Remembers what can be seen of some skills.
+    pub fn of(entries: &[Entry<'_>]) -> Self {
+        let skills = entries.iter().filter(|entry| can_be_said(entry));
+        Self { skills: skills.map(|entry| (entry.name.into(), mark(entry))).collect() }
+    }
+}
+
+/// Says what changed since a model was told about its skills; nothing if it can see no difference.
+/// Removed skills come first: a call of one of those would fail. However small the budget, the note
+/// says that something changed and how much.
+pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> Option<Note> {
+    let known: HashMap<&str, u64> =
+        before.skills.iter().map(|(name, mark)| (&**name, *mark)).collect();
+    let mut now: HashSet<&str> = HashSet::with_capacity(after.len());
+    let (mut added, mut changed) = (Vec::new(), Vec::new());
+    for entry in after.iter().filter(|entry| can_be_said(entry)) {
+        if !now.insert(entry.name) {
+            continue;
+        }
+        match known.get(entry.name) {
+            None => added.push(entry),
+            Some(known) if *known != mark(entry) => changed.push(entry),
+            Some(_) => {}
+        }
+    }
+    let mut removed: Vec<&str> =
+        before.skills.iter().map(|(name, _)| &**name).filter(|name| !now.contains(name)).collect();
+    removed.sort_unstable();
+    removed.dedup();
+    let total = removed.len() + changed.len() + added.len();
+    if total == 0 {
+        return None;
+    }
+
+    let gone = removed.iter().map(|name| (*name, None));
+    let here = changed.iter().chain(&added).map(|entry| (entry.name, Some(*entry)));
+    let said: Vec<(Cow<'_, str>, Option<&Entry<'_>>)> =
+        gone.chain(here).map(|(name, entry)| (text::name(name), entry)).collect();
+    let format = Format::Markdown(Bullets::Dash);
+    let limit = options.budget.limit;
+    let lines = Lines::new(
+        format,
+        limit,
+        said.iter().map(|(name, entry)| Line {
+            name,
+            skill: entry.filter(|entry| entry.show == Show::Full).map(|entry| entry.skill),
+            rank: Rank::Rest,
+        }),
+    );
+    let frame = limit.of(HEADING) + KINDS.iter().map(|kind| limit.of(kind)).sum::<usize>();
+    let room = |rest: usize| {
+        let rest = limit.of(&rest_line(rest, options.discovery_tool));
+        limit.units().saturating_sub(frame + rest)
+    };
+    let room = if lines.cost() <= room(0) { room(0) } else { room(total) };
+    let laid = lines.lay(options.budget, room, 0);
+
+    let counts = [removed.len(), changed.len(), added.len()];
+    let mut text = HEADING.to_owned();
+    let mut unnamed = total;
+    let mut pairs = lines.items.iter().zip(&laid);
+    for (kind, count) in KINDS.into_iter().zip(counts) {
+        let mut heading = Some(kind);
+        for (line, laid) in pairs.by_ref().take(count).filter(|(_, laid)| laid.fate.is_shown()) {
+            text.push_str(heading.take().unwrap_or_default());
+            format.line(&mut text, line.name, laid.description.as_deref());
+            text.push('\n');
+            unnamed -= 1;
+        }
+    }
+    text.push_str(&rest_line(unnamed, options.discovery_tool));
+    text.truncate(text.trim_end().len());
+    let [removed, changed, added] = counts;
+    Some(Note { text, added, changed, removed, unnamed })
+}
+
+/// The line that counts what has none of its own.
+fn rest_line(rest: usize, tool: Option<&str>) -> String {
+    if rest == 0 {
+        return String::new();
+    }
+    let count = wording::count(rest, "more change");
+    match tool {
+        Some(tool) => format!("\n{count}; call `{tool}` to see all skills."),
+        None => format!("\n{count}."),
+    }
+}
+
+/// Whether an index could show the name.
+fn can_be_said(entry: &Entry<'_>) -> bool {
+    fault(&text::name(entry.name)) == Cut::NotListed
+}
+
+/// A number that changes with what is said of a skill. It is kept with conversations, so it must be
+/// the same in every version of this program.
+fn mark(entry: &Entry<'_>) -> u64 {
+    let description = match entry.show {
+        Show::Full => text::description(entry.skill),
+        Show::NameOnly => Cow::Borrowed(""),
+    };
+    // FNV-1a over eight bytes at a time, with the halves mixed.
+    let step =
+        |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    let (words, rest) = description.as_bytes().as_chunks::<8>();
+    let hash = words
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, word| step(hash, u64::from_le_bytes(*word)));
+    let hash = rest.iter().fold(hash, |hash, &byte| step(hash, u64::from(byte)));
+    step(hash, description.len() as u64)
+}

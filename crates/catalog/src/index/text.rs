@@ -1,0 +1,239 @@
+//! Names and descriptions as a listing may show them: one line, nothing hidden, not too long.
+
+use std::borrow::Cow;
+
+use prowess_diag::sanitize;
+
+use super::Format;
+use super::budget::Limit;
+use crate::skill::Skill;
+
+/// What any format escapes, by byte.
+const SPECIAL: [bool; 256] = {
+    let (mut table, escaped) = ([false; 256], *b"<>&\"'\\");
+    let mut i = 0;
+    while i < escaped.len() {
+        table[escaped[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
+/// How far back the end of a word may be, in bytes.
+const NEARBY: usize = 24;
+/// The mark of a cut.
+const ELLIPSIS: char = '…';
+
+/// Returns a name as it is shown. Whatever could hide or break a line is written out, so two names
+/// that differ never look the same.
+pub(super) fn name(name: &str) -> Cow<'_, str> {
+    if name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
+        return Cow::Borrowed(name);
+    }
+    let mut shown = String::with_capacity(name.len() + 8);
+    for c in name.chars() {
+        let visible = !c.is_control() && !sanitize::is_deceptive(c) && c != '\\';
+        if visible && (c == ' ' || !c.is_whitespace()) {
+            shown.push(c);
+        } else if c.is_ascii() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.extend(c.escape_unicode());
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Returns what a listing says of a skill: the description and when to use it, in one line.
+pub(super) fn description(skill: &Skill) -> Cow<'_, str> {
+    let text = tidy(&skill.description);
+    match skill.when_to_use.as_deref().map(tidy) {
+        Some(when) if !when.is_empty() && !text.is_empty() => Cow::Owned(format!("{text} {when}")),
+        Some(when) if !when.is_empty() => when,
+        _ => text,
+    }
+}
+
+/// One line without hidden characters: every run of blanks, line breaks and controls is one blank,
+/// and what nobody can see is left out. A joiner stays where it joins something.
+fn tidy(text: &str) -> Cow<'_, str> {
+    if is_tidy(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    let (mut blank, mut last) = (false, ' ');
+    for c in text.chars() {
+        if c.is_whitespace() || c.is_control() {
+            blank = !line.is_empty();
+            last = ' ';
+        } else if sanitize::is_bidi(c) || (sanitize::is_invisible(c) && !joins(last, c)) {
+            // Left out.
+        } else {
+            if blank {
+                line.push(' ');
+                blank = false;
+            }
+            line.push(c);
+            last = c;
+        }
+    }
+    Cow::Owned(line)
+}
+
+fn is_tidy(text: &str) -> bool {
+    let mut last = b' ';
+    for &byte in text.as_bytes() {
+        if !(b' '..=b'~').contains(&byte) || (byte == b' ' && last == b' ') {
+            return false;
+        }
+        last = byte;
+    }
+    last != b' ' || text.is_empty()
+}
+
+/// Whether an invisible character belongs to the one before it, as in emoji and in Persian. A run
+/// of them belongs to nothing and could carry a message.
+fn joins(last: char, c: char) -> bool {
+    let base = !last.is_ascii() && !sanitize::is_invisible(last);
+    match c {
+        '\u{200c}' | '\u{fe0e}' | '\u{fe0f}' => base,
+        '\u{200d}' => base || last == '\u{fe0f}',
+        _ => false,
+    }
+}
+
+/// Units of a text once it is escaped.
+pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
+    let more = escapes(text, format).map(|(_, escaped)| escaped.len() - 1).sum::<usize>();
+    limit.of(text) + more
+}
+
+/// What has to be escaped in a text, by place.
+fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static str)> {
+    let special = (text.bytes().enumerate()).filter(|(_, byte)| SPECIAL[usize::from(*byte)]);
+    special.filter_map(move |(at, byte)| {
+        Some((at, format.escape(byte.into(), text[at + 1..].chars().next())?))
+    })
+}
+
+fn units_of(c: char, next: Option<char>, format: Format, limit: Limit) -> usize {
+    match u8::try_from(c) {
+        Ok(byte) if SPECIAL[usize::from(byte)] => format.escape(c, next).map_or(1, str::len),
+        _ => limit.of_char(c),
+    }
+}
+
+/// Shortens a text to so many characters and units, at the end of a word where there is one nearby,
+/// and marks the cut. Nothing when not even a character fits.
+pub(super) fn shorten(
+    text: &str,
+    format: Format,
+    limit: Limit,
+    (max_chars, max_units): (usize, usize),
+) -> Option<Cow<'_, str>> {
+    if text.len() <= max_chars && max_units == usize::MAX {
+        return (!text.is_empty()).then_some(Cow::Borrowed(text));
+    }
+    let mark = limit.of_char(ELLIPSIS);
+    // Where the text may end if a mark follows, and the last end of a word before that.
+    let (mut end, mut word) = (0, 0);
+    let (mut count, mut used) = (0usize, 0usize);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|&(_, next)| next);
+        if count < max_chars && used.saturating_add(mark) <= max_units {
+            end = at;
+            if c == ' ' {
+                word = at;
+            }
+        }
+        count += 1;
+        used = used.saturating_add(units_of(c, next, format, limit));
+        if count > max_chars || used > max_units {
+            let near = word * 2 >= end && end - word <= NEARBY;
+            let end = if near { word } else { end };
+            let kept =
+                text[..end].trim_end_matches([' ', ',', ';', ':', '-', '–', '—', '(', '\u{200d}']);
+            return (!kept.is_empty()).then(|| Cow::Owned(format!("{kept}{ELLIPSIS}")));
+        }
+    }
+    (!text.is_empty()).then_some(Cow::Borrowed(text))
+}
+
+/// Writes a text, escaped.
+pub(super) fn write(out: &mut String, text: &str, format: Format) {
+    let mut from = 0;
+    for (at, escaped) in escapes(text, format) {
+        out.push_str(&text[from..at]);
+        out.push_str(escaped);
+        from = at + 1;
+    }
+    out.push_str(&text[from..]);
+}
+
+/// Whether a `<` with this behind it begins a tag.
+pub(super) fn begins_tag(next: Option<char>) -> bool {
+    next.is_some_and(|next| next.is_alphabetic() || matches!(next, '/' | '!' | '?'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Bullets;
+
+    #[test]
+    fn names_are_written_out() {
+        let check = |raw: &str, shown: &str| assert_eq!(name(raw), shown);
+        check("pdf-tools", "pdf-tools");
+        check("apps/web:deploy", "apps/web:deploy");
+        check("my skill", "my skill");
+        check("技能", "技能");
+        check("a\nb", "a\\nb");
+        check("a\\nb", "a\\\\nb");
+        check("dep\u{200b}loy", "dep\\u{200b}loy");
+        check("x\u{202e}y\u{2028}\0", "x\\u{202e}y\\u{2028}\\u{0}");
+    }
+
+    #[test]
+    fn descriptions_are_one_visible_line() {
+        let check = |raw: &str, shown: &str| assert_eq!(tidy(raw), shown);
+        check("", "");
+        check("Fills forms.", "Fills forms.");
+        check("  a \r\n\r\n\t b  ", "a b");
+        check("a\u{2028}b\0c\u{85}d\u{3000}e", "a b c d e");
+        check("a\u{202e}b\u{200b}c\u{feff}\u{e0041}", "abc");
+        check(
+            "👩\u{200d}💻 ☑\u{fe0f} 👁\u{fe0f}\u{200d}🗨",
+            "👩\u{200d}💻 ☑\u{fe0f} 👁\u{fe0f}\u{200d}🗨",
+        );
+        check("a\u{fe0f}b\u{200d}\u{200d}c", "abc");
+        check("é\u{fe01}\u{fe0f}\u{fe0f}\u{fe0f}", "é\u{fe0f}");
+    }
+
+    #[test]
+    fn texts_end_with_a_word() {
+        let format = Format::Markdown(Bullets::Dash);
+        let check = |text: &str, max: usize, expected: Option<&str>| {
+            for limits in [(max, usize::MAX), (usize::MAX, max)] {
+                let short = shorten(text, format, Limit::Characters(0), limits);
+                assert_eq!(short.as_deref(), expected, "{limits:?}");
+            }
+        };
+        check("one two three", 13, Some("one two three"));
+        check("one two three", 12, Some("one two…"));
+        check("one two three", 8, Some("one two…"));
+        check("one two three", 7, Some("one…"));
+        check("one, two", 5, Some("one…"));
+        check("incomprehensible", 6, Some("incom…"));
+        check("技能技能技能", 3, Some("技能…"));
+        check("word", 1, None);
+        check("word", 0, None);
+        check("", 5, None);
+    }
+
+    #[test]
+    fn an_escape_is_never_cut_in_two() {
+        let short = shorten("a<b>&c", Format::Xml, Limit::Characters(0), (99, 8));
+        assert_eq!(short.as_deref(), Some("a<b…"));
+        assert_eq!(units("a<b…", Format::Xml, Limit::Characters(0)), 7);
+    }
+}

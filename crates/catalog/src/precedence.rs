@@ -1,0 +1,41 @@
+//! Who wins when several skills have one name.
+
+use std::cmp::Ordering;
+
+use crate::scope::Scope;
+use crate::skill::{Form, Skill};
+
+/// Whose skills count more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precedence {
+    /// Program, project, extra, user, bundled: the rule of the open guide.
+    #[default]
+    ProjectFirst,
+    /// Program, user, project, extra, bundled: the rule of Claude Code.
+    UserFirst,
+}
+
+impl Precedence {
+    /// Compares two skills of one name; the lesser one wins.
+    ///
+    /// A skill beats a command file. Then the scope decides, then the order of the roots, then the
+    /// path, so that the answer never depends on the order of reading.
+    pub fn compare(self, a: &Skill, b: &Skill) -> Ordering {
+        let key = |skill: &Skill| (skill.form == Form::Command, self.rank(skill.id.origin.scope));
+        key(a).cmp(&key(b)).then_with(|| {
+            let order = |skill: &Skill| (skill.id.origin.order, skill.form);
+            order(a).cmp(&order(b)).then_with(|| a.id.cmp(&b.id))
+        })
+    }
+
+    fn rank(self, scope: Scope) -> u8 {
+        match (self, scope) {
+            (_, Scope::Program) => 0,
+            (Self::UserFirst, Scope::User) => 1,
+            (_, Scope::Project) => 2,
+            (_, Scope::Extra) => 3,
+            (_, Scope::User) => 4,
+            (_, Scope::Bundled) => 5,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Integration tests of the catalogue: one binary, one file for each subject.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may stop a test")]
+
+mod index;
+mod index_properties;

@@ -1,0 +1,252 @@
+//! `prowess doctor`
+
+use std::path::Path;
+
+use anstyle::AnsiColor;
+use prowess_catalog::Origin;
+use prowess_diag::{sanitize, wording};
+use prowess_ports::UsageStore;
+use prowess_registry::{Notice, WatchMode, WatchOptions};
+use serde_json::{Value, json};
+
+use super::targets;
+use crate::args::{DoctorArgs, GlobalArgs};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::library::Library;
+use crate::output::printer::{Printer, bold};
+use crate::usage;
+
+/// How many skills that cannot be read are named.
+const MOST_FAULTS: usize = 20;
+
+/// How one thing is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    Odd,
+    Bad,
+}
+
+/// One thing that was looked at.
+struct Check {
+    area: &'static str,
+    state: State,
+    text: String,
+    hint: Option<String>,
+}
+
+pub(crate) fn run(
+    args: &DoctorArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let library = Library::open(global, environment, printer)?;
+    let mut checks = folders(&library, environment);
+    checks.extend(skills(&library, environment));
+    checks.push(watching(&library));
+    checks.push(cache(global, environment));
+    checks.push(store(environment));
+    let bad = checks.iter().filter(|check| check.state == State::Bad).count();
+    if args.json {
+        printer.json(&document(&checks))?;
+    } else {
+        printer.answer(&text(&checks))?;
+        printer.status(&match bad {
+            0 => "Everything is in order".to_owned(),
+            bad => format!("{} to mend", wording::count(bad, "thing")),
+        });
+    }
+    Ok(if bad == 0 { Exit::Done } else { Exit::No })
+}
+
+fn check(area: &'static str, state: State, text: String) -> Check {
+    Check { area, state, text, hint: None }
+}
+
+/// The folders that exist, and how many skills each holds.
+fn folders(library: &Library, environment: &Environment) -> Vec<Check> {
+    let catalog = library.catalog();
+    let mut origins: Vec<(&Origin, usize)> = Vec::new();
+    for entry in catalog.entries() {
+        let origin = &*entry.skill.id.origin;
+        match origins.iter_mut().find(|(known, _)| *known == origin) {
+            Some((_, count)) => *count += 1,
+            None => origins.push((origin, 1)),
+        }
+    }
+    origins.sort();
+    let mut checks: Vec<Check> = origins
+        .iter()
+        .map(|(origin, count)| {
+            let root = targets::display(Path::new(&*origin.root), environment);
+            let text =
+                format!("{root} ({}): {}", origin.scope.as_str(), wording::count(*count, "skill"));
+            check("folder", State::Good, text)
+        })
+        .collect();
+    for notice in &library.registry.report().notices {
+        let show = |path: &Path| targets::display(path, environment);
+        checks.push(match notice {
+            Notice::Unreadable { path, reason } => {
+                check("folder", State::Bad, format!("{}: {reason}", show(path)))
+            }
+            Notice::TooDeep { path } => check(
+                "folder",
+                State::Odd,
+                format!("{}: folders below it are too deep", show(path)),
+            ),
+            Notice::TooMany { root, limit } => check(
+                "folder",
+                State::Bad,
+                format!("{}: only {} were searched", show(root), wording::count(*limit, "folder")),
+            ),
+            Notice::Reserved { path } => {
+                check("folder", State::Odd, format!("{}: Claude Code keeps this name", show(path)))
+            }
+            Notice::SeenBefore { path } => check(
+                "folder",
+                State::Good,
+                format!("{}: a link to a folder named above", show(path)),
+            ),
+        });
+    }
+    checks
+}
+
+/// Skills that cannot be read, that are shadowed, or that had to be mended to be read.
+fn skills(library: &Library, environment: &Environment) -> Vec<Check> {
+    let catalog = library.catalog();
+    let report = library.registry.report();
+    let mut checks = Vec::new();
+    for fault in report.faults.iter().take(MOST_FAULTS) {
+        let path = targets::display(Path::new(&*fault.location), environment);
+        let mut found = check("skill", State::Bad, format!("{path}: {}", fault.why));
+        found.hint = Some(format!("see `prowess validate {}`", wording::shell_word(&path)));
+        checks.push(found);
+    }
+    let more = report.faults.len().saturating_sub(MOST_FAULTS);
+    if more > 0 {
+        checks.push(check(
+            "skill",
+            State::Bad,
+            format!("{} more cannot be read", wording::thousands(more)),
+        ));
+    }
+    let shadowed = catalog.entries().iter().filter(|entry| entry.is_shadowed()).count();
+    if shadowed > 0 {
+        let text =
+            format!("{} shadowed by others of the same name", wording::count(shadowed, "skill"));
+        let mut found = check("skill", State::Odd, text);
+        found.hint = Some("see `prowess list --all`".to_owned());
+        checks.push(found);
+    }
+    let mended = catalog.entries().iter().filter(|entry| entry.skill.problems > 0).count();
+    if mended > 0 {
+        let text =
+            format!("{} could only be read by mending the text", wording::count(mended, "skill"));
+        let mut found = check("skill", State::Odd, text);
+        found.hint = Some("see `prowess validate`".to_owned());
+        checks.push(found);
+    }
+    checks
+}
+
+fn watching(library: &Library) -> Check {
+    let watching = library.registry.watch(WatchOptions::default());
+    match watching.mode() {
+        WatchMode::Events => check("watch", State::Good, "the system tells of changes".to_owned()),
+        WatchMode::Polling { reason } => {
+            let reason = reason.to_lowercase();
+            check(
+                "watch",
+                State::Odd,
+                format!("changes are looked for every two seconds: {reason}"),
+            )
+        }
+    }
+}
+
+fn cache(global: &GlobalArgs, environment: &Environment) -> Check {
+    let Some(folder) = environment.cache_folder().filter(|_| !global.no_cache) else {
+        return check("cache", State::Odd, "not used".to_owned());
+    };
+    let shown = targets::display(&folder, environment);
+    match std::fs::read_dir(&folder) {
+        Ok(entries) => {
+            let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok());
+            let size: u64 = sizes.map(|facts| facts.len()).sum();
+            check("cache", State::Good, format!("{shown}: {}", wording::size(size)))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let mut found = check("cache", State::Odd, format!("{shown}: cannot be made"));
+            found.hint = Some("skills are read again at every start; set `PROWESS_HOME` to a folder that can be written".to_owned());
+            found
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let reason = error.split(" (os error").next().unwrap_or_default().to_lowercase();
+            check("cache", State::Bad, format!("{shown}: {reason}"))
+        }
+    }
+}
+
+fn store(environment: &Environment) -> Check {
+    let Some(store) = usage::store(environment) else {
+        return check("store", State::Odd, "there is no home folder to keep it in".to_owned());
+    };
+    let shown = targets::display(store.path(), environment);
+    if !store.path().exists() {
+        return check(
+            "store",
+            State::Good,
+            format!("{shown}: not there yet, made at the first use"),
+        );
+    }
+    match store.summary(None, 1) {
+        Ok(summary) => {
+            let count = wording::count(summary.total, "skill");
+            check("store", State::Good, format!("{shown}: remembers {count}"))
+        }
+        Err(error) => {
+            let mut found = check("store", State::Bad, format!("{shown}: {error}"));
+            found.hint = Some("move the file away; a new one is made".to_owned());
+            found
+        }
+    }
+}
+
+fn text(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for found in checks {
+        let (mark, color) = match found.state {
+            State::Good => ("ok", AnsiColor::Green),
+            State::Odd => ("note", AnsiColor::Yellow),
+            State::Bad => ("bad", AnsiColor::Red),
+        };
+        let style = bold(color);
+        let line = sanitize::line(&found.text);
+        text.push_str(&format!("{style}{mark:4}{style:#}  {:6}  {line}\n", found.area));
+        if let Some(hint) = &found.hint {
+            text.push_str(&format!("{:14}{}\n", "", sanitize::line(hint)));
+        }
+    }
+    text
+}
+
+fn document(checks: &[Check]) -> Value {
+    let checks: Vec<Value> = checks
+        .iter()
+        .map(|found| {
+            let state = match found.state {
+                State::Good => "ok",
+                State::Odd => "note",
+                State::Bad => "bad",
+            };
+            json!({ "area": found.area, "state": state, "text": found.text, "hint": found.hint })
+        })
+        .collect();
+    json!({ "schema": "prowess.doctor/1", "checks": checks })
+}

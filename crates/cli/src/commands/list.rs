@@ -1,0 +1,294 @@
+//! `prowess list`
+
+use std::path::Path;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use prowess_catalog::{Catalog, Change, Entry, Policy, Scope, Sight, View, Who};
+use prowess_diag::{sanitize, suggest, wording};
+use prowess_registry::WatchOptions;
+use serde_json::{Value, json};
+
+use super::targets;
+use crate::args::{GlobalArgs, ListArgs};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::library::{Library, fault_word, from};
+use crate::output::printer::{Printer, bold};
+use crate::output::table::{Cell, Table};
+
+pub(crate) fn run(
+    args: &ListArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let library = Library::open(global, environment, printer)?;
+    let policy = library.policy(args.agent.as_deref())?;
+    let listing = Listing {
+        scope: args.scope.as_deref().map(parse_scope).transpose()?,
+        args,
+        policy: &policy,
+        environment,
+    };
+    let catalog = library.catalog();
+    if args.json && args.watch {
+        printer.answer(&format!("{}\n", listing.json(&catalog, &library)))?;
+    } else if args.json {
+        printer.json(&listing.json(&catalog, &library))?;
+    } else {
+        listing.print(&catalog, printer)?;
+        library.warn(environment, printer);
+    }
+    if args.watch {
+        return watch(&library, args.json, environment, printer);
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads the name of a scope.
+pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
+    Scope::parse(word).ok_or_else(|| {
+        let known = Scope::ALL.map(Scope::as_str);
+        let known = known.iter().filter(|scope| **scope != "program");
+        let list = wording::either(known.clone().map(wording::tick));
+        let error = CliError::new(format!("`--scope` does not know `{word}`: it is {list}"));
+        match suggest::nearest(word, known.copied()) {
+            Some(near) => error.hint(format!("did you mean `--scope {near}`?")),
+            None => error,
+        }
+    })
+}
+
+struct Listing<'a> {
+    args: &'a ListArgs,
+    scope: Option<Scope>,
+    policy: &'a Policy,
+    environment: &'a Environment,
+}
+
+impl Listing<'_> {
+    /// The entries that are asked for, with what a model sees of each.
+    fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c Entry, Sight)> {
+        let view = View::new(catalog, self.policy, Who::Model);
+        let in_scope =
+            |entry: &&Entry| self.scope.is_none_or(|scope| entry.skill.id.origin.scope == scope);
+        // An agent that was not given a skill does not see it; a person who lists sees the rest.
+        let asked = |entry: &Entry, sight: Sight| {
+            self.args.all
+                || !(entry.is_shadowed()
+                    || matches!(
+                        sight,
+                        Sight::Hidden(
+                            prowess_catalog::Hidden::NotGranted
+                                | prowess_catalog::Hidden::SwitchedOff
+                        )
+                    ))
+        };
+        catalog
+            .entries()
+            .iter()
+            .filter(in_scope)
+            .map(|entry| (entry, view.sight(entry)))
+            .filter(|(entry, sight)| asked(entry, *sight))
+            .collect()
+    }
+
+    fn print(&self, catalog: &Catalog, printer: &Printer) -> Result<(), CliError> {
+        let rows = self.rows(catalog);
+        if rows.is_empty() {
+            printer.status(if catalog.entries().is_empty() {
+                "No skills are visible from here; create one with `prowess new .agents/skills/NAME`"
+            } else {
+                "No skill fits; `prowess list --all` shows all there are"
+            });
+            return Ok(());
+        }
+        let cyan = AnsiColor::Cyan.on_default();
+        let dim = Style::new().dimmed();
+        let wide = self.args.wide;
+        let mut head = vec!["NAME"];
+        if wide {
+            head.push("VERSION");
+        }
+        head.push("FROM");
+        if self.args.all {
+            head.push("STATUS");
+        }
+        if wide {
+            head.push("PLACE");
+        }
+        head.push("DESCRIPTION");
+        let mut table = Table::new(&head);
+        for (entry, sight) in &rows {
+            let skill = &entry.skill;
+            let name = catalog.qualified_name(entry);
+            let name = if name == *skill.location { entry.name().to_owned() } else { name };
+            let mut row = vec![Cell::styled(&name, if entry.is_shadowed() { dim } else { cyan })];
+            if wide {
+                row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
+            }
+            row.push(Cell::styled(&from(entry), dim));
+            if self.args.all {
+                row.push(Cell::new(status(*sight)));
+            }
+            if wide {
+                let place = targets::display(Path::new(&*skill.location), self.environment);
+                row.push(Cell::styled(&place, dim));
+            }
+            row.push(Cell::new(&skill.listing_text()));
+            table.row(row);
+        }
+        let width = printer.width().filter(|_| !wide);
+        printer.answer(&table.render(width))?;
+        let hidden = catalog.entries().len() - rows.len();
+        let count = wording::count(rows.len(), "skill");
+        printer.status(&match hidden {
+            0 => count,
+            hidden if self.scope.is_none() => {
+                format!("{count}; {} more with `--all`", wording::thousands(hidden))
+            }
+            _ => count,
+        });
+        Ok(())
+    }
+
+    fn json(&self, catalog: &Catalog, library: &Library) -> Value {
+        let people = View::new(catalog, self.policy, Who::Person);
+        let skills: Vec<Value> = self
+            .rows(catalog)
+            .into_iter()
+            .map(|(entry, sight)| {
+                let mut value = describe(catalog, entry);
+                value["model"] = json!(sight_word(sight));
+                value["people"] = json!(sight_word(people.sight(entry)));
+                value
+            })
+            .collect();
+        let report = library.registry.report();
+        let faults: Vec<Value> = report
+            .faults
+            .iter()
+            .map(|fault| {
+                json!({
+                    "location": fault.location,
+                    "kind": fault_word(&fault.why),
+                    "why": fault.why.to_string(),
+                    "kept": fault.kept,
+                })
+            })
+            .collect();
+        json!({
+            "schema": "prowess.list/1",
+            "generation": catalog.generation(),
+            "skills": skills,
+            "faults": faults,
+        })
+    }
+}
+
+/// What every JSON document says of a skill.
+pub(crate) fn describe(catalog: &Catalog, entry: &Entry) -> Value {
+    let skill = &entry.skill;
+    let origin = &skill.id.origin;
+    json!({
+        "name": entry.name(),
+        "qualified_name": catalog.qualified_name(entry),
+        "alias": skill.alias,
+        "scope": origin.scope.as_str(),
+        "vendor": (!origin.vendor.is_empty()).then_some(&*origin.vendor),
+        "root": origin.root,
+        "location": skill.location,
+        "description": skill.description,
+        "when_to_use": skill.when_to_use,
+        "version": skill.version,
+        "tags": skill.tags,
+        "paths": skill.paths,
+        "pinned": skill.pinned,
+        "shadowed_by": catalog.winner_over(entry).map(|winner| &winner.skill.location),
+        "problems": skill.problems,
+    })
+}
+
+/// What somebody sees of a skill, in a word for programs.
+pub(crate) fn sight_word(sight: Sight) -> &'static str {
+    match sight {
+        Sight::Full => "full",
+        Sight::NameOnly => "name-only",
+        Sight::Hidden(why) => why.as_str(),
+    }
+}
+
+fn status(sight: Sight) -> &'static str {
+    match sight {
+        Sight::Full => "listed",
+        Sight::NameOnly => "name only",
+        Sight::Hidden(why) => match why {
+            prowess_catalog::Hidden::Shadowed => "shadowed",
+            prowess_catalog::Hidden::NotGranted => "not granted",
+            prowess_catalog::Hidden::SwitchedOff => "off",
+            prowess_catalog::Hidden::LeftToPeople | prowess_catalog::Hidden::NotForModels => {
+                "people only"
+            }
+            prowess_catalog::Hidden::NotForPeople => "models only",
+            prowess_catalog::Hidden::Waiting => "waiting",
+        },
+    }
+}
+
+/// Prints changes until it is interrupted or nobody reads any more.
+fn watch(
+    library: &Library,
+    as_json: bool,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let changes = library.registry.subscribe();
+    let watching = library.registry.watch(WatchOptions::default());
+    printer.status("Watching; stop with Ctrl-C");
+    loop {
+        let Some(set) = changes.next_within(Duration::from_hours(1)) else { continue };
+        let text = if as_json {
+            let changed: Vec<Value> = set.changes.iter().map(change_json).collect();
+            let value = json!({ "schema": "prowess.changes/1", "generation": set.generation, "changes": changed, "lagged": set.lagged });
+            format!("{value}\n")
+        } else {
+            set.changes.iter().map(|change| change_line(change, environment)).collect()
+        };
+        printer.answer(&text)?;
+        if printer.reader_left() {
+            drop(watching);
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({
+        "kind": change.kind.as_str(),
+        "name": change.name,
+        "scope": change.id.origin.scope.as_str(),
+        "root": change.id.origin.root,
+        "path": change.id.path,
+    })
+}
+
+fn change_line(change: &Change, environment: &Environment) -> String {
+    use prowess_catalog::ChangeKind;
+    let color = match change.kind {
+        ChangeKind::Added => AnsiColor::Green,
+        ChangeKind::Changed => AnsiColor::Cyan,
+        ChangeKind::Removed => AnsiColor::Red,
+        ChangeKind::Shadowed { .. } => AnsiColor::Yellow,
+    };
+    let style = bold(color);
+    let by = match &change.kind {
+        ChangeKind::Shadowed { by } => {
+            format!(" by {}", targets::display(Path::new(&**by), environment))
+        }
+        _ => String::new(),
+    };
+    let line = format!("{} ({}){by}", change.name, change.id.origin.scope.as_str());
+    format!("{style}{:8}{style:#}  {}\n", change.kind.as_str(), sanitize::line(&line))
+}

@@ -1,0 +1,148 @@
+//! `prowess` alone: what there is, what is wrong, what to do next.
+
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use prowess_catalog::index::IndexOptions;
+use prowess_catalog::{Catalog, Origin, Scope};
+use prowess_diag::{sanitize, wording};
+
+use super::{prompt, targets};
+use crate::args::GlobalArgs;
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::library::Library;
+use crate::output::printer::{Printer, bold};
+use crate::output::table::cut;
+
+/// Where the commands stand beside the facts.
+const COMMAND_COLUMN: usize = 52;
+
+pub(crate) fn run(
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let library = Library::open(global, environment, printer)?;
+    let catalog = library.catalog();
+    let own =
+        catalog.entries().iter().filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
+    let strong = Style::new().bold();
+    let mut text = if own.count() == 0 {
+        format!(
+            "{strong}No skills are visible from here{strong:#}, but for those that are bundled.\n\n"
+        )
+    } else {
+        let count = wording::count(catalog.listed().len(), "skill");
+        let are = if catalog.listed().len() == 1 { "is" } else { "are" };
+        format!("{strong}{count}{strong:#} {are} visible from here\n\n")
+    };
+    for scope in Scope::ALL {
+        text.push_str(&scope_line(&catalog, scope, environment, printer.text_width()));
+    }
+    text.push('\n');
+    text.push_str(&facts(&library, &catalog, environment)?);
+    text.push_str(&next(&catalog));
+    printer.answer(&text)?;
+    Ok(Exit::Done)
+}
+
+/// One scope: how many skills, and from which folders.
+fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width: usize) -> String {
+    let mut roots: Vec<(&Origin, usize)> = Vec::new();
+    for entry in catalog.entries() {
+        let origin = &*entry.skill.id.origin;
+        match roots.iter_mut().find(|(known, _)| *known == origin) {
+            _ if origin.scope != scope => {}
+            Some((_, count)) => *count += 1,
+            None => roots.push((origin, 1)),
+        }
+    }
+    if roots.is_empty() {
+        return String::new();
+    }
+    roots.sort();
+    let total: usize = roots.iter().map(|(_, count)| count).sum();
+    let places: Vec<String> = roots
+        .iter()
+        .filter(|_| scope != Scope::Bundled)
+        .map(|(origin, count)| {
+            let root = targets::display(Path::new(&*origin.root), environment);
+            if roots.len() == 1 { root } else { format!("{root} {count}") }
+        })
+        .collect();
+    let places = sanitize::line(&places.join(", ")).into_owned();
+    let dim = Style::new().dimmed();
+    let places = cut(&places, width.saturating_sub(20).max(20));
+    let line =
+        format!("  {:8} {:>6}  {dim}{places}{dim:#}", scope.as_str(), wording::thousands(total));
+    format!("{}\n", line.trim_end())
+}
+
+/// What is worth knowing, each with the command that says more.
+fn facts(
+    library: &Library,
+    catalog: &Catalog,
+    environment: &Environment,
+) -> Result<String, CliError> {
+    let report = library.registry.report();
+    let policy = library.policy(None)?;
+    let shadowed = catalog.entries().iter().filter(|entry| entry.is_shadowed()).count();
+    let mended = catalog.entries().iter().filter(|entry| entry.skill.problems > 0).count();
+    let ranked = prompt::ranked(catalog, &policy, environment, None);
+    let options = IndexOptions {
+        budget: prompt::budget(None, None, &library.config),
+        ..IndexOptions::default()
+    };
+    let index = prompt::make(catalog, &policy, &ranked, &options);
+    let short = index.report.rows.iter();
+    let short = short.filter(|row| row.fate != prowess_catalog::index::Fate::Whole).count();
+    let mut lines: Vec<(String, &str)> = Vec::new();
+    let is = |n: usize| if n == 1 { "is" } else { "are" };
+    if shadowed > 0 {
+        let n = wording::thousands(shadowed);
+        lines.push((
+            format!("{n} {} shadowed by others of the same name", is(shadowed)),
+            "prowess list --all",
+        ));
+    }
+    if mended > 0 {
+        let (n, have) = (wording::thousands(mended), if mended == 1 { "has" } else { "have" });
+        lines.push((format!("{n} {have} a broken frontmatter"), "prowess validate"));
+    }
+    if !report.faults.is_empty() {
+        let n = wording::thousands(report.faults.len());
+        lines.push((format!("{n} cannot be read"), "prowess doctor"));
+    }
+    let tokens = wording::count(index.tokens, "token");
+    let cost = match short {
+        0 => format!("a model sees all of them for {tokens}"),
+        short => format!("a model sees {tokens}; {} not whole", wording::thousands(short)),
+    };
+    lines.push((cost, "prowess prompt"));
+    let green = AnsiColor::Green.on_default();
+    let line = |(fact, command): &(String, &str)| {
+        format!("  {fact:COMMAND_COLUMN$}  {green}{command}{green:#}\n")
+    };
+    Ok(lines.iter().map(line).collect())
+}
+
+fn next(catalog: &Catalog) -> String {
+    let green = bold(AnsiColor::Green);
+    let first = if catalog.listed().len() > 1 {
+        [
+            ("prowess list", "all of them"),
+            ("prowess find WORDS", "the one that fits"),
+            ("prowess help", "everything else"),
+        ]
+    } else {
+        [
+            ("prowess new .agents/skills/NAME", "create one"),
+            ("prowess show prowess", "the bundled one"),
+            ("prowess help", "everything else"),
+        ]
+    };
+    let line = |(command, what): &(&str, &str)| format!("  {green}{command:32}{green:#} {what}\n");
+    format!("\nNext:\n{}", first.iter().map(line).collect::<String>())
+}

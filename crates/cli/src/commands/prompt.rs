@@ -1,0 +1,187 @@
+//! `prowess prompt`
+
+use prowess_catalog::index::{
+    self, Budget, Entry as IndexEntry, Fate, Format, IndexOptions, IndexText, Limit, Listing, Rank,
+    Show,
+};
+use prowess_catalog::rank::{self, Ranked};
+use prowess_catalog::{Catalog, Entry, Policy, Sight, View, Who};
+use prowess_diag::wording;
+use serde_json::{Value, json};
+
+use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
+use crate::config::Config;
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::library::Library;
+use crate::output::printer::Printer;
+use crate::usage;
+
+/// How many skills count as used last.
+const LAST_USED: usize = 5;
+/// How many skills are named in the report.
+const MOST_NAMED: usize = 10;
+
+pub(crate) fn run(
+    args: &PromptArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    if args.compat && args.format != PromptFormatArg::Xml {
+        return Err(CliError::new("`--compat` is about the XML of the reference tool")
+            .hint("add `--format xml`"));
+    }
+    let library = Library::open(global, environment, printer)?;
+    let policy = library.policy(args.agent.as_deref())?;
+    let catalog = library.catalog();
+    let ranked = ranked(&catalog, &policy, environment, args.agent.as_deref());
+    let options = IndexOptions {
+        format: match args.format {
+            PromptFormatArg::Markdown => Format::default(),
+            PromptFormatArg::Xml if args.compat => Format::XmlCompat,
+            PromptFormatArg::Xml => Format::Xml,
+            PromptFormatArg::Json => Format::Json,
+        },
+        listing: if args.recent {
+            Listing::Sections { last_used: LAST_USED }
+        } else {
+            Listing::All
+        },
+        budget: budget(args.budget, args.window, &library.config),
+        generation: catalog.generation(),
+        ..IndexOptions::default()
+    };
+    let made = make(&catalog, &policy, &ranked, &options);
+    if args.json {
+        printer.json(&report_json(&made))?;
+        return Ok(Exit::Done);
+    }
+    if printer.width().is_some() {
+        printer.answer(&prowess_diag::sanitize::block(&format!("{}\n", made.text)))?;
+    } else {
+        printer.verbatim(format!("{}\n", made.text).as_bytes())?;
+    }
+    report(&made, printer);
+    library.warn(environment, printer);
+    Ok(Exit::Done)
+}
+
+/// How long the listing may be: what was typed, else what is configured, else a hundredth of the
+/// window.
+pub(crate) fn budget(tokens: Option<usize>, window: Option<usize>, config: &Config) -> Budget {
+    let window = window.or(config.window).unwrap_or(index::DEFAULT_WINDOW);
+    let mut budget = Budget::of_window(window, index::DEFAULT_FRACTION);
+    if let Some(tokens) = tokens.or(config.budget) {
+        budget.limit = Limit::Tokens(tokens);
+    }
+    if let Some(characters) = config.entry_characters {
+        budget.entry_chars = characters;
+    }
+    budget
+}
+
+/// The skills in the order of their use, as far as it is remembered.
+pub(crate) fn ranked(
+    catalog: &Catalog,
+    policy: &Policy,
+    environment: &Environment,
+    agent: Option<&str>,
+) -> Vec<Ranked> {
+    let view = View::new(catalog, policy, Who::Model);
+    let skills: Vec<_> = view.visible().map(|(entry, _)| entry.skill.clone()).collect();
+    let used = usage::of_project(environment, agent);
+    rank::rank(&skills, &used, &rank::Options::new(usage::now(), LAST_USED))
+}
+
+/// Makes the listing that a model sees.
+pub(crate) fn make(
+    catalog: &Catalog,
+    policy: &Policy,
+    ranked: &[Ranked],
+    options: &IndexOptions<'_>,
+) -> IndexText {
+    let view = View::new(catalog, policy, Who::Model);
+    let place = |entry: &Entry| {
+        let is_this = |ranked: &Ranked| ranked.skill.id == entry.skill.id;
+        match ranked.iter().position(is_this) {
+            _ if entry.skill.pinned => Rank::Pinned,
+            Some(place) => Rank::Used(place),
+            None => Rank::Rest,
+        }
+    };
+    let entries: Vec<IndexEntry<'_>> = view
+        .visible()
+        .map(|(entry, sight)| IndexEntry {
+            skill: &entry.skill,
+            name: entry.name(),
+            show: if sight == Sight::NameOnly { Show::NameOnly } else { Show::Full },
+            rank: place(entry),
+        })
+        .collect();
+    index::index(&entries, options)
+}
+
+/// Says what the listing costs and what was left out of it.
+fn report(made: &IndexText, printer: &Printer) {
+    let rows = &made.report.rows;
+    let limit = match made.report.limit {
+        Limit::Tokens(tokens) => format!(" of {}", wording::thousands(tokens)),
+        _ => String::new(),
+    };
+    let mut line = format!(
+        "{}{limit} tokens, {}",
+        wording::thousands(made.tokens),
+        wording::count(rows.len(), "skill")
+    );
+    let count = |is: fn(Fate) -> bool| rows.iter().filter(|row| is(row.fate)).count();
+    let shortened = count(|fate| matches!(fate, Fate::Shortened { .. }));
+    let bare = count(|fate| matches!(fate, Fate::NameOnly(_)));
+    let cut: Vec<&str> =
+        rows.iter().filter(|row| !row.fate.is_shown()).map(|row| &*row.name).collect();
+    for (number, what) in
+        [(shortened, "shortened"), (bare, "by name only"), (cut.len(), "left out")]
+    {
+        if number > 0 {
+            line.push_str(&format!(", {} {what}", wording::thousands(number)));
+        }
+    }
+    printer.status(&line);
+    if !cut.is_empty() {
+        let named: Vec<String> = cut.iter().take(MOST_NAMED).map(wording::tick).collect();
+        let more = cut.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 {
+            format!(" and {} more", wording::thousands(more))
+        } else {
+            String::new()
+        };
+        let named = prowess_diag::sanitize::line(&named.join(", ")).into_owned();
+        printer.status(&format!("left out: {named}{more}; see `prowess why NAME`"));
+    }
+}
+
+fn report_json(made: &IndexText) -> Value {
+    let rows: Vec<Value> = made
+        .report
+        .rows
+        .iter()
+        .map(|row| {
+            let fate = match row.fate {
+                Fate::Whole => "whole",
+                Fate::Shortened { .. } => "shortened",
+                Fate::NameOnly(_) => "name-only",
+                Fate::Cut(_) => "cut",
+            };
+            json!({ "name": row.name, "fate": fate, "why": row.fate.explain() })
+        })
+        .collect();
+    json!({
+        "schema": "prowess.index/1",
+        "generation": made.generation,
+        "text": made.text,
+        "tokens": made.tokens,
+        "budget": match made.report.limit { Limit::Tokens(tokens) => json!(tokens), _ => Value::Null },
+        "skills": rows,
+    })
+}

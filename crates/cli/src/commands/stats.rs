@@ -1,0 +1,109 @@
+//! `prowess stats`
+
+use anstyle::{AnsiColor, Style};
+use prowess_diag::wording;
+use prowess_ports::{SkillSummary, Summary, UsageStore};
+use serde_json::{Value, json};
+
+use super::targets;
+use crate::args::StatsArgs;
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::printer::Printer;
+use crate::output::table::{Cell, Table};
+use crate::usage;
+
+pub(crate) fn run(
+    args: &StatsArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let Some(store) = usage::store(environment) else {
+        return Err(CliError::new("there is no home folder to remember anything in")
+            .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
+    };
+    let summary = store.summary(None, args.limit).map_err(|error| {
+        let shown = targets::display(store.path(), environment);
+        CliError::new(format!("cannot read the store `{shown}`"))
+            .cause(error)
+            .hint("see what is wrong with `prowess doctor`")
+    })?;
+    if args.json {
+        printer.json(&document(&summary))?;
+        return Ok(Exit::Done);
+    }
+    if summary.skills.is_empty() {
+        printer.status("No use of a skill is remembered yet");
+        return Ok(Exit::Done);
+    }
+    let now = usage::now();
+    let cyan = AnsiColor::Cyan.on_default();
+    let dim = Style::new().dimmed();
+    let mut table = Table::new(&["SKILL", "USES", "LAST USED", "ENDED", "AGENTS"]);
+    for skill in &summary.skills {
+        let agents: Vec<&str> = skill.agents.iter().map(|(_, agent, _)| &**agent).collect();
+        table.row(vec![
+            Cell::styled(&skill.skill, cyan),
+            Cell::new(&wording::thousands(usize::try_from(skill.uses).unwrap_or(usize::MAX))),
+            Cell::new(&ago(now, skill.last_used)),
+            Cell::new(&ended(skill)),
+            Cell::styled(&agents.join(", "), dim),
+        ]);
+    }
+    printer.answer(&table.render(printer.width()))?;
+    let more = summary.total.saturating_sub(summary.skills.len());
+    if more > 0 {
+        printer.status(&format!("{} more with `--limit`", wording::thousands(more)));
+    }
+    Ok(Exit::Done)
+}
+
+/// How the uses ended: `12 done, 1 failed`.
+fn ended(skill: &SkillSummary) -> String {
+    let outcomes = &skill.outcomes;
+    let parts =
+        [(outcomes.done, "done"), (outcomes.failed, "failed"), (outcomes.refused, "refused")];
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+/// How long ago something was, as people say it.
+pub(crate) fn ago(now: i64, then: i64) -> String {
+    const SECOND: i64 = 1_000_000_000;
+    let seconds = now.saturating_sub(then).max(0) / SECOND;
+    let (number, unit) = match seconds {
+        0..60 => return "just now".to_owned(),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{} ago", wording::count(usize::try_from(number).unwrap_or(usize::MAX), unit))
+}
+
+fn document(summary: &Summary) -> Value {
+    let skills: Vec<Value> = summary
+        .skills
+        .iter()
+        .map(|skill| {
+            let agents: Vec<Value> = skill
+                .agents
+                .iter()
+                .map(|(team, agent, uses)| json!({ "team": team, "agent": agent, "uses": uses }))
+                .collect();
+            json!({
+                "name": skill.skill,
+                "uses": skill.uses,
+                "last_used_ns": skill.last_used,
+                "outcomes": {
+                    "done": skill.outcomes.done,
+                    "failed": skill.outcomes.failed,
+                    "refused": skill.outcomes.refused,
+                },
+                "agents": agents,
+            })
+        })
+        .collect();
+    json!({ "schema": "prowess.stats/1", "total": summary.total, "skills": skills })
+}

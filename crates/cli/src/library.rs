@@ -1,0 +1,153 @@
+//! The skills that are seen from here, as every command sees them.
+
+use std::sync::Arc;
+
+use prowess_catalog::{Catalog, Entry, Grant, NotFound, Policy, Precedence};
+use prowess_diag::wording;
+use prowess_registry::{FaultKind, FileOptions, Notice, Registry};
+
+use crate::args::GlobalArgs;
+use crate::commands::targets;
+use crate::config::{self, Config};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::output::printer::Printer;
+
+/// The skills that are seen from here, and what the configuration says of them.
+#[derive(Debug)]
+pub(crate) struct Library {
+    pub(crate) registry: Registry,
+    pub(crate) config: Config,
+}
+
+impl Library {
+    /// Reads the configuration and every folder.
+    pub(crate) fn open(
+        global: &GlobalArgs,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<Self, CliError> {
+        let (config, warnings) = config::load(environment)?;
+        for report in warnings.iter().filter(|_| !printer.is_quiet()) {
+            printer.findings(report);
+        }
+        let mut place = environment.place();
+        let flags = global.skills_dir.iter().map(|folder| environment.current.join(folder));
+        let mut extra: Vec<_> = flags.collect();
+        extra.append(&mut place.extra);
+        extra.extend(config.dirs.iter().cloned());
+        for folder in &global.skills_dir {
+            if !folder.exists() {
+                let message = format!("`--skills-dir {}` does not exist", folder.display());
+                return Err(CliError::new(message).hint("name a folder that holds skills"));
+            }
+        }
+        place.extra = extra;
+        let precedence = config.precedence.unwrap_or_default();
+        let options = FileOptions {
+            cache: environment.cache_folder().filter(|_| !global.no_cache),
+            claude_names: precedence == Precedence::UserFirst,
+            ..FileOptions::default()
+        };
+        Ok(Self { registry: Registry::open(place, options, precedence), config })
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.registry.snapshot()
+    }
+
+    /// What decides about visibility, for an agent of the configuration or for everybody.
+    pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Policy, CliError> {
+        let grant = match agent {
+            None => Grant::default(),
+            Some(name) => self.config.agents.get(name).cloned().ok_or_else(|| {
+                let error = CliError::new(format!("no agent named {}", wording::tick(name)));
+                let known = self.config.agents.keys().map(String::as_str);
+                match prowess_diag::suggest::nearest(name, known) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => {
+                        error.hint(format!("define it in the configuration: `[agents.{name}]`"))
+                    }
+                }
+            })?,
+        };
+        let catalog = self.catalog();
+        grant.check(&catalog).map_err(|fault| {
+            CliError::new(format!(
+                "the agent {} is given what is not there",
+                wording::tick(agent.unwrap_or_default())
+            ))
+            .cause(fault)
+        })?;
+        Ok(Policy { overrides: self.config.visibility.clone(), grant, touched: None })
+    }
+
+    /// Says what could not be read or was not looked at, in a line each kind.
+    pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
+        let report = self.registry.report();
+        let show = |path: &std::path::Path| targets::display(path, environment);
+        for notice in &report.notices {
+            match notice {
+                Notice::Unreadable { path, reason } => {
+                    printer.warn(&format!("cannot read `{}`: {reason}", show(path)));
+                }
+                Notice::TooDeep { path } => printer.warn(&format!(
+                    "folders below `{}` are too deep and were not searched",
+                    show(path)
+                )),
+                Notice::TooMany { root, limit } => printer.warn(&format!(
+                    "only {} of `{}` were searched",
+                    wording::count(*limit, "folder"),
+                    show(root)
+                )),
+                Notice::Reserved { path } => printer.warn(&format!(
+                    "`{}` was left out: Claude Code keeps this name for itself",
+                    show(path)
+                )),
+                // The same folder by another way: nothing is missing.
+                Notice::SeenBefore { .. } => {}
+            }
+        }
+        match report.faults.as_slice() {
+            [] => {}
+            [fault] => {
+                let path = show(std::path::Path::new(&*fault.location));
+                printer.warn(&format!("cannot read `{path}`: {}", fault.why));
+            }
+            faults => printer.warn(&format!(
+                "{} cannot be read; see `prowess doctor`",
+                wording::count(faults.len(), "skill")
+            )),
+        }
+    }
+}
+
+/// Says that there is no such skill, and what there is.
+pub(crate) fn not_found(fault: &NotFound) -> CliError {
+    let error = CliError::new(fault.to_string());
+    if fault.near.is_empty() {
+        error.hint("list the skills with `prowess list`, or search with `prowess find WORDS`")
+    } else {
+        let near = wording::either(fault.near.iter().map(wording::tick));
+        error.hint(format!("did you mean {near}?"))
+    }
+}
+
+/// Where a skill comes from, in a word or two: `project/claude`.
+pub(crate) fn from(entry: &Entry) -> String {
+    let origin = &entry.skill.id.origin;
+    if origin.vendor.is_empty() {
+        origin.scope.as_str().to_owned()
+    } else {
+        format!("{}/{}", origin.scope.as_str(), origin.vendor)
+    }
+}
+
+/// Why a skill could not be read, in a word for programs.
+pub(crate) fn fault_word(why: &FaultKind) -> &'static str {
+    match why {
+        FaultKind::Read(_) => "unreadable",
+        FaultKind::Broken => "broken",
+        FaultKind::Moving => "moving",
+    }
+}

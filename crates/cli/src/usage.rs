@@ -1,0 +1,41 @@
+//! What is remembered of the use of skills, as commands read it.
+
+use std::sync::Arc;
+
+use prowess_catalog::rank::{Usage, union};
+use prowess_ports::{Clock, UsageQuery, UsageStore};
+use prowess_registry::fs::scopes;
+use prowess_store::{SqliteUsage, SystemClock, Tolerant};
+
+use crate::env::Environment;
+
+/// What time it is, in nanoseconds since 1970.
+pub(crate) fn now() -> i64 {
+    SystemClock.now()
+}
+
+/// The store; nothing where there is no home to keep it in.
+pub(crate) fn store(environment: &Environment) -> Option<SqliteUsage> {
+    environment.store_file().map(SqliteUsage::new)
+}
+
+/// Which project the use of skills is counted for: the repository, else the current folder.
+pub(crate) fn project(environment: &Environment) -> String {
+    let folder = scopes::repository(&environment.current).unwrap_or(&environment.current);
+    folder.to_string_lossy().into_owned()
+}
+
+/// What is remembered of this project. A store that is broken, locked or missing remembers nothing.
+pub(crate) fn of_project(environment: &Environment, agent: Option<&str>) -> Vec<Usage> {
+    let Some(store) = store(environment) else { return Vec::new() };
+    let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
+    let project = project(environment);
+    let query = match agent {
+        Some(agent) => {
+            UsageQuery::agent(project, prowess_catalog::rank::planck::DEFAULT_TEAM, agent)
+        }
+        None => UsageQuery::project(project),
+    };
+    let rows = store.rows(&query).unwrap_or_default();
+    union(rows.iter().map(|row| &row.usage))
+}

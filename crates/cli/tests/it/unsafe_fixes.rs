@@ -1,0 +1,212 @@
+//! `prowess validate --unsafe-fixes` and `--diff`
+
+use std::os::unix::fs::MetadataExt;
+
+use crate::world::{DESCRIPTION, Output, World};
+
+const FILE: &str = "skills/pdf-tools/SKILL.md";
+
+/// One safe fix (blanks behind `---`), one suggestion (the name).
+fn world() -> World {
+    let world = World::new();
+    let text = format!("---\nname: csv-report\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
+    world.file(FILE, text);
+    world
+}
+
+fn validate(world: &World, flags: &[&str]) -> Output {
+    world.run(&[&["validate", "skills"], flags].concat())
+}
+
+#[test]
+fn suggestions_are_applied_when_asked_for() {
+    let world = world();
+    let before = world.read(FILE);
+    let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
+    let after = before.replace("csv-report", "pdf-tools").replace("---  ", "---");
+    assert_eq!(world.read(FILE), after);
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn fix_alone_leaves_suggestions() {
+    let world = world();
+    let before = world.read(FILE);
+    let output = validate(&world, &["--fix"]).expect(1);
+    assert_eq!(world.read(FILE), before.replace("---  ", "---"));
+    assert!(
+        output.stderr.ends_with(" (1 fixable with `--fix --unsafe-fixes`)\n"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn without_fix_nothing_is_written() {
+    let world = world();
+    let before = world.read(FILE);
+    let output = validate(&world, &["--unsafe-fixes"]).expect(1);
+    assert_eq!(world.read(FILE), before);
+    assert_eq!(
+        output.errors(),
+        "1 error and 1 warning in 1 of 1 skill (1 fixable with `--fix`, 1 more with `--fix --unsafe-fixes`)\n"
+    );
+}
+
+#[test]
+fn second_run_changes_nothing() {
+    let world = world();
+    validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
+    let file = world.path(FILE);
+    let facts = || (std::fs::read(&file).unwrap(), std::fs::metadata(&file).unwrap().ino());
+    let before = facts();
+    let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(facts(), before);
+}
+
+/// Renamed, the key would stand twice, which is an error.
+#[test]
+fn suggestion_that_would_make_an_error_is_left_out() {
+    let world = World::new();
+    let text = format!(
+        "name: pdf-tools\ndescription: {DESCRIPTION}\nallowed-tools: Read\nalowed-tools: Grep\n"
+    );
+    world.skill("skills/pdf-tools", &text);
+    let before = world.read(FILE);
+    let flags = ["--fix", "--unsafe-fixes"];
+    for rules in [&[][..], &["--select", "misspelt-key"]] {
+        let output = validate(&world, &[&flags, rules].concat()).expect(0);
+        assert_eq!(world.read(FILE), before);
+        // It was tried, so that it is not offered again.
+        assert!(!output.stderr.contains("fixable"), "{}", output.stderr);
+        assert!(output.stdout.contains("misspelt-key"), "{}", output.stdout);
+    }
+}
+
+/// What is hidden behind a suggestion is mended in the same run.
+#[test]
+fn suggestions_uncover_safe_fixes() {
+    let world = World::new();
+    world.skill("skills/pdf-tools", &format!("nmae: PDF_tools\ndescription: {DESCRIPTION}\n"));
+    validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
+    assert!(world.read(FILE).starts_with("---\nname: pdf-tools\n"), "{}", world.read(FILE));
+}
+
+#[test]
+fn code_fence_round_the_file_goes_whole() {
+    let inside = format!(
+        "---\nname: pdf-tools\ndescription: {DESCRIPTION}\n---\n\n```sh\nmake\n```\n\nDone.\n"
+    );
+    let world = World::new();
+    world.file(FILE, format!("```markdown\n{inside}```\n"));
+    validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
+    assert_eq!(world.read(FILE), inside);
+}
+
+#[test]
+fn link_that_leads_out_is_not_followed() {
+    let world = World::new();
+    let text = format!("---\nname: csv-report\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
+    world.file("shared/original.md", &text);
+    world.link(FILE, "../../shared/original.md");
+    validate(&world, &["--fix", "--unsafe-fixes"]).expect(2);
+    assert_eq!(world.read("shared/original.md"), text);
+}
+
+#[test]
+fn json_counts_suggestions() {
+    let world = world();
+    let summary = |flags: &[&str]| validate(&world, flags).json()["summary"].clone();
+    let before = summary(&["--json"]);
+    assert_eq!((&before["fixable"], &before["suggested"]), (&1.into(), &1.into()));
+    let after = summary(&["--json", "--fix", "--unsafe-fixes"]);
+    assert_eq!((&after["fixed"], &after["suggested"]), (&2.into(), &0.into()));
+}
+
+#[test]
+fn standard_input_is_mended() {
+    let text = "---\nname: a\ndescription: Fills in forms. Use when asked.\nalowed-tools: Read\n---\n\nFill it in.\n";
+    let world = World::new();
+    let run = |flags: &[&str]| {
+        world.command(&[&["validate", "-"], flags].concat()).stdin(text).run().expect(0).stdout
+    };
+    assert_eq!(run(&["--fix"]), text);
+    assert_eq!(run(&["--fix", "--unsafe-fixes"]), text.replace("alowed", "allowed"));
+}
+
+#[test]
+fn diff_shows_what_would_change_and_writes_nothing() {
+    let world = world();
+    let before = world.read(FILE);
+    for flags in [&["--diff"][..], &["--diff", "--fix"]] {
+        let output = validate(&world, flags).expect(1);
+        assert_eq!(world.read(FILE), before);
+        assert!(output.stdout.contains("\n----  \n+---\n"));
+        assert!(!output.stdout.contains("pdf-tools\n+name"), "{}", output.stdout);
+        assert_eq!(output.stderr, "Would fix 1 finding in 1 skill\n");
+    }
+    let output = validate(&world, &["--diff", "--unsafe-fixes"]).expect(1);
+    assert_eq!(world.read(FILE), before);
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn diff_of_nothing() {
+    let world = World::with_a_good_skill();
+    // Not to be mended: nobody knows what it does.
+    world.skill("skills/blank", "name: blank\n");
+    let output = validate(&world, &["--diff", "--unsafe-fixes"]).expect(0);
+    assert_eq!(
+        (output.stdout.as_str(), output.stderr.as_str()),
+        ("", "Nothing to fix in 2 skills\n")
+    );
+}
+
+/// What is printed is what `--fix` does.
+#[test]
+fn diff_can_be_applied() {
+    for flags in [&[][..], &["--unsafe-fixes"]] {
+        let world = World::new();
+        let odd = "name: csv-report\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
+        world.file(FILE, format!("---\r\n{odd}\r\n---  \r\n\r\nend"));
+        world.named("skills/tool-1", "Tool_1");
+        let diff = validate(&world, &[&["--diff"], flags].concat()).expect(1).stdout;
+        world.file("a.diff", &diff);
+        let applied = std::process::Command::new("git")
+            .args(["apply", "-p0", "a.diff"])
+            .current_dir(world.path("."))
+            .env("GIT_DIR", world.path("none"))
+            .output()
+            .unwrap();
+        assert!(applied.status.success(), "{}{diff}", String::from_utf8_lossy(&applied.stderr));
+        let output = validate(&world, &[&["--diff"], flags].concat()).expect(0);
+        assert_eq!(output.stderr, "Nothing to fix in 2 skills\n");
+    }
+}
+
+#[test]
+fn diff_of_standard_input() {
+    let text = "---\nname: a\ndescription: Fills in: forms. Use when asked.\n---\n\nFill it in.\n";
+    let world = World::new();
+    let output = world.command(&["validate", "-", "--diff"]).stdin(text).run().expect(1);
+    assert!(output.stdout.starts_with("--- <stdin>\n+++ <stdin>\n@@ "), "{}", output.snapshot());
+}
+
+#[test]
+fn diff_is_quiet_and_coloured_on_demand() {
+    let world = world();
+    let output = validate(&world, &["--diff", "-qq"]).expect(1);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
+    let output = validate(&world, &["--diff", "--color", "always"]).expect(1);
+    assert!(output.stdout.contains("\x1b[31m----  \x1b[0m\n"), "{}", output.stdout);
+}
+
+#[test]
+fn diff_has_a_format_of_its_own() {
+    for flags in
+        [&["--diff", "--json"][..], &["--diff", "--format", "full"], &["--diff", "--statistics"]]
+    {
+        validate(&world(), flags).expect(2);
+    }
+}

@@ -1,0 +1,224 @@
+//! Shortens lines to the width of the terminal, so that what matters in them stays in view.
+
+use std::ops::Range;
+
+use unicode_width::UnicodeWidthChar;
+
+/// Stands for what was left out; the renderer of snippets writes the same.
+const GAP: &str = "...";
+/// Shorter pieces than this say nothing.
+const LEAST: usize = 8;
+
+/// A range of a text that matters, and what will stand there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// What is replaced.
+    pub(super) range: Range<usize>,
+    /// What stands there afterwards.
+    pub(super) new: String,
+}
+
+impl Change {
+    /// Leaves out what is the same at both ends.
+    pub(super) fn trim(self, text: &str) -> Self {
+        let old = text.get(self.range.clone()).unwrap_or_default();
+        let same = |(a, b): &(char, char)| a == b;
+        let length = |pair: (char, char)| pair.0.len_utf8();
+        let before: usize = old.chars().zip(self.new.chars()).take_while(same).map(length).sum();
+        let (old, new) = (&old[before..], &self.new[before..]);
+        let after: usize =
+            old.chars().rev().zip(new.chars().rev()).take_while(same).map(length).sum();
+        Self {
+            range: self.range.start + before..self.range.end - after,
+            new: new[..new.len() - after].to_owned(),
+        }
+    }
+}
+
+/// Shortens a text and its changes until no line, old or new, is wider than `columns`.
+///
+/// Returns nothing when there are too many changes in a line to show any of them. The changes
+/// must be in order and apart.
+pub(super) fn fit(text: &str, changes: &[Change], columns: usize) -> Option<(String, Vec<Change>)> {
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for change in changes {
+        pieces.push((text.get(from..change.range.start)?, None));
+        pieces.push((text.get(change.range.clone())?, Some(change.new.as_str())));
+        from = change.range.end;
+    }
+    pieces.push((text.get(from..)?, None));
+    let old = widths(pieces.iter().map(|(old, _)| *old));
+    let new = widths(pieces.iter().map(|(old, new)| new.unwrap_or(old)));
+    let fits = |limit: usize| {
+        let width = |line: &Vec<usize>| line.iter().map(|width| *width.min(&limit)).sum::<usize>();
+        old.iter().chain(&new).all(|line| width(line) <= columns)
+    };
+    let limit = if fits(usize::MAX) {
+        usize::MAX
+    } else {
+        (LEAST..=columns).rev().find(|&limit| fits(limit))?
+    };
+    let mut result = String::new();
+    let mut fitted = Vec::with_capacity(changes.len());
+    for (index, (old, new)) in pieces.iter().enumerate() {
+        let start = result.len();
+        // What stands behind the last change matters where it begins, all else at both ends.
+        let is_last = index + 1 == pieces.len();
+        result.push_str(&shorten(old, limit, new.is_none(), is_last));
+        fitted.extend(new.map(|new| Change {
+            range: start..result.len(),
+            new: shorten(new, limit, false, false),
+        }));
+    }
+    Some((result, fitted))
+}
+
+/// Returns how many columns a text takes.
+pub(super) fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+/// The widths of the pieces of each line.
+fn widths<'a>(pieces: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
+    let mut lines = vec![Vec::new()];
+    for piece in pieces {
+        for (index, part) in piece.split('\n').enumerate() {
+            if index > 0 {
+                lines.push(Vec::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push(width(part));
+            }
+        }
+    }
+    lines
+}
+
+/// Shortens each part of a line in a piece: at its end where a line ends that has no further
+/// change, else in the middle.
+fn shorten(piece: &str, limit: usize, is_kept: bool, is_last: bool) -> String {
+    let last = piece.split('\n').count() - 1;
+    let parts = piece.split('\n').enumerate().map(|(index, part)| {
+        let room = limit.saturating_sub(GAP.len());
+        if width(part) <= limit {
+            part.to_owned()
+        } else if is_kept && (index < last || is_last) {
+            format!("{}{GAP}", head(part, room))
+        } else {
+            format!("{}{GAP}{}", head(part, room.div_ceil(2)), tail(part, room / 2))
+        }
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn head(text: &str, columns: usize) -> &str {
+    &text[..reach(text.chars(), columns)]
+}
+
+fn tail(text: &str, columns: usize) -> &str {
+    &text[text.len() - reach(text.chars().rev(), columns)..]
+}
+
+/// How many bytes of these characters fit.
+fn reach(characters: impl Iterator<Item = char>, columns: usize) -> usize {
+    let mut taken = 0;
+    characters
+        .take_while(|&c| {
+            taken += char_width(c);
+            taken <= columns
+        })
+        .map(char::len_utf8)
+        .sum()
+}
+
+/// A tab is drawn as four blanks.
+fn char_width(c: char) -> usize {
+    if c == '\t' { 4 } else { c.width().unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Marks changes as `[old|new]`.
+    fn check(text: &str, columns: usize, expected: Option<&str>) {
+        let (mut plain, mut changes) = (String::new(), Vec::new());
+        for piece in text.split_inclusive(']') {
+            match piece.split_once('[') {
+                None => plain.push_str(piece),
+                Some((kept, change)) => {
+                    let (old, new) = change.trim_end_matches(']').split_once('|').unwrap();
+                    plain.push_str(kept);
+                    let range = plain.len()..plain.len() + old.len();
+                    changes.push(Change { range, new: new.to_owned() });
+                    plain.push_str(old);
+                }
+            }
+        }
+        let shown = fit(&plain, &changes, columns).map(|(text, changes)| {
+            let mut shown = text.clone();
+            for change in changes.iter().rev() {
+                let old = &text[change.range.clone()];
+                shown.replace_range(change.range.clone(), &format!("[{old}|{}]", change.new));
+            }
+            shown
+        });
+        assert_eq!(shown.as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn what_fits_is_untouched() {
+        check("name: [a|b]\nrest", 7, Some("name: [a|b]\nrest"));
+    }
+
+    #[test]
+    fn the_change_stays_in_view_and_what_is_far_from_it_goes() {
+        check("one two three four five [a|b] six", 20, Some("one tw... five [a|b] six"));
+        check("one [a|b] two three four five six", 20, Some("one [a|b] two three f..."));
+        check(
+            "key: [|']one two three four five six[|']\n",
+            20,
+            Some("key: [|']one t...e six[|']\n"),
+        );
+    }
+
+    #[test]
+    fn long_changes_keep_both_ends() {
+        check(
+            "k: [one two three four five|'one two three four five']",
+            16,
+            Some("k: [one t... five|'one ...five']"),
+        );
+    }
+
+    #[test]
+    fn lines_are_measured_one_by_one() {
+        check("short\n[|key: value\n]short\n", 10, Some("short\n[|key: value\n]short\n"));
+        check("one two three four\n[a|b]\n", 10, Some("one two...\n[a|b]\n"));
+        check("[a|one two three four\nb]\n", 10, Some("[a|one ...our\nb]\n"));
+    }
+
+    #[test]
+    fn wide_characters_count_as_they_are_drawn() {
+        check("技能技能技能[a|b]", 11, Some("技能...能[a|b]"));
+    }
+
+    #[test]
+    fn too_many_changes_for_the_line_are_not_shown() {
+        check("one two three [a|b] four five six [a|b] seven eight nine", 20, None);
+    }
+
+    #[test]
+    fn what_is_the_same_at_both_ends_is_no_change() {
+        let trimmed = |old: &str, new: &str| {
+            let change = Change { range: 1..1 + old.len(), new: new.to_owned() };
+            let change = change.trim(&format!("-{old}-"));
+            (change.range, change.new)
+        };
+        assert_eq!(trimmed("one two", "one 2 two"), (5..5, "2 ".to_owned()));
+        assert_eq!(trimmed("é", "è"), (1..3, "è".to_owned()));
+        assert_eq!(trimmed("aa", "aaa"), (3..3, "a".to_owned()));
+        assert_eq!(trimmed("same", "same"), (5..5, String::new()));
+    }
+}

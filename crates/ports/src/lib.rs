@@ -1,0 +1,14 @@
+//! The traits that the outside implements.
+//!
+//! Traits and the plain values they speak in; no runtime, no file, no clock. The methods block:
+//! whoever must not wait calls them on a thread that may.
+
+#![warn(clippy::disallowed_methods, missing_docs)]
+
+pub mod clock;
+pub mod usage;
+
+pub use clock::Clock;
+pub use usage::{
+    Forget, SkillSummary, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose,
+};

@@ -1,0 +1,498 @@
+//! Skills in folders, as a source.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prowess_catalog::{Form, Origin, Place as SkillPlace, Scope, Skill, SkillId};
+use prowess_spec::problem::ProblemKind;
+use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
+use prowess_spec::{Parsed, ReadFault, parse};
+
+use super::read::{self, Found, read_path};
+use super::scopes::{self, Holds, Place, Root};
+use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
+use super::{commands, nested};
+use crate::cache::Cache;
+use crate::resource::{Error, Resource, SkillFolder};
+use crate::source::{Fault, FaultKind, Known, Scan, SkillSource, fingerprint};
+
+/// How folders are searched.
+#[derive(Clone, Debug)]
+pub struct FileOptions {
+    /// How each root is walked.
+    pub walk: WalkOptions,
+    /// Whether folders deeper in the project count.
+    pub nested: bool,
+    /// Whether names that Claude Code reserves are left out.
+    pub claude_names: bool,
+    /// Where heads are kept between two starts; nothing to keep none.
+    pub cache: Option<PathBuf>,
+    /// Place of the first root among those of all sources; a lower one counts more.
+    pub first_order: usize,
+}
+
+impl Default for FileOptions {
+    fn default() -> Self {
+        Self {
+            walk: WalkOptions::default(),
+            nested: true,
+            claude_names: false,
+            cache: None,
+            first_order: 0,
+        }
+    }
+}
+
+/// Skills in the folders of a project, a home, and those that were named.
+#[derive(Debug)]
+pub struct FileSource {
+    place: Place,
+    options: FileOptions,
+    /// The roots that existed at the last scan.
+    last: Mutex<Vec<(PathBuf, Arc<Origin>)>>,
+}
+
+/// What reading some skills again gave.
+#[derive(Debug, Default)]
+pub(crate) struct Rescan {
+    /// Places among the known skills, and what stands there now.
+    pub(crate) skills: Vec<(usize, Arc<Skill>)>,
+    /// Skills that could not be read.
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// A root that exists.
+#[derive(Debug)]
+struct Prepared {
+    root: Root,
+    origin: Arc<Origin>,
+    real: PathBuf,
+}
+
+impl FileSource {
+    /// Makes a source of the folders that are seen from a place.
+    pub fn new(place: Place, options: FileOptions) -> Self {
+        Self { place, options, last: Mutex::default() }
+    }
+
+    /// Makes a source of one folder and nothing else.
+    pub fn of_folder(folder: PathBuf, options: FileOptions) -> Self {
+        let place = Place { only: Some(folder), ..Place::default() };
+        Self::new(place, FileOptions { nested: false, ..options })
+    }
+
+    /// Whether this is the source of one folder.
+    pub(crate) fn is_only(&self, folder: &Path) -> bool {
+        self.place.only.as_deref() == Some(folder)
+    }
+
+    /// Whether a file lies below one of the roots.
+    pub(crate) fn has_root_of(&self, file: &Path) -> bool {
+        self.last().iter().any(|(root, _)| file.starts_with(root))
+    }
+
+    /// Returns every root, the missing ones too.
+    pub fn roots(&self) -> Vec<Root> {
+        self.all_roots().0
+    }
+
+    fn all_roots(&self) -> (Vec<Root>, Vec<Notice>) {
+        let mut roots = scopes::roots(&self.place);
+        if !self.options.nested {
+            return (roots, Vec::new());
+        }
+        let (found, notices) = nested::nested_roots(&self.place);
+        let after_project = roots.iter().position(|root| root.scope != Scope::Project);
+        let at = after_project.unwrap_or(roots.len());
+        let new = found.into_iter().filter(|new| !scopes::contains(&roots, &new.path));
+        let new: Vec<Root> = new.collect();
+        roots.splice(at..at, new);
+        (roots, notices)
+    }
+
+    /// The roots that exist, each real folder once. A missing one is no news.
+    fn prepare(&self) -> (Vec<Prepared>, Vec<Notice>) {
+        let (roots, mut notices) = self.all_roots();
+        let mut prepared: Vec<Prepared> = Vec::new();
+        for (order, root) in roots.into_iter().enumerate() {
+            if root.path.symlink_metadata().is_err() {
+                continue;
+            }
+            let real = match std::fs::canonicalize(&root.path) {
+                Ok(real) => real,
+                Err(error) => {
+                    let reason = error.to_string();
+                    let reason = reason.split(" (os error").next().unwrap_or_default();
+                    let (path, reason) = (root.path, reason.to_lowercase());
+                    notices.push(Notice::Unreadable { path, reason });
+                    continue;
+                }
+            };
+            if prepared.iter().any(|other| other.real == real && other.root.holds == root.holds) {
+                notices.push(Notice::SeenBefore { path: root.path });
+                continue;
+            }
+            let origin = root.origin(self.options.first_order + order);
+            prepared.push(Prepared { root, origin: self.shared(origin), real });
+        }
+        let roots = prepared.iter().map(|root| (root.root.path.clone(), Arc::clone(&root.origin)));
+        *self.last() = roots.collect();
+        (prepared, notices)
+    }
+
+    fn last(&self) -> std::sync::MutexGuard<'_, Vec<(PathBuf, Arc<Origin>)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The origin of the last scan, if it is the same: ids are compared by pointer first.
+    fn shared(&self, origin: Origin) -> Arc<Origin> {
+        let last = self.last();
+        let same = last.iter().map(|(_, known)| known).find(|known| ***known == origin);
+        same.map_or_else(|| Arc::new(origin), Arc::clone)
+    }
+
+    /// Reads again only the skills that these files belong to, and tells their places among the
+    /// known ones. Nothing means that more may have changed than the text of known skills, and that
+    /// everything must be looked at.
+    pub(crate) fn rescan(&self, known: &[Arc<Skill>], files: &[PathBuf]) -> Option<Rescan> {
+        let roots = self.last().clone();
+        let mut rescan = Rescan::default();
+        for file in files {
+            let is_sidecar = file.ends_with(SIDECAR_PATH);
+            let folder = file.ancestors().nth(2).filter(|_| is_sidecar);
+            let file = folder.map_or_else(|| file.clone(), |folder| folder.join("SKILL.md"));
+            let location = file.to_str()?;
+            let place = known.iter().position(|skill| *skill.location == *location)?;
+            let skill = &known[place];
+            let (root, origin) = roots.iter().find(|(_, origin)| *origin == skill.id.origin)?;
+            let prepared = [Prepared {
+                root: Root::bare(skill.id.origin.scope, root.clone()),
+                origin: Arc::clone(origin),
+                real: root.clone(),
+            }];
+            let collector = Collector {
+                roots: &prepared,
+                known: HashMap::from([(&*skill.location, skill)]),
+                caches: &[],
+                fresh: vec![AtomicUsize::new(0)],
+                keep_last_good: true,
+                claude_names: false,
+                scan: Mutex::default(),
+            };
+            match skill.form {
+                Form::Folder => {
+                    read_path(&file, &mut |found| collector.skill(0, &found));
+                }
+                form => collector.single_file(0, &file, form, Some(&skill.name)),
+            }
+            let scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let gone = |fault: &Fault| fault.why == FaultKind::Read(ReadFault::Missing);
+            if scan.faults.iter().any(gone) {
+                return None;
+            }
+            rescan.faults.extend(scan.faults);
+            rescan.skills.push((place, scan.skills.into_iter().next()?));
+        }
+        Some(rescan)
+    }
+
+    fn collect(&self, collector: &Collector<'_>) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        let mut folders = Vec::new();
+        let mut indices = Vec::new();
+        for (index, prepared) in collector.roots.iter().enumerate() {
+            let path = &prepared.root.path;
+            match prepared.root.holds {
+                Holds::Commands => {
+                    let (files, mut found) = commands::command_files(path);
+                    notices.append(&mut found);
+                    for (file, name) in files {
+                        collector.single_file(index, &file, Form::Command, Some(&name));
+                    }
+                }
+                Holds::Skills if path.is_dir() => {
+                    folders.push(path.clone());
+                    indices.push(index);
+                }
+                // A Markdown file that somebody named is a skill on its own.
+                Holds::Skills => {
+                    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                    collector.single_file(index, path, Form::File, stem.as_deref());
+                }
+            }
+        }
+        let walker = Walking { collector, indices };
+        notices.append(&mut walk_with(&folders, self.options.walk, &walker).notices);
+        notices
+    }
+}
+
+impl SkillSource for FileSource {
+    fn scan(&self, known: Known<'_>) -> Scan {
+        let (roots, mut notices) = self.prepare();
+        let cache = self.options.cache.as_ref().filter(|_| known.skills.is_empty());
+        let caches: Vec<Cache> = match cache {
+            Some(folder) => roots.iter().map(|root| Cache::load(folder, &root.real)).collect(),
+            None => Vec::new(),
+        };
+        let by_location: HashMap<&str, &Arc<Skill>> =
+            known.skills.iter().map(|skill| (&*skill.location, skill)).collect();
+        let collector = Collector {
+            roots: &roots,
+            known: by_location,
+            caches: &caches,
+            fresh: roots.iter().map(|_| AtomicUsize::new(0)).collect(),
+            keep_last_good: known.keep_last_good,
+            claude_names: self.options.claude_names,
+            scan: Mutex::default(),
+        };
+        notices.append(&mut self.collect(&collector));
+        let fresh: Vec<usize> =
+            collector.fresh.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        let mut scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+        notices.append(&mut scan.notices);
+        notices.sort();
+        notices.dedup();
+        scan.notices = notices;
+        scan.faults.sort_by(|a, b| a.location.cmp(&b.location));
+        if let Some(folder) = cache {
+            for ((root, cache), fresh) in roots.iter().zip(&caches).zip(fresh) {
+                cache.save(folder, &root.real, &root.origin, &scan.skills, fresh);
+            }
+        }
+        scan
+    }
+
+    fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
+        let path = self.path_of(id).ok_or(ReadFault::Missing)?;
+        let mut result = Err(ReadFault::Missing);
+        read_path(&path, &mut |found| result = found.bytes.map(<[u8]>::to_vec));
+        result
+    }
+
+    fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
+        let folder = self.path_of(id).filter(|path| path.is_dir());
+        let folder = folder.ok_or_else(|| Error::Missing { path: path.to_owned() })?;
+        SkillFolder::open(&folder)?.read(path, offset, limit)
+    }
+
+    fn owns(&self, id: &SkillId) -> bool {
+        self.last().iter().any(|(_, origin)| *origin == id.origin)
+    }
+
+    fn watched(&self) -> Vec<PathBuf> {
+        self.all_roots().0.into_iter().map(|root| root.path).collect()
+    }
+}
+
+impl FileSource {
+    /// The folder or file of a skill.
+    pub fn path_of(&self, id: &SkillId) -> Option<PathBuf> {
+        let last = self.last();
+        let (root, _) = last.iter().find(|(_, origin)| *origin == id.origin)?;
+        let root = root.clone();
+        Some(if &*id.path == "." { root } else { root.join(unescape(&id.path)) })
+    }
+}
+
+/// Takes what is found and makes heads of it.
+struct Collector<'s> {
+    roots: &'s [Prepared],
+    known: HashMap<&'s str, &'s Arc<Skill>>,
+    /// What the last start remembered, for each root; none while it is all in memory.
+    caches: &'s [Cache],
+    /// How many skills of each root were read, and not remembered.
+    fresh: Vec<AtomicUsize>,
+    keep_last_good: bool,
+    claude_names: bool,
+    scan: Mutex<Scan>,
+}
+
+/// Tells the collector which root a walk means.
+struct Walking<'c> {
+    collector: &'c Collector<'c>,
+    indices: Vec<usize>,
+}
+
+impl Visit for Walking<'_> {
+    fn knows_some(&self) -> bool {
+        let collector = self.collector;
+        !(collector.known.is_empty() && collector.caches.iter().all(Cache::is_empty))
+    }
+
+    fn is_known(&self, seen: &Seen<'_>) -> bool {
+        let Some(path) = seen.path.to_str() else { return false };
+        let collector = self.collector;
+        let root = self.indices.get(seen.root).copied().unwrap_or_default();
+        let skill = match (collector.known.get(path), collector.caches.get(root)) {
+            (Some(&skill), _) => {
+                let same = skill.stamp == seen.stamp && skill.sidecar == seen.sidecar;
+                same.then(|| Arc::clone(skill))
+            }
+            (None, Some(cache)) => {
+                let origin = &collector.roots[root].origin;
+                cache.find(path, seen.stamp, seen.sidecar, origin).map(Arc::new)
+            }
+            (None, None) => None,
+        };
+        let is_known = skill.is_some();
+        collector.lock().skills.extend(skill);
+        is_known
+    }
+
+    fn visit(&self, found: Found<'_>) {
+        let root = self.indices.get(found.root).copied().unwrap_or_default();
+        self.collector.skill(root, &found);
+    }
+}
+
+impl Collector<'_> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Scan> {
+        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn skill(&self, root: usize, found: &Found<'_>) {
+        let prepared = &self.roots[root];
+        let folder = found.path.parent().unwrap_or(found.path);
+        let inner = folder.strip_prefix(&prepared.root.path).unwrap_or(folder);
+        let location = escape(found.path);
+        let given = found.package.folder().map(Box::from);
+        if self.claude_names && is_reserved(&prepared.root, inner) {
+            let path = folder.to_owned();
+            return self.lock().notices.push(Notice::Reserved { path });
+        }
+        self.fresh[root].fetch_add(1, Ordering::Relaxed);
+        let bytes = match &found.bytes {
+            Ok(bytes) => *bytes,
+            Err(fault) => return self.fault(location, FaultKind::Read(fault.clone())),
+        };
+        let sidecar = found.disk.and_then(super::package::OnDisk::read_sidecar);
+        let place = SkillPlace {
+            id: SkillId {
+                origin: Arc::clone(&prepared.origin),
+                path: if inner.as_os_str().is_empty() { ".".into() } else { escape(inner) },
+            },
+            form: Form::Folder,
+            location,
+            given,
+            stamp: found.stamp.unwrap_or_default(),
+            sidecar: sidecar.as_ref().map(|(stamp, _)| *stamp),
+            fingerprint: fingerprint(bytes),
+        };
+        self.add(place, bytes, sidecar.map(|(_, text)| text).as_deref());
+    }
+
+    fn single_file(&self, root: usize, path: &Path, form: Form, name: Option<&str>) {
+        let prepared = &self.roots[root];
+        let location = escape(path);
+        let mut buffer = Vec::new();
+        let stamp = match read::read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer) {
+            Ok(stamp) => stamp,
+            Err(fault) => return self.fault(location, FaultKind::Read(fault)),
+        };
+        let inner = path.strip_prefix(&prepared.root.path).unwrap_or(path);
+        let place = SkillPlace {
+            id: SkillId {
+                origin: Arc::clone(&prepared.origin),
+                path: if inner.as_os_str().is_empty() { ".".into() } else { escape(inner) },
+            },
+            form,
+            location,
+            given: name.map(Box::from),
+            stamp,
+            sidecar: None,
+            fingerprint: fingerprint(&buffer),
+        };
+        self.add(place, &buffer, None);
+    }
+
+    fn add(&self, place: SkillPlace, bytes: &[u8], sidecar: Option<&str>) {
+        let parsed = parse(bytes);
+        // While somebody works on the files, only what is whole and at rest comes in. At the start
+        // there is nothing better to keep, and everything that can be read is taken.
+        if self.keep_last_good {
+            let now = read::stamp(rustix::fs::CWD, unescape(&place.location).as_os_str());
+            if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
+                return self.fault(place.location, FaultKind::Moving);
+            }
+            if !is_usable(&parsed) {
+                return self.fault(place.location, FaultKind::Broken);
+            }
+        }
+        let sidecar = sidecar.map(Sidecar::parse);
+        let skill = Skill::from_text(place, &parsed, sidecar.as_ref());
+        self.lock().skills.push(Arc::new(skill));
+    }
+
+    /// Reports a skill that cannot be used. The version known before stays, if there is one.
+    fn fault(&self, location: Box<str>, why: FaultKind) {
+        let gone = matches!(why, FaultKind::Read(ReadFault::Missing));
+        let last = self.known.get(&*location).filter(|_| self.keep_last_good && !gone);
+        let mut scan = self.lock();
+        scan.skills.extend(last.map(|skill| Arc::clone(skill)));
+        scan.faults.push(Fault { location, why, kept: last.is_some() });
+    }
+}
+
+/// Whether a text can take the place of one that was fine: not empty, not cut off in its
+/// frontmatter, not full of what cannot be read.
+pub(crate) fn is_usable(parsed: &Parsed<'_>) -> bool {
+    let is_fatal = |kind: &ProblemKind| {
+        matches!(
+            kind,
+            ProblemKind::NotUtf8
+                | ProblemKind::Nul
+                | ProblemKind::FrontmatterMissing
+                | ProblemKind::FrontmatterUnclosed
+                | ProblemKind::FrontmatterTooLarge { .. }
+                | ProblemKind::NotMapping { .. }
+                | ProblemKind::YamlInvalid { .. }
+        )
+    };
+    !parsed.text.trim().is_empty() && !parsed.problems.iter().any(|found| is_fatal(&found.kind))
+}
+
+/// `~/.claude/skills/synced` belongs to Claude Code, in any letter case.
+fn is_reserved(root: &Root, inner: &Path) -> bool {
+    let first = inner.iter().next().and_then(|part| part.to_str()).unwrap_or_default();
+    root.scope == Scope::User && root.vendor == "claude" && first.eq_ignore_ascii_case("synced")
+}
+
+/// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`.
+pub(crate) fn escape(path: &Path) -> Box<str> {
+    if let Some(text) = path.to_str() {
+        return text.into();
+    }
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02X}"));
+        }
+    }
+    text.into()
+}
+
+fn unescape(text: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\\x") {
+        let digits = rest.get(at + 2..at + 4);
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        // Only what is not UTF-8 was written so; anything else stands for itself.
+        if let Some(byte) = byte.filter(|byte| *byte >= 0x80) {
+            bytes.extend_from_slice(&rest.as_bytes()[..at]);
+            bytes.push(byte);
+            rest = &rest[at + 4..];
+        } else {
+            bytes.extend_from_slice(&rest.as_bytes()[..at + 2]);
+            rest = &rest[at + 2..];
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    OsString::from_vec(bytes).into()
+}

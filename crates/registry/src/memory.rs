@@ -1,0 +1,278 @@
+//! Skills built in code, and those shipped inside the program.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prowess_catalog::{Form, Origin, Place, Skill, SkillId, Stamp};
+use prowess_diag::{Diagnostic, Severity};
+use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_spec::yaml::write;
+use prowess_spec::{Package, ReadFault, ResourcePath, parse};
+
+use crate::resource::{self, Error, Resource};
+use crate::source::{Known, Scan, SkillSource};
+
+/// A skill that is not a folder: its text, and its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSkill {
+    name: Box<str>,
+    text: Box<str>,
+    files: BTreeMap<ResourcePath, Vec<u8>>,
+}
+
+/// A skill that is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the skill is not valid: {}", first(findings))]
+pub struct Invalid {
+    /// What is wrong with it; errors only.
+    pub findings: Vec<Diagnostic>,
+}
+
+fn first(findings: &[Diagnostic]) -> &str {
+    findings.first().map_or("", |finding| &finding.message)
+}
+
+impl NewSkill {
+    /// Starts a skill.
+    pub fn builder(name: impl Into<String>, description: impl Into<String>) -> SkillBuilder {
+        let fields = vec![
+            ("name", write::scalar(&name.into())),
+            ("description", write::scalar(&description.into())),
+        ];
+        SkillBuilder { fields, metadata: Vec::new(), body: String::new(), files: Vec::new() }
+    }
+
+    /// Takes the text of a `SKILL.md`, held to the same rules as a file: the open standard's.
+    pub fn from_text(text: impl Into<String>) -> Result<Self, Invalid> {
+        Self::checked(text.into(), BTreeMap::new(), Profile::Spec)
+    }
+
+    fn checked(
+        text: String,
+        files: BTreeMap<ResourcePath, Vec<u8>>,
+        profile: Profile,
+    ) -> Result<Self, Invalid> {
+        let parsed = parse(text.as_bytes());
+        let package = Package::default();
+        let mut findings = check(&Subject::new(&parsed, &package), &RuleSet::new(profile, None));
+        findings.retain(|finding| finding.severity == Severity::Error);
+        if parsed.body_text().trim().is_empty() {
+            let rules = RuleSet::new(Profile::ClaudeCode, None).select(&["body-empty"]);
+            findings.extend(check(&Subject::new(&parsed, &package), &rules));
+        }
+        let name = parsed.manifest.name.as_ref().map(|name| name.value.trim().into());
+        match name {
+            Some(name) if findings.is_empty() => Ok(Self { name, text: text.into(), files }),
+            _ => Err(Invalid { findings }),
+        }
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns its text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Builds a skill field by field; [`SkillBuilder::build`] checks it like a file.
+#[derive(Clone, Debug)]
+pub struct SkillBuilder {
+    fields: Vec<(&'static str, String)>,
+    metadata: Vec<(String, String)>,
+    body: String,
+    files: Vec<(String, Vec<u8>)>,
+}
+
+impl SkillBuilder {
+    fn field(mut self, key: &'static str, value: String) -> Self {
+        self.fields.push((key, value));
+        self
+    }
+
+    /// Sets the instructions.
+    #[must_use]
+    pub fn instructions(mut self, body: impl Into<String>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Says when to use it.
+    #[must_use]
+    pub fn when_to_use(self, text: impl AsRef<str>) -> Self {
+        self.field("when_to_use", write::scalar(text.as_ref()))
+    }
+
+    /// Sets its licence.
+    #[must_use]
+    pub fn license(self, text: impl AsRef<str>) -> Self {
+        self.field("license", write::scalar(text.as_ref()))
+    }
+
+    /// Says what it needs.
+    #[must_use]
+    pub fn compatibility(self, text: impl AsRef<str>) -> Self {
+        self.field("compatibility", write::scalar(text.as_ref()))
+    }
+
+    /// Names the tools it may use, as `allowed-tools` does.
+    #[must_use]
+    pub fn allowed_tools(self, tools: impl AsRef<str>) -> Self {
+        self.field("allowed-tools", write::scalar(tools.as_ref()))
+    }
+
+    /// Adds a piece of metadata.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.push((key.into(), value.into()));
+        self
+    }
+
+    /// Leaves it to people.
+    #[must_use]
+    pub fn disable_model_invocation(self) -> Self {
+        self.field("disable-model-invocation", "true".to_owned())
+    }
+
+    /// Puts it into every listing.
+    #[must_use]
+    pub fn always_present(self) -> Self {
+        self.field("always_present", "true".to_owned())
+    }
+
+    /// Adds a file.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        self.files.push((path.into(), content.into()));
+        self
+    }
+
+    /// Checks the skill and returns it.
+    pub fn build(self) -> Result<NewSkill, Invalid> {
+        let mut text = String::from("---\n");
+        for (key, value) in &self.fields {
+            text.push_str(&format!("{key}: {value}\n"));
+        }
+        if !self.metadata.is_empty() {
+            text.push_str("metadata:\n");
+            for (key, value) in &self.metadata {
+                text.push_str(&format!("  {}: {}\n", write::scalar(key), write::quoted(value)));
+            }
+        }
+        text.push_str(&format!("---\n\n{}\n", self.body.trim_end()));
+        let mut files = BTreeMap::new();
+        for (path, content) in self.files {
+            let fault = |_| Invalid {
+                findings: vec![Diagnostic {
+                    rule: "resource-path",
+                    severity: Severity::Error,
+                    message: format!("`{path}` is not a path inside the skill").into(),
+                    span: None,
+                    label: None,
+                    help: None,
+                    fix: None,
+                }],
+            };
+            files.insert(ResourcePath::new(&path).map_err(fault)?, content);
+        }
+        // Extensions of agents are welcome here; what they must look like is checked all the same.
+        NewSkill::checked(text, files, Profile::ClaudeCode)
+    }
+}
+
+/// Skills in memory, as a source.
+#[derive(Debug)]
+pub struct MemorySource {
+    origin: Arc<Origin>,
+    skills: Mutex<Held>,
+}
+
+/// Skills by name, each with its head.
+type Held = BTreeMap<Box<str>, (Arc<Skill>, NewSkill)>;
+
+impl MemorySource {
+    /// Makes an empty source.
+    pub fn new(origin: Origin) -> Self {
+        Self { origin: Arc::new(origin), skills: Mutex::default() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.skills.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a skill, unless there is one of its name.
+    pub fn add(&self, skill: NewSkill) -> bool {
+        let mut skills = self.lock();
+        if skills.contains_key(&skill.name) {
+            return false;
+        }
+        let head = self.head(&skill);
+        skills.insert(skill.name.clone(), (head, skill));
+        true
+    }
+
+    /// Adds a skill in place of one of its name; tells whether there was one.
+    pub fn replace(&self, skill: NewSkill) -> bool {
+        let head = self.head(&skill);
+        self.lock().insert(skill.name.clone(), (head, skill)).is_some()
+    }
+
+    /// Takes a skill away; tells whether there was one.
+    pub fn remove(&self, name: &str) -> bool {
+        self.lock().remove(name).is_some()
+    }
+
+    /// Takes every skill away; tells whether there was one.
+    pub fn clear(&self) -> bool {
+        let mut skills = self.lock();
+        let had_some = !skills.is_empty();
+        skills.clear();
+        had_some
+    }
+
+    fn head(&self, skill: &NewSkill) -> Arc<Skill> {
+        let place = Place {
+            id: SkillId { origin: Arc::clone(&self.origin), path: skill.name.clone() },
+            form: Form::Memory,
+            location: format!("{}:{}", self.origin.scope.as_str(), skill.name).into(),
+            given: None,
+            stamp: Stamp { size: skill.text.len() as u64, ..Stamp::default() },
+            sidecar: None,
+            fingerprint: crate::source::fingerprint(skill.text.as_bytes()),
+        };
+        Arc::new(Skill::from_text(place, &parse(skill.text.as_bytes()), None))
+    }
+}
+
+impl SkillSource for MemorySource {
+    fn scan(&self, _known: Known<'_>) -> Scan {
+        let skills = self.lock().values().map(|(head, _)| Arc::clone(head)).collect();
+        Scan { skills, ..Scan::default() }
+    }
+
+    fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
+        let skills = self.lock();
+        let (_, skill) = skills.get(&id.path).ok_or(ReadFault::Missing)?;
+        Ok(skill.text.as_bytes().to_vec())
+    }
+
+    fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
+        let wanted = ResourcePath::new(path)
+            .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
+        let skills = self.lock();
+        let missing = || Error::Missing { path: path.to_owned() };
+        let (_, skill) = skills.get(&id.path).ok_or_else(missing)?;
+        if wanted.as_str() == "SKILL.md" {
+            return Ok(resource::page(skill.text.as_bytes(), offset, limit));
+        }
+        let content = skill.files.get(&wanted).ok_or_else(missing)?;
+        Ok(resource::page(content, offset, limit))
+    }
+
+    fn owns(&self, id: &SkillId) -> bool {
+        id.origin == self.origin
+    }
+}

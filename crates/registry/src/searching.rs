@@ -1,0 +1,101 @@
+//! Keeps a search index in step with the catalogue.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prowess_catalog::search::{Document, Hit, PartBuilder, Query, SearchIndex};
+use prowess_catalog::{Catalog, Form, Skill, SkillId, changes};
+use prowess_spec::parse;
+
+use crate::fs::read::read_file;
+use crate::registry::Registry;
+
+/// Fewer skills than this are not worth a thread.
+const SKILLS_PER_THREAD: usize = 64;
+
+/// The index and the catalogue that it is about. It is made when somebody first searches.
+#[derive(Debug, Default)]
+pub(crate) struct Searching {
+    made: Mutex<Option<(Arc<Catalog>, Arc<SearchIndex>)>>,
+}
+
+impl Registry {
+    /// Searches the skills that are not shadowed. The first search reads their bodies; later ones
+    /// only those that changed.
+    pub fn search(&self, query: &Query<'_>) -> Vec<Hit> {
+        self.search_index().search(query)
+    }
+
+    /// Returns the index of the catalogue as it is now.
+    pub fn search_index(&self) -> Arc<SearchIndex> {
+        let mut made = self.searching().made.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.snapshot();
+        let index = match &*made {
+            Some((then, index)) if Arc::ptr_eq(then, &now) => return Arc::clone(index),
+            Some((then, index)) => self.follow(then, &now, index),
+            None => {
+                let skills: Vec<&Arc<Skill>> = now.listed().map(|entry| &entry.skill).collect();
+                SearchIndex::from_parts(self.take_apart(&skills))
+            }
+        };
+        let order = now.listed().map(|entry| &entry.skill.id);
+        let index = Arc::new(index.arranged(order));
+        *made = Some((now, Arc::clone(&index)));
+        index
+    }
+
+    /// Adds to an index what changed between two catalogues.
+    fn follow(&self, then: &Catalog, now: &Catalog, index: &SearchIndex) -> SearchIndex {
+        let changed = changes(then, now);
+        let removed: Vec<SkillId> = changed.iter().map(|change| change.id.clone()).collect();
+        let mut added: Vec<&Arc<Skill>> = Vec::new();
+        for change in &changed {
+            let same_name = now.group(&change.name).iter();
+            let entry = same_name.filter(|entry| !entry.is_shadowed());
+            added.extend(
+                entry.filter(|entry| entry.skill.id == change.id).map(|entry| &entry.skill),
+            );
+        }
+        let mut parts = self.take_apart(&added).into_iter();
+        match (parts.next(), parts.next()) {
+            (Some(only), None) => index.with_part(&removed, only),
+            // So much changed that a new start is as cheap.
+            (Some(_), Some(_)) => {
+                let skills: Vec<&Arc<Skill>> = now.listed().map(|entry| &entry.skill).collect();
+                SearchIndex::from_parts(self.take_apart(&skills))
+            }
+            (None, _) => index.with_part(&removed, PartBuilder::new().finish()),
+        }
+    }
+
+    /// Reads the bodies of skills and takes them apart, with several threads where that pays.
+    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<prowess_catalog::search::Part> {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = threads.min(skills.len().div_ceil(SKILLS_PER_THREAD)).max(1);
+        let each = skills.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = skills
+                .chunks(each)
+                .map(|chunk| scope.spawn(|| self.take_apart_alone(chunk)))
+                .collect();
+            workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+        })
+    }
+
+    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> prowess_catalog::search::Part {
+        let mut builder = PartBuilder::new();
+        let mut buffer = Vec::new();
+        for &skill in skills {
+            // Most skills are files whose place is known; the others are asked for.
+            let path = Path::new(&*skill.location);
+            let read = skill.form != Form::Memory
+                && read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer).is_ok();
+            if !read {
+                buffer = self.text(&skill.id).unwrap_or_default();
+            }
+            let parsed = parse(&buffer);
+            builder.add(Document { skill, body: parsed.body_text() });
+        }
+        builder.finish()
+    }
+}

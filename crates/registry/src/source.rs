@@ -1,0 +1,108 @@
+//! What a place that skills come from must be able to do.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use prowess_catalog::{Skill, SkillId};
+use prowess_spec::ReadFault;
+
+use crate::fs::walk::Notice;
+use crate::resource::{Error, Resource};
+
+/// A place that skills come from.
+///
+/// Calls block: files and memory answer at once, and whoever lives in an asynchronous world hands
+/// the call to a thread for blocking work.
+pub trait SkillSource: Send + Sync + Debug {
+    /// Reads what there is now. Skills of `known` whose text did not change are given back as they
+    /// are, so that whoever compares two scans compares pointers.
+    fn scan(&self, known: Known<'_>) -> Scan;
+
+    /// Reads the text of a skill.
+    fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault>;
+
+    /// Reads a part of one of its files.
+    fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error>;
+
+    /// Tells whether a skill comes from here.
+    fn owns(&self, id: &SkillId) -> bool;
+
+    /// Folders that may come to hold skills; whoever watches looks at these.
+    fn watched(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
+/// What is known from an earlier scan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// The skills.
+    pub skills: &'a [Arc<Skill>],
+    /// Whether a skill whose new text cannot be used is kept as it was.
+    pub keep_last_good: bool,
+}
+
+/// What a scan found.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// The skills, in no particular order.
+    pub skills: Vec<Arc<Skill>>,
+    /// Skills that could not be read.
+    pub faults: Vec<Fault>,
+    /// What was not looked at.
+    pub notices: Vec<Notice>,
+}
+
+/// A skill that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where it is.
+    pub location: Box<str>,
+    /// Why it could not be read.
+    pub why: FaultKind,
+    /// Whether the version read before is still in use.
+    pub kept: bool,
+}
+
+impl Fault {
+    /// Tells whether it is about the skill that a file belongs to.
+    pub(crate) fn is_about(&self, file: &std::path::Path) -> bool {
+        let folder = |path: &std::path::Path| path.parent().map(std::path::Path::to_owned);
+        file.to_str() == Some(&*self.location)
+            || folder(std::path::Path::new(&*self.location))
+                .is_some_and(|folder| file.starts_with(folder))
+    }
+}
+
+/// Why a skill could not be read, or could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The file could not be read.
+    Read(ReadFault),
+    /// Its text cannot be used, as one that is being written.
+    Broken,
+    /// It changed while it was read.
+    Moving,
+}
+
+impl std::fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read(ReadFault::Missing) => f.write_str("there is no such file"),
+            Self::Read(ReadFault::NotAFile(what)) => write!(f, "it is {what}, not a regular file"),
+            Self::Read(ReadFault::TooLarge { bytes }) => {
+                write!(f, "it has {}, more than is read", prowess_diag::wording::size(*bytes))
+            }
+            Self::Read(ReadFault::Unreadable(reason)) => f.write_str(reason),
+            Self::Broken => f.write_str("its frontmatter cannot be read"),
+            Self::Moving => f.write_str("it changed while it was read"),
+        }
+    }
+}
+
+/// A sum over a text: its length and a checksum. It notices changes; it does not withstand whoever
+/// wants to hide one, which is what the digest is for.
+pub(crate) fn fingerprint(text: &[u8]) -> u64 {
+    (text.len() as u64) << 32 | u64::from(crc32fast::hash(text))
+}

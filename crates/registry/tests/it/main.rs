@@ -1,0 +1,3 @@
+//! Folders, sources and the live registry, on real files.
+
+mod watch;

@@ -1,0 +1,304 @@
+//! Hot reload against a disk that does not keep still.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use prowess_catalog::{Catalog, ChangeKind, Precedence};
+use prowess_registry::{
+    FileOptions, FileSource, Known, Place, Registry, SkillSource, WatchMode, WatchOptions,
+};
+
+/// Longest time that anything may take before a test gives up. Nothing waits for it in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Events only: no net catches what they miss.
+fn events_only() -> WatchOptions {
+    WatchOptions {
+        quiet: Duration::from_millis(5),
+        longest: Duration::from_millis(50),
+        net: Duration::from_hours(1),
+        poll: Duration::from_hours(1),
+    }
+}
+
+fn open(root: &Path) -> Registry {
+    let registry = Registry::new(Precedence::default());
+    let place = Place { only: Some(root.to_owned()), ..Place::default() };
+    registry.add_files(FileSource::new(place, FileOptions::default()));
+    registry.refresh();
+    registry
+}
+
+/// A skill whose every field carries its version, so that a mixture shows.
+fn text(name: &str, version: u64) -> String {
+    format!(
+        "---\nname: {name}\ndescription: version {version} of it\nwhen_to_use: version {version} of it\nmetadata:\n  n: '{version}'\n---\n\nversion {version}\n"
+    )
+}
+
+fn write(root: &Path, name: &str, version: u64) {
+    std::fs::create_dir_all(root.join(name)).unwrap();
+    std::fs::write(root.join(name).join("SKILL.md"), text(name, version)).unwrap();
+}
+
+/// Names and versions of what a catalogue holds; panics on a mixture of versions.
+fn versions(catalog: &Catalog) -> BTreeMap<String, String> {
+    let version = |skill: &prowess_catalog::Skill| {
+        let described = skill.description.to_string();
+        assert_eq!(skill.when_to_use.as_deref(), Some(described.as_str()), "{}", skill.location);
+        assert_eq!(described, format!("version {} of it", skill.metadata[0].1));
+        described
+    };
+    let entries = catalog.entries().iter();
+    entries.map(|entry| (entry.skill.location.to_string(), version(&entry.skill))).collect()
+}
+
+/// What a fresh look at the disk finds.
+fn on_disk(root: &Path) -> BTreeMap<String, String> {
+    versions(&open(root).snapshot())
+}
+
+/// Waits until the catalogue says what the disk says.
+fn settles(registry: &Registry, root: &Path) {
+    let changes = registry.subscribe();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while versions(&registry.snapshot()) != on_disk(root) {
+        assert!(std::time::Instant::now() < deadline, "the catalogue never caught up");
+        changes.next_within(Duration::from_millis(20));
+    }
+}
+
+/// A small generator: the same edits on every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+#[test]
+fn ten_thousand_edits_end_in_what_the_disk_says() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().join("skills");
+    let outside = world.path().join("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    for number in 0..40 {
+        write(&root, &format!("skill-{number}"), 0);
+    }
+    let registry = open(&root);
+    let watching = registry.watch(events_only());
+    assert_eq!(watching.mode(), WatchMode::Events);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            // Every snapshot on the way holds whole versions only.
+            let mut generation = 0;
+            let mut seen = 0_u32;
+            while !done.load(Ordering::Relaxed) {
+                let catalog = registry.snapshot();
+                assert!(catalog.generation() >= generation, "snapshots never go back");
+                if catalog.generation() > generation {
+                    generation = catalog.generation();
+                    versions(&catalog);
+                    seen += 1;
+                }
+                std::thread::yield_now();
+            }
+            seen
+        });
+        let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+        for version in 1..=10_000_u64 {
+            let name = format!("skill-{}", dice.roll(60));
+            let folder = root.join(&name);
+            let file = folder.join("SKILL.md");
+            match dice.roll(10) {
+                0..=4 => write(&root, &name, version),
+                5 => {
+                    // Written in two goes, cut anywhere.
+                    let whole = text(&name, version);
+                    let cut = usize::try_from(dice.roll(whole.len() as u64)).unwrap();
+                    std::fs::create_dir_all(&folder).unwrap();
+                    std::fs::write(&file, &whole[..cut]).unwrap();
+                    std::fs::write(&file, &whole).unwrap();
+                }
+                6 => {
+                    // As editors do: a new file takes the old one's place.
+                    std::fs::create_dir_all(&folder).unwrap();
+                    std::fs::write(folder.join(".SKILL.md.tmp"), text(&name, version)).unwrap();
+                    std::fs::rename(folder.join(".SKILL.md.tmp"), &file).unwrap();
+                }
+                7 => {
+                    // Out of the tree and back under another name.
+                    let away = outside.join(format!("away-{version}"));
+                    let back = root.join(format!("skill-{}", dice.roll(60)));
+                    if folder.exists() && std::fs::rename(&folder, &away).is_ok() && !back.exists()
+                    {
+                        std::fs::rename(&away, &back).unwrap();
+                    }
+                }
+                8 => {
+                    let _ = std::fs::remove_dir_all(&folder);
+                }
+                _ => {
+                    // Noise that is no skill's.
+                    std::fs::create_dir_all(folder.join("scripts")).unwrap();
+                    std::fs::write(folder.join("scripts/run.py"), "x").unwrap();
+                    if !file.exists() {
+                        write(&root, &name, version);
+                    }
+                }
+            }
+            if version == 5_000 {
+                // As if the system's queue had overflowed.
+                watching.look_again();
+            }
+        }
+        settles(&registry, &root);
+        done.store(true, Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 1, "the reader saw the catalogue change");
+    });
+    assert!(watching.looks() > 1);
+}
+
+#[test]
+fn a_queue_that_overflows_leads_to_a_rescan() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().to_owned();
+    write(&root, "a", 1);
+    let registry = open(&root);
+    let _watching = registry.watch(events_only());
+    settles(&registry, &root);
+    // More events than the system queues, most of them about files that are no skill's.
+    let limit: usize = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(16_384);
+    for number in 0..=limit / 3 {
+        std::fs::write(root.join("a/noise"), number.to_string()).unwrap();
+    }
+    write(&root, "a", 2);
+    write(&root, "b", 3);
+    settles(&registry, &root);
+}
+
+#[test]
+fn a_half_written_file_keeps_the_version_before_and_says_so() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().to_owned();
+    write(&root, "a", 1);
+    let registry = open(&root);
+    let file = root.join("a/SKILL.md");
+    std::fs::write(&file, "---\nname: a\ndescription: vers").unwrap();
+    registry.refresh();
+    assert_eq!(registry.get("a").unwrap().description.as_ref(), "version 1 of it");
+    let report = registry.report();
+    assert!(report.faults[0].kept && report.faults[0].location.ends_with("a/SKILL.md"));
+    std::fs::write(&file, text("a", 2)).unwrap();
+    registry.refresh();
+    assert_eq!(registry.get("a").unwrap().description.as_ref(), "version 2 of it");
+    assert!(registry.report().faults.is_empty());
+}
+
+#[test]
+fn only_what_changed_is_announced() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().to_owned();
+    for name in ["a", "b", "c"] {
+        write(&root, name, 1);
+    }
+    let registry = open(&root);
+    let _watching = registry.watch(events_only());
+    let changes = registry.subscribe();
+    let expect = |expected: &[(&str, ChangeKind)]| {
+        let set = changes.next_within(PATIENCE).expect("an announcement");
+        let found: Vec<(&str, ChangeKind)> =
+            set.changes.iter().map(|change| (&*change.name, change.kind.clone())).collect();
+        assert_eq!(found, expected);
+    };
+    write(&root, "b", 2);
+    expect(&[("b", ChangeKind::Changed)]);
+    std::fs::remove_dir_all(root.join("c")).unwrap();
+    expect(&[("c", ChangeKind::Removed)]);
+    // A file that is no skill's wakes nobody; the next announcement is about the next skill.
+    std::fs::write(root.join("a/data.csv"), "1,2").unwrap();
+    std::fs::create_dir(root.join("a/scripts")).unwrap();
+    write(&root, "d", 1);
+    expect(&[("d", ChangeKind::Added)]);
+}
+
+#[test]
+fn a_sidecar_that_appears_changes_its_skill() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().to_owned();
+    write(&root, "a", 1);
+    let registry = open(&root);
+    let _watching = registry.watch(events_only());
+    let changes = registry.subscribe();
+    assert!(registry.get("a").unwrap().model_invocable);
+    std::fs::create_dir(root.join("a/agents")).unwrap();
+    let policy = "policy:\n  allow_implicit_invocation: false\n";
+    std::fs::write(root.join("a/agents/openai.yaml"), policy).unwrap();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while registry.get("a").unwrap().model_invocable {
+        assert!(std::time::Instant::now() < deadline);
+        changes.next_within(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_root_that_comes_and_goes_is_noticed() {
+    let world = tempfile::tempdir().unwrap();
+    let project = world.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let registry = Registry::new(Precedence::default());
+    let place = Place { current: project.clone(), ..Place::default() };
+    registry.add_files(FileSource::new(place, FileOptions::default()));
+    registry.refresh();
+    let _watching = registry.watch(events_only());
+    let changes = registry.subscribe();
+    let wait_for = |wanted: &[&str]| {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            let names: Vec<String> =
+                registry.list().iter().map(|skill| skill.name.to_string()).collect();
+            if names == wanted {
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline, "{names:?} in place of {wanted:?}");
+            changes.next_within(Duration::from_millis(20));
+        }
+    };
+    let root: PathBuf = project.join(".agents/skills");
+    write(&root, "late", 1);
+    wait_for(&["late"]);
+    std::fs::remove_dir_all(project.join(".agents")).unwrap();
+    wait_for(&[]);
+    write(&root, "again", 1);
+    wait_for(&["again"]);
+    write(&root, "again", 2);
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while registry.get("again").unwrap().description.as_ref() != "version 2 of it" {
+        assert!(std::time::Instant::now() < deadline);
+        changes.next_within(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn one_scan_takes_what_another_would_keep() {
+    // A fresh start has nothing better than a broken file, and reads it as well as it can.
+    let world = tempfile::tempdir().unwrap();
+    std::fs::create_dir(world.path().join("a")).unwrap();
+    std::fs::write(world.path().join("a/SKILL.md"), "---\nname: a\ndescription: cut of").unwrap();
+    let place = Place { only: Some(world.path().to_owned()), ..Place::default() };
+    let source = FileSource::new(place, FileOptions::default());
+    assert_eq!(source.scan(Known::default()).skills.len(), 1);
+    let later = Known { skills: &[], keep_last_good: true };
+    let scan = source.scan(later);
+    assert_eq!((scan.skills.len(), scan.faults.len()), (0, 1));
+}

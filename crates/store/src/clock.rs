@@ -1,0 +1,21 @@
+//! The clock of the system.
+
+use std::time::SystemTime;
+
+use prowess_ports::Clock;
+
+/// Tells the time of the system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> i64 {
+        // Before 1970 and after 2262 the nearest time that can be said.
+        match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            Err(before) => {
+                i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos)
+            }
+        }
+    }
+}

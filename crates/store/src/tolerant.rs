@@ -1,0 +1,252 @@
+//! A store that does not fail.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prowess_ports::{Clock, Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
+
+/// How long a store is left alone after it failed.
+pub const PAUSE: Duration = Duration::from_secs(30);
+
+/// Wraps a store so that using a skill never fails, and never waits twice, because of it.
+///
+/// `record`, `settle` and `rows` always answer: an error is remembered for
+/// [`trouble`](Self::trouble), and the store is left alone for a while, because each try could mean
+/// waiting for a lock. `summary` and `forget` pass errors on: somebody asked for just that.
+#[derive(Debug)]
+pub struct Tolerant {
+    store: Arc<dyn UsageStore>,
+    clock: Arc<dyn Clock>,
+    pause: i64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    trouble: Option<Trouble>,
+    /// When the store failed last; nothing if it worked since.
+    down_since: Option<i64>,
+}
+
+/// What went wrong with a store.
+#[derive(Clone, Debug)]
+pub struct Trouble {
+    /// The last error.
+    pub error: Arc<UsageError>,
+    /// When that was, in nanoseconds since 1970.
+    pub at: i64,
+    /// How many calls failed in all.
+    pub failures: u64,
+    /// How many calls were not even tried, because one had just failed.
+    pub skipped: u64,
+    /// Whether the store has worked since.
+    pub over: bool,
+}
+
+impl Tolerant {
+    /// Wraps a store.
+    pub fn new(store: Arc<dyn UsageStore>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock, pause: nanos(PAUSE), state: Mutex::default() }
+    }
+
+    /// Sets how long the store is left alone after it failed.
+    #[must_use]
+    pub fn with_pause(self, pause: Duration) -> Self {
+        Self { pause: nanos(pause), ..self }
+    }
+
+    /// Returns what went wrong, if anything ever did.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.lock().trouble.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls the store unless it has just failed. Nobody waits for the lock while it works.
+    fn attempt<T: Default>(
+        &self,
+        call: impl FnOnce(&dyn UsageStore) -> Result<T, UsageError>,
+    ) -> T {
+        {
+            let mut state = self.lock();
+            let State { trouble, down_since } = &mut *state;
+            if let Some(since) = *down_since {
+                // A clock that was set back must not make the pause longer.
+                if self.clock.now().abs_diff(since) < self.pause.unsigned_abs() {
+                    if let Some(trouble) = trouble {
+                        trouble.skipped = trouble.skipped.saturating_add(1);
+                    }
+                    return T::default();
+                }
+                // One caller tries; meanwhile the others go on without.
+                *down_since = Some(self.clock.now());
+            }
+        }
+        let result = call(&*self.store);
+        let mut state = self.lock();
+        match result {
+            Ok(value) => {
+                state.down_since = None;
+                if let Some(trouble) = &mut state.trouble {
+                    trouble.over = true;
+                }
+                value
+            }
+            Err(error) => {
+                let now = self.clock.now();
+                // A name that is too long says nothing about the store.
+                if error.is_of_caller() {
+                    state.down_since = None;
+                } else {
+                    state.down_since = Some(now);
+                }
+                let (failures, skipped) =
+                    state.trouble.as_ref().map_or((0, 0), |old| (old.failures, old.skipped));
+                state.trouble = Some(Trouble {
+                    over: error.is_of_caller(),
+                    error: Arc::new(error),
+                    at: now,
+                    failures: failures.saturating_add(1),
+                    skipped,
+                });
+                T::default()
+            }
+        }
+    }
+}
+
+impl UsageStore for Tolerant {
+    fn record(&self, used: &Use) -> Result<(), UsageError> {
+        self.attempt(|store| store.record(used));
+        Ok(())
+    }
+
+    fn settle(&self, used: &Use) -> Result<(), UsageError> {
+        self.attempt(|store| store.settle(used));
+        Ok(())
+    }
+
+    fn rows(&self, query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError> {
+        Ok(self.attempt(|store| store.rows(query)))
+    }
+
+    fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+        self.store.summary(project, limit)
+    }
+
+    fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+        self.store.forget(which)
+    }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    use prowess_test::ManualClock;
+
+    use super::*;
+    use crate::MemoryUsage;
+
+    /// A store that can be switched to fail, and counts how often it is asked.
+    #[derive(Debug, Default)]
+    struct Moody {
+        inner: MemoryUsage,
+        broken: AtomicBool,
+        calls: AtomicU64,
+    }
+
+    impl Moody {
+        fn call<T>(&self, result: impl FnOnce(&MemoryUsage) -> T) -> Result<T, UsageError> {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            if self.broken.load(Ordering::Relaxed) {
+                return Err(UsageError::Busy { store: "moody".into() });
+            }
+            Ok(result(&self.inner))
+        }
+    }
+
+    impl UsageStore for Moody {
+        fn record(&self, used: &Use) -> Result<(), UsageError> {
+            self.call(|inner| inner.record(used))?
+        }
+        fn settle(&self, used: &Use) -> Result<(), UsageError> {
+            self.call(|inner| inner.settle(used))?
+        }
+        fn rows(&self, query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError> {
+            self.call(|inner| inner.rows(query))?
+        }
+        fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+            self.call(|inner| inner.summary(project, limit))?
+        }
+        fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+            self.call(|inner| inner.forget(which))?
+        }
+    }
+
+    prowess_test::usage_conformance_valid!((
+        Tolerant::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0))),
+        (),
+    ));
+
+    #[test]
+    fn a_store_that_failed_is_left_alone_for_a_while() {
+        let store = Arc::new(Moody::default());
+        let clock = Arc::new(ManualClock::at(1_000));
+        let tolerant = Tolerant::new(Arc::clone(&store) as _, Arc::clone(&clock) as _)
+            .with_pause(Duration::from_nanos(100));
+        let used = Use::new("p", "a", 5);
+        let calls = || store.calls.load(Ordering::Relaxed);
+        tolerant.record(&used).unwrap();
+        assert!(tolerant.trouble().is_none());
+
+        store.broken.store(true, Ordering::Relaxed);
+        for _ in 0..10 {
+            tolerant.record(&used).unwrap();
+            assert_eq!(tolerant.rows(&UsageQuery::project("p")).unwrap(), []);
+        }
+        assert_eq!(calls(), 2, "one that worked and one that failed");
+        let trouble = tolerant.trouble().unwrap();
+        assert!(matches!(*trouble.error, UsageError::Busy { .. }));
+        assert_eq!((trouble.at, trouble.failures, trouble.skipped), (1_000, 1, 19));
+        assert!(!trouble.over);
+        // Whoever asks for just that is told.
+        assert!(tolerant.summary(None, 5).is_err());
+        assert!(tolerant.forget(&Forget::default()).is_err());
+
+        clock.set(1_099);
+        tolerant.record(&used).unwrap();
+        assert_eq!(calls(), 4);
+        clock.set(1_100);
+        tolerant.record(&used).unwrap();
+        assert_eq!(calls(), 5, "tried again");
+        // A clock that was set back.
+        clock.set(0);
+        tolerant.record(&used).unwrap();
+        assert_eq!(calls(), 6);
+
+        store.broken.store(false, Ordering::Relaxed);
+        clock.set(5_000);
+        tolerant.record(&used).unwrap();
+        assert_eq!(tolerant.rows(&UsageQuery::project("p")).unwrap()[0].usage.count, 2);
+        let trouble = tolerant.trouble().unwrap();
+        assert_eq!((trouble.failures, trouble.over), (3, true), "remembered, and over");
+    }
+
+    #[test]
+    fn a_bad_name_does_not_stop_the_others() {
+        let tolerant = Tolerant::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0)));
+        tolerant.record(&Use::new("p", "x".repeat(10_000), 5)).unwrap();
+        tolerant.record(&Use::new("p", "a", 5)).unwrap();
+        assert_eq!(tolerant.rows(&UsageQuery::project("p")).unwrap().len(), 1);
+        let trouble = tolerant.trouble().unwrap();
+        assert!(matches!(*trouble.error, UsageError::TooLong { .. }));
+        assert!(trouble.over);
+    }
+}

@@ -1,0 +1,126 @@
+//! Several processes and threads at once.
+
+use std::thread;
+use std::time::Duration;
+
+use prowess_ports::{UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use prowess_store::SqliteUsage;
+use rusqlite::Connection;
+
+use crate::children::{self, SKILLS, USES};
+
+const WRITERS: i64 = 4;
+
+fn check_nothing_is_lost(store: &SqliteUsage) {
+    let rows = store.rows(&UsageQuery::project("p")).unwrap();
+    assert_eq!(rows.len(), usize::try_from(SKILLS).unwrap(), "one row for each: {rows:?}");
+    let uses: u64 = rows.iter().map(|row| row.usage.count).sum();
+    assert_eq!(uses, u64::try_from(WRITERS * USES).unwrap());
+}
+
+#[test]
+fn processes_lose_no_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state/usage.db");
+    // All start with nothing there, so they also create the file at the same time.
+    let mut writers: Vec<_> = (0..WRITERS).map(|_| children::start("record", &path)).collect();
+    for writer in &mut writers {
+        drop(writer.stdin.take());
+    }
+    writers.into_iter().for_each(children::finish);
+    check_nothing_is_lost(&SqliteUsage::new(&path));
+}
+
+#[test]
+fn threads_lose_no_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("usage.db");
+    let shared = children::patient(&path);
+    thread::scope(|scope| {
+        // Two with connections of their own, two with one in common.
+        for _ in 0..2 {
+            scope.spawn(|| children::record_many(&children::patient(&path)));
+            scope.spawn(|| children::record_many(&shared));
+        }
+    });
+    check_nothing_is_lost(&shared);
+}
+
+#[test]
+fn a_lock_of_another_process_ends_in_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("usage.db");
+    let used = Use::new("p", "a", 1);
+    SqliteUsage::new(&path).record(&used).unwrap();
+    // Once with the file open already, once not.
+    for open_before in [true, false] {
+        let store = SqliteUsage::new(&path).with_busy_timeout(Duration::from_millis(20));
+        if open_before {
+            store.record(&used).unwrap();
+        }
+        let other = children::start("lock for writers", &path);
+        for _ in 0..2 {
+            let result = store.record(&used);
+            assert!(matches!(result, Err(UsageError::Busy { .. })), "{result:?}");
+        }
+        assert_eq!(store.rows(&UsageQuery::project("p")).unwrap().len(), 1, "readers go on");
+        children::finish(other);
+        store.record(&used).unwrap();
+    }
+}
+
+#[test]
+fn many_threads_wait_for_a_lock_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("usage.db");
+    let used = Use::new("p", "a", 1);
+    let store = SqliteUsage::new(&path).with_busy_timeout(Duration::from_millis(20));
+    store.record(&used).unwrap();
+    let other = children::start("lock for writers", &path);
+    thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                let result = store.record(&used);
+                assert!(matches!(result, Err(UsageError::Busy { .. })), "{result:?}");
+            });
+        }
+    });
+    children::finish(other);
+    store.record(&used).unwrap();
+}
+
+#[test]
+fn a_lock_for_all_ends_in_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("usage.db");
+    let used = Use::new("p", "a", 1);
+    SqliteUsage::new(&path).record(&used).unwrap();
+    let other = children::start("lock for all", &path);
+    let store = SqliteUsage::new(&path).with_busy_timeout(Duration::from_millis(20));
+    let result = store.record(&used);
+    assert!(matches!(result, Err(UsageError::Busy { .. })), "{result:?}");
+    let result = store.rows(&UsageQuery::project("p"));
+    assert!(matches!(result, Err(UsageError::Busy { .. })), "{result:?}");
+    children::finish(other);
+    store.record(&used).unwrap();
+    assert_eq!(store.rows(&UsageQuery::project("p")).unwrap()[0].usage.count, 2);
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_a_sound_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("usage.db");
+    for round in 1..=3 {
+        let mut writer = children::start("record for ever", &path);
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let rows: Vec<UsageRow> = children::patient(&path).rows(&UsageQuery::project("p")).unwrap();
+        assert_eq!(rows.len(), 1);
+        assert!(rows[0].usage.count > 200 * round, "{rows:?}");
+    }
+    let sound: String = Connection::open(&path)
+        .unwrap()
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(sound, "ok");
+}

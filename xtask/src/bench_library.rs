@@ -1,0 +1,281 @@
+//! How fast a library of skills is opened, searched, listed and kept in step with the disk.
+//!
+//! Like `bench`: every way of opening runs in a process of its own, they take turns, and ratios are
+//! taken within a round.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use prowess_catalog::Precedence;
+use prowess_catalog::index::{Entry, IndexOptions, Rank, Show, index};
+use prowess_catalog::search::Query;
+use prowess_registry::{FileOptions, FileSource, Place, Registry, WalkOptions, WatchOptions};
+
+use crate::bench::{copy_tree, median, millis, peak_memory, read_known};
+
+const ROUNDS: usize = 7;
+const THREADS: usize = 2;
+const EDITS: usize = 50;
+
+/// Ways of opening, each beside its limit.
+const JOBS: [(&str, &str); 4] = [
+    ("read", "(a) read every SKILL.md, paths known, do nothing"),
+    ("open", "(b) find, read, parse, make the catalogue"),
+    ("stat", "(c) stat every SKILL.md, paths known, do nothing"),
+    ("reopen", "(d) the same as (b) with the cache of the last start"),
+];
+
+/// Measures a library made of a corpus, then one ten times as large.
+pub(crate) fn run(corpus: &Path, queries: &Path, skills: usize) -> Result<()> {
+    for (size, rounds) in [(skills, ROUNDS), (skills * 10, 3)] {
+        let world = tempfile::tempdir()?;
+        let (library, cache) = (world.path().join("skills"), world.path().join("cache"));
+        let bytes = make(corpus, &library, size)?;
+        println!("{size} skills, {:.1} MB of SKILL.md, {THREADS} threads\n", bytes as f64 / 1e6);
+        opening(&library, &cache, rounds)?;
+        let output = Command::new(std::env::current_exe()?)
+            .arg("bench-library-job")
+            .args(["live".as_ref(), library.as_os_str(), cache.as_os_str(), queries.as_os_str()])
+            .output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        println!("{}", String::from_utf8(output.stdout)?);
+    }
+    Ok(())
+}
+
+fn opening(library: &Path, cache: &Path, rounds: usize) -> Result<()> {
+    let mut times = vec![Vec::new(); JOBS.len()];
+    let mut ratios = vec![Vec::new(); JOBS.len()];
+    let mut memory = vec![0; JOBS.len()];
+    for round in 0..=rounds {
+        let mut limit = 1.0;
+        for (number, (job, _)) in JOBS.iter().enumerate() {
+            let (time, peak) = child(job, library, cache)?;
+            // (b) is compared with (a), (d) with (c).
+            if number % 2 == 0 {
+                limit = time.as_secs_f64();
+            }
+            // The first round warms the caches, ours and the system's.
+            if round > 0 {
+                times[number].push(time.as_secs_f64());
+                ratios[number].push(time.as_secs_f64() / limit);
+                memory[number] = peak.max(memory[number]);
+            }
+        }
+    }
+    println!("{:<56} {:>9} {:>7} {:>9}", "job", "time", "ratio", "memory");
+    for (number, (_, title)) in JOBS.iter().enumerate() {
+        println!(
+            "{title:<56} {:>7.1}ms {:>6.2}x {:>6.1}MB",
+            median(times[number].clone()) * 1e3,
+            median(ratios[number].clone()),
+            memory[number] as f64 / 1024.0
+        );
+    }
+    println!();
+    Ok(())
+}
+
+fn child(job: &str, library: &Path, cache: &Path) -> Result<(Duration, u64)> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(["bench-library-job".as_ref(), job.as_ref(), library.as_os_str(), cache.as_os_str()])
+        .output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let mut words = text.split_whitespace();
+    let mut number = || {
+        words.next().and_then(|word| word.parse::<u64>().ok()).context("the job printed no numbers")
+    };
+    Ok((Duration::from_nanos(number()?), number()?))
+}
+
+/// The child's side: does one job and prints nanoseconds and peak KiB.
+pub(crate) fn job(job: &str, library: &Path, cache: &Path, queries: Option<&Path>) -> Result<()> {
+    let count = AtomicUsize::new(0);
+    let elapsed = match job {
+        "read" => read_known(library, &count)?,
+        "stat" => stat_known(library, &count)?,
+        "open" | "reopen" => {
+            let start = Instant::now();
+            let cache = (job == "reopen").then(|| cache.to_owned());
+            let registry = open(library, cache);
+            let elapsed = start.elapsed();
+            ensure!(!registry.snapshot().entries().is_empty(), "nothing was found");
+            // An exit is not part of an opening.
+            std::mem::forget(registry);
+            elapsed
+        }
+        "live" => return live(library, cache, queries.context("queries are missing")?),
+        other => bail!("no job {other}"),
+    };
+    println!("{} {}", elapsed.as_nanos(), peak_memory());
+    Ok(())
+}
+
+fn open(library: &Path, cache: Option<PathBuf>) -> Registry {
+    let registry = Registry::new(Precedence::default());
+    let place = Place { only: Some(library.to_owned()), ..Place::default() };
+    let walk = WalkOptions { threads: THREADS, max_folders: usize::MAX, ..WalkOptions::default() };
+    let options = FileOptions { walk, cache, ..FileOptions::default() };
+    registry.add_files(FileSource::new(place, options));
+    registry.refresh();
+    registry
+}
+
+/// Stats every file whose path is known, with two threads.
+fn stat_known(library: &Path, count: &AtomicUsize) -> Result<Duration> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for set in std::fs::read_dir(library)? {
+        for skill in std::fs::read_dir(set?.path())? {
+            paths.push(skill?.path().join("SKILL.md"));
+        }
+    }
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for chunk in paths.chunks(paths.len().div_ceil(THREADS).max(1)) {
+            scope.spawn(|| {
+                let found = chunk.iter().filter(|path| std::fs::metadata(path).is_ok()).count();
+                count.fetch_add(found, Ordering::Relaxed);
+            });
+        }
+    });
+    Ok(start.elapsed())
+}
+
+/// What a running program does with a library: search, list, follow edits.
+fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
+    let registry = open(library, Some(cache.to_owned()));
+    let heads = resident();
+    let start = Instant::now();
+    let searched = registry.search_index();
+    let built = start.elapsed();
+    println!("{:<56} {:>7.1}ms", "first search: read bodies, build the index", millis(built));
+    println!("{:<56} {:>7.1}MB", "resident with the catalogue", heads as f64 / 1024.0);
+    println!(
+        "{:<56} {:>7.1}MB",
+        "resident with catalogue and search index",
+        resident() as f64 / 1024.0
+    );
+    let words = std::fs::read_to_string(queries)?;
+    let mut prompts: Vec<String> = Vec::new();
+    for line in words.lines().filter(|line| !line.trim().is_empty()) {
+        let value: serde_json::Value = serde_json::from_str(line)?;
+        prompts.push(value["query"].as_str().context("a query is no text")?.to_owned());
+    }
+    let timed = |text: &str| {
+        let query = Query { explain: false, ..Query::new(text) };
+        let start = Instant::now();
+        let hits = searched.search(&query);
+        (start.elapsed(), hits.len())
+    };
+    let times = (0..5).flat_map(|_| prompts.iter().map(|prompt| timed(prompt).0.as_secs_f64()));
+    percentiles("find, whole prompts", times.collect());
+    let short = prompts.iter().map(|prompt| prompt.split_whitespace().take(3).collect::<Vec<_>>());
+    let short: Vec<String> = short.map(|words| words.join(" ")).collect();
+    let times = (0..5).flat_map(|_| short.iter().map(|words| timed(words).0.as_secs_f64()));
+    percentiles("find, three words", times.collect());
+    let catalog = registry.snapshot();
+    let times = (0..50).map(|_| {
+        let entries: Vec<Entry<'_>> = catalog
+            .listed()
+            .map(|entry| Entry {
+                skill: &entry.skill,
+                name: entry.name(),
+                show: Show::Full,
+                rank: Rank::Rest,
+            })
+            .collect();
+        let start = Instant::now();
+        let made = index(&entries, &IndexOptions::default());
+        assert!(!made.text.is_empty(), "an index of many skills has a text");
+        start.elapsed().as_secs_f64()
+    });
+    percentiles("prompt index, default budget", times.collect());
+    edits(&registry, library)
+}
+
+/// From one edit to the snapshot that has it, without any pause for quiet.
+fn edits(registry: &Registry, library: &Path) -> Result<()> {
+    let quiet = Duration::ZERO;
+    let options = WatchOptions { quiet, longest: quiet, ..WatchOptions::default() };
+    let changes = registry.subscribe();
+    let watching = registry.watch(options);
+    // The first look after the start is over when a first edit has arrived.
+    let set = library.join("set-0000");
+    let mut skills: Vec<PathBuf> = Vec::new();
+    for skill in std::fs::read_dir(&set)? {
+        skills.push(skill?.path().join("SKILL.md"));
+    }
+    skills.sort();
+    let mut times = Vec::new();
+    for (number, file) in skills.iter().cycle().take(EDITS + 1).enumerate() {
+        let text = std::fs::read(file)?;
+        let mut edited = text.clone();
+        edited.extend_from_slice(format!("\nedit {number}\n").as_bytes());
+        let start = Instant::now();
+        std::fs::write(file, &edited)?;
+        let set =
+            changes.next_within(Duration::from_secs(30)).context("an edit was not noticed")?;
+        let elapsed = start.elapsed();
+        ensure!(set.changes.len() == 1, "one edit, one change");
+        if number > 0 {
+            times.push(elapsed.as_secs_f64());
+        }
+    }
+    drop(watching);
+    percentiles("one edit to the new snapshot, no pause for quiet", times);
+    let start = Instant::now();
+    drop(registry.search_index());
+    println!("{:<56} {:>7.1}ms", "search index after these edits", millis(start.elapsed()));
+    Ok(())
+}
+
+fn percentiles(title: &str, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)] * 1e3;
+    println!("{title:<56} p50 {:>7.3}ms  p99 {:>7.3}ms", at(50), at(99));
+}
+
+/// Resident memory of this process in KiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Copies a corpus until there are enough skills, each with a name of its own.
+fn make(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(corpus)
+        .with_context(|| format!("cannot read {}", corpus.display()))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.join("SKILL.md").is_file())
+        .collect();
+    folders.sort();
+    ensure!(!folders.is_empty(), "no skills in {}", corpus.display());
+    let mut bytes = 0;
+    for number in 0..skills {
+        let source = &folders[number % folders.len()];
+        let set = number / folders.len();
+        let name = source.file_name().unwrap_or_default().to_string_lossy();
+        let folder = target.join(format!("set-{set:04}")).join(format!("{name}-{set}"));
+        copy_tree(source, &folder)?;
+        let file = folder.join("SKILL.md");
+        let text = String::from_utf8_lossy(&std::fs::read(&file)?).into_owned();
+        let mut named = false;
+        let lines = text.split_inclusive('\n').map(|line| {
+            if named || !line.starts_with("name:") {
+                return line.to_owned();
+            }
+            named = true;
+            format!("name: {name}-{set}\n")
+        });
+        let text: String = lines.collect();
+        bytes += text.len() as u64;
+        std::fs::write(&file, text)?;
+    }
+    Ok(bytes)
+}
