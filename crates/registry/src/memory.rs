@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prowess_catalog::{Form, Origin, Place, Skill, SkillId, Stamp};
 use prowess_diag::{Diagnostic, Severity};
 use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_spec::manifest::Text;
 use prowess_spec::yaml::write;
-use prowess_spec::{Package, ReadFault, ResourcePath, parse};
+use prowess_spec::{Package, ReadFault, ResourcePath, name, parse};
+
+use sha2::{Digest, Sha256};
 
 use crate::resource::{self, Error, Resource};
 use crate::source::{Known, Scan, SkillSource};
@@ -60,7 +63,12 @@ impl NewSkill {
             let rules = RuleSet::new(Profile::ClaudeCode, None).select(&["body-empty"]);
             findings.extend(check(&Subject::new(&parsed, &package), &rules));
         }
-        let name = parsed.manifest.name.as_ref().map(|name| name.value.trim().into());
+        // No folder could lend it one, whatever the profile says.
+        if parsed.manifest.name.as_ref().is_none_or(Text::is_blank) && findings.is_empty() {
+            let rules = RuleSet::new(Profile::Spec, None).select(&["name-missing"]);
+            findings.extend(check(&Subject::new(&parsed, &package), &rules));
+        }
+        let name = parsed.manifest.name.as_ref().map(|name| name::normalise(&name.value).into());
         match name {
             Some(name) if findings.is_empty() => Ok(Self { name, text: text.into(), files }),
             _ => Err(Invalid { findings }),
@@ -75,6 +83,23 @@ impl NewSkill {
     /// Returns its text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Which version it is: there is no file whose times could tell, so its contents do.
+    fn stamp(&self) -> Stamp {
+        let mut hash = Sha256::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part(self.text.as_bytes());
+        for (path, content) in &self.files {
+            part(path.as_str().as_bytes());
+            part(content);
+        }
+        let hash = hash.finalize();
+        let inode = hash.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        Stamp { size: self.text.len() as u64, inode, ..Stamp::default() }
     }
 }
 
@@ -222,7 +247,7 @@ impl MemorySource {
 
     /// Takes a skill away; tells whether there was one.
     pub fn remove(&self, name: &str) -> bool {
-        self.lock().remove(name).is_some()
+        self.lock().remove(&*name::normalise(name)).is_some()
     }
 
     /// Takes every skill away; tells whether there was one.
@@ -239,7 +264,7 @@ impl MemorySource {
             form: Form::Memory,
             location: format!("{}:{}", self.origin.scope.as_str(), skill.name).into(),
             given: None,
-            stamp: Stamp { size: skill.text.len() as u64, ..Stamp::default() },
+            stamp: skill.stamp(),
             sidecar: None,
         };
         Arc::new(Skill::from_text(place, &parse(skill.text.as_bytes()), None))
@@ -254,7 +279,8 @@ impl SkillSource for MemorySource {
 
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
         let skills = self.lock();
-        let (_, skill) = skills.get(&id.path).ok_or(ReadFault::Missing)?;
+        let held = skills.get(&id.path).filter(|_| self.owns(id));
+        let (_, skill) = held.ok_or(ReadFault::Missing)?;
         Ok(skill.text.as_bytes().to_vec())
     }
 
@@ -263,7 +289,8 @@ impl SkillSource for MemorySource {
             .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
         let skills = self.lock();
         let missing = || Error::Missing { path: path.to_owned() };
-        let (_, skill) = skills.get(&id.path).ok_or_else(missing)?;
+        let held = skills.get(&id.path).filter(|_| self.owns(id));
+        let (_, skill) = held.ok_or_else(missing)?;
         if wanted.as_str() == "SKILL.md" {
             return Ok(resource::page(skill.text.as_bytes(), offset, limit));
         }
