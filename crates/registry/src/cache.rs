@@ -5,6 +5,7 @@
 //! damaged, foreign or from another version is as good as none.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +19,20 @@ const MAGIC: &[u8; 8] = b"PROWHED\x01";
 const MAX_CACHE: u64 = 1024 * 1024 * 1024;
 /// A file that changed this shortly before it was read may change again without its time telling.
 const RACY: i64 = 2_000_000_000;
+
+/// Whether a version of a skill was at rest when a scan that began then read it, so that its times
+/// tell it from any later one. As git does: what changed in the moment before is read again.
+pub(crate) fn was_at_rest(skill: &Skill, began: i64) -> bool {
+    let latest = |stamp: Stamp| stamp.modified.max(stamp.changed);
+    let sidecar = skill.sidecar.map_or(i64::MIN, latest);
+    latest(skill.stamp).max(sidecar) < began.saturating_sub(RACY)
+}
+
+/// Returns the time, in nanoseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
+}
 
 /// What is remembered of one root.
 #[derive(Debug, Default)]
@@ -59,14 +74,14 @@ impl Cache {
         Self { skills: read(&file_for(folder, root), origin).unwrap_or_default() }
     }
 
-    /// Remembers the skills of a root, unless they are what is remembered already. Failing is no
-    /// harm: the next start is slower.
+    /// Remembers the skills of a root that a scan found which began then, unless they are what is
+    /// remembered already. Failing is no harm: the next start is slower.
     pub(crate) fn save(
         &self,
         folder: &Path,
         root: &Path,
         origin: &Arc<Origin>,
-        all: &[Arc<Skill>],
+        (began, all): (i64, &[Arc<Skill>]),
     ) {
         let mut skills: Vec<&Arc<Skill>> = all
             .iter()
@@ -77,7 +92,7 @@ impl Cache {
         if skills.len() == self.skills.len() && skills.iter().zip(&self.skills).all(same) {
             return;
         }
-        let _ = write(folder, &file_for(folder, root), &skills);
+        let _ = write(folder, &file_for(folder, root), began, &skills);
     }
 }
 
@@ -89,7 +104,9 @@ fn file_for(folder: &Path, root: &Path) -> PathBuf {
 }
 
 fn read(file: &Path, origin: &Arc<Origin>) -> Option<Vec<Arc<Skill>>> {
-    let file = std::fs::File::open(file).ok()?;
+    // Whatever lies there: a FIFO must not keep us waiting.
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
     let facts = file.metadata().ok()?;
     if !facts.is_file() || facts.len() > MAX_CACHE {
         return None;
@@ -101,25 +118,22 @@ fn read(file: &Path, origin: &Arc<Origin>) -> Option<Vec<Arc<Skill>>> {
     if crc32fast::hash(rest).to_le_bytes() != *sum {
         return None;
     }
-    let (written, mut rest) = rest.split_first_chunk::<8>()?;
-    let written = i64::from_le_bytes(*written);
+    let (began, mut rest) = rest.split_first_chunk::<8>()?;
+    let began = i64::from_le_bytes(*began);
     let mut skills = Vec::new();
     while !rest.is_empty() {
         let (head, left) = postcard::take_from_bytes::<Head<'_>>(rest).ok()?;
         rest = left;
         let skill = head.into_skill(origin);
-        // As git does: what changed in the moment before it was written down is read again.
-        if skill.stamp.modified.max(skill.stamp.changed) < written.saturating_sub(RACY) {
+        if was_at_rest(&skill, began) {
             skills.push(Arc::new(skill));
         }
     }
     Some(skills)
 }
 
-fn write(folder: &Path, file: &Path, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
-    let mut body = now.to_le_bytes().to_vec();
+fn write(folder: &Path, file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
+    let mut body = began.to_le_bytes().to_vec();
     for skill in skills {
         body = postcard::to_extend(&Head::of(skill), body).map_err(std::io::Error::other)?;
     }
@@ -193,5 +207,50 @@ impl<'a> Head<'a> {
             sidecar: self.sidecar.map(unpack),
             problems: self.problems,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_catalog::{Place, Scope};
+    use prowess_spec::parse;
+
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    /// When the scan began that is remembered.
+    const BEGAN: i64 = 1_000 * SECOND;
+
+    /// The names that a second start takes from the cache, of skills with these times: of the text
+    /// and of the sidecar.
+    fn remembered(times: &[(i64, Option<i64>)]) -> Vec<usize> {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, origin) = (Path::new("/root"), Arc::new(Origin::new(Scope::User, 0, "/root")));
+        let head = |(number, &(changed, sidecar)): (usize, &(i64, Option<i64>))| {
+            let place = Place {
+                id: SkillId { origin: Arc::clone(&origin), path: number.to_string().into() },
+                form: Form::Folder,
+                location: format!("/root/{number}/SKILL.md").into(),
+                given: None,
+                stamp: Stamp { changed, ..Stamp::default() },
+                sidecar: sidecar.map(|modified| Stamp { modified, ..Stamp::default() }),
+            };
+            Arc::new(Skill::from_text(place, &parse(b"---\nname: a\n---\n"), None))
+        };
+        let skills: Vec<Arc<Skill>> = times.iter().enumerate().map(head).collect();
+        Cache::default().save(folder.path(), root, &origin, (BEGAN, &skills));
+        let cache = Cache::load(folder.path(), root, &origin);
+        for skill in &cache.skills {
+            assert!(skills.contains(skill));
+        }
+        cache.skills.iter().map(|skill| skill.id.path.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_changed_just_before_it_was_read_is_read_again() {
+        let (old, recent, later) = (BEGAN - 3 * SECOND, BEGAN - SECOND, BEGAN + SECOND);
+        let times =
+            [(old, None), (recent, None), (later, None), (old, Some(old)), (old, Some(recent))];
+        assert_eq!(remembered(&times), [0, 3]);
     }
 }
