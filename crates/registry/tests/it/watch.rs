@@ -11,15 +11,15 @@ use prowess_registry::{
 };
 
 /// Longest time that anything may take before a test gives up. Nothing waits for it in vain.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Events only: no net catches what they miss.
 fn events_only() -> WatchOptions {
     WatchOptions {
         quiet: Duration::from_millis(5),
         longest: Duration::from_millis(50),
-        net: Duration::from_secs(3600),
-        poll: Duration::from_secs(3600),
+        net: Duration::from_hours(1),
+        poll: Duration::from_hours(1),
     }
 }
 
