@@ -13,6 +13,7 @@ mod score;
 mod segment;
 mod stored;
 pub mod substring;
+mod synonyms;
 pub mod tokens;
 
 #[cfg(test)]
@@ -159,6 +160,8 @@ pub enum Form {
     Prefix,
     /// A word of a name that differs in one or two letters.
     Typo,
+    /// Another word for the same: `k8s` for `kubernetes`.
+    Synonym,
     /// The share of the words of the name that were asked for.
     NameCover,
 }
@@ -171,6 +174,7 @@ impl Form {
             Self::Gram => "gram",
             Self::Prefix => "prefix",
             Self::Typo => "typo",
+            Self::Synonym => "synonym",
             Self::NameCover => "name cover",
         }
     }

@@ -1,8 +1,9 @@
 //! Words of names, for slips of the finger and for words that are not finished yet.
 
 use super::part::{names, whole};
-use super::segment::Segment;
+use super::segment::{Segment, small};
 use super::tokens::{self, Kind};
+use crate::skill::Skill;
 
 /// A distinct word of a name that is near to what was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,23 +32,31 @@ struct Word {
 impl NameWords {
     /// Collects the words of a segment's names.
     pub(super) fn of(segment: &Segment) -> Self {
-        let mut found: Vec<Vec<u8>> = Vec::new();
+        let mut text = Vec::new();
+        let mut places: Vec<(u32, u8)> = Vec::new();
+        let mut push = |word: &[u8]| {
+            if let (Ok(from), Ok(length)) = (u32::try_from(text.len()), u8::try_from(word.len())) {
+                places.push((from, length));
+                text.extend_from_slice(word);
+            }
+        };
         for skill in segment.skills.iter().flatten() {
             for name in names(skill) {
-                tokens::each(name, |word, _| found.push(word.to_vec()));
-                found.push(whole(name));
+                tokens::each(name, |word, _| push(word));
+                push(&whole(name));
             }
         }
-        found.sort_unstable();
-        found.dedup();
+        let word = |place: &(u32, u8)| {
+            let from = place.0 as usize;
+            &text[from..from + usize::from(place.1)]
+        };
+        places.sort_unstable_by(|one, other| word(one).cmp(word(other)));
+        places.dedup_by(|one, other| word(one) == word(other));
         let mut all = Self::default();
-        for word in found {
-            let (Ok(length), Ok(from)) = (u8::try_from(word.len()), u32::try_from(all.text.len()))
-            else {
-                continue;
-            };
-            all.words.push(Word { letters: letters(&word), from, length });
-            all.text.extend_from_slice(&word);
+        for place in &places {
+            let from = small(all.text.len());
+            all.words.push(Word { letters: letters(word(place)), from, length: place.1 });
+            all.text.extend_from_slice(word(place));
         }
         all
     }
@@ -112,8 +121,12 @@ impl NameWords {
     }
 }
 
-/// How many distinct words a name has that say something; at least one.
-pub(super) fn count_words(name: &str) -> u8 {
+/// How many distinct words the longer name of a skill has that say something; at least one.
+pub(super) fn name_length(skill: &Skill) -> u8 {
+    names(skill).map(count_words).max().unwrap_or(1)
+}
+
+fn count_words(name: &str) -> u8 {
     let mut words: Vec<Vec<u8>> = Vec::new();
     tokens::each(name, |word, kind| {
         let stem = tokens::stemmed(word);

@@ -160,8 +160,10 @@ pub(super) fn names(skill: &Skill) -> impl Iterator<Item = &str> {
 
 /// Whether a word of a field is worth keeping.
 pub(super) fn is_kept(field: usize, word: &[u8]) -> bool {
-    field < 5
-        || (word.len() > 1
+    // Metadata has versions and dates, which nobody looks for.
+    (field < 5 && !(field == 4 && word.iter().all(u8::is_ascii_digit)))
+        || (field >= 5
+            && word.len() > 1
             && word.len() <= MAX_BODY_WORD
             && !tokens::is_stop_word(word)
             && !(word.len() > 4 && word.iter().all(u8::is_ascii_digit)))
@@ -368,14 +370,12 @@ impl Terms {
 /// Mixes the two halves of a key.
 #[inline]
 fn hash(key: [u8; 16]) -> usize {
-    let number = u128::from_le_bytes(key);
-    let low = (number & u128::from(u64::MAX)) ^ 0x9e37_79b9_7f4a_7c15;
-    let high = (number >> 64) ^ 0xd1b5_4a32_d192_ed03;
-    let mixed = low.wrapping_mul(high | 1).wrapping_add(high << 17);
-    let folded = (mixed ^ (mixed >> 64)).to_le_bytes();
-    let word = u64::from_le_bytes([
-        folded[0], folded[1], folded[2], folded[3], folded[4], folded[5], folded[6], folded[7],
-    ]);
-    let spread = (word ^ (word >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (spread >> 20) as usize
+    let (low, high) = key.split_at(8);
+    let half = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+    let low = u128::from(half(low) ^ 0x9e37_79b9_7f4a_7c15);
+    let high = u128::from(half(high) ^ 0xd1b5_4a32_d192_ed03);
+    let product = low * high;
+    // The halves of the product depend on all bits of both.
+    let folded = (product ^ product >> 64) & u128::from(u32::MAX);
+    folded as usize
 }

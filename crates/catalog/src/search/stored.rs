@@ -74,12 +74,14 @@ impl SearchIndex {
             waiting.entry(mark(skill)).or_insert(position);
         }
         let mut found = vec![false; skills.len()];
+        let mut places = Vec::new();
         let mut segment = Segment { terms, ..Segment::default() };
         for _ in 0..documents {
             let position = waiting.remove(&u64::from_le_bytes(*take(&mut rest)?));
             if let Some(position) = position {
                 found[position] = true;
             }
+            places.push(position.map_or(u32::MAX, small));
             segment.skills.push(position.map(|position| Arc::clone(&skills[position])));
         }
         for _ in 0..documents {
@@ -93,12 +95,12 @@ impl SearchIndex {
             let dictionary = u32::from_le_bytes(*take(&mut rest)?);
             segment.blocks.push((dictionary, u32::from_le_bytes(*take(&mut rest)?)));
         }
-        let (words, places) = rest.split_at_checked(dictionary)?;
+        let (words, lists) = rest.split_at_checked(dictionary)?;
         segment.dictionary = words.to_vec();
-        segment.postings = places.to_vec();
+        segment.postings = lists.to_vec();
         let missing = found.iter().enumerate().filter(|(_, found)| !**found);
         let missing = missing.map(|(position, _)| position).collect();
-        let index = Self::of(segment).arranged(skills.iter().map(|skill| &skill.id));
+        let index = Self::placed(segment, places.into());
         Some((index, missing))
     }
 }

@@ -32,9 +32,63 @@ const STOP_WORDS: &[&str] = &[
     "your",
 ];
 
+/// Pairs of characters that say nothing about what a skill is for.
+const STOP_GRAMS: &[&str] = &[
+    "一个", "一下", "什么", "你的", "可以", "如何", "帮我", "怎么", "我们", "我想", "我的", "我要",
+    "是否", "有没", "没有", "请问", "这个", "那个", "需要", "して", "する", "です", "ます",
+];
+
+/// The stop words of up to six letters as numbers, by hash; zero is free.
+const STOP_TABLE: [u64; 512] = {
+    let mut table = [0; 512];
+    let mut at = 0;
+    while at < STOP_WORDS.len() {
+        let number = packed(STOP_WORDS[at].as_bytes());
+        let mut slot = stop_slot(number);
+        while table[slot] != 0 {
+            slot = (slot + 1) % 512;
+        }
+        table[slot] = number;
+        at += 1;
+    }
+    table
+};
+
+/// A short word as a number.
+const fn packed(word: &[u8]) -> u64 {
+    let mut number = 0;
+    let mut at = 0;
+    while at < word.len() {
+        number = number << 8 | word[at] as u64;
+        at += 1;
+    }
+    number
+}
+
+const fn stop_slot(number: u64) -> usize {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
+}
+
 /// Whether a folded word says nothing about what a skill is for.
 pub fn is_stop_word(word: &[u8]) -> bool {
-    word.len() <= 6 && STOP_WORDS.binary_search_by(|stop| stop.as_bytes().cmp(word)).is_ok()
+    let Some(first) = word.first() else {
+        return true;
+    };
+    if !first.is_ascii() {
+        return STOP_GRAMS.iter().any(|gram| gram.as_bytes() == word);
+    }
+    if word.len() > 6 {
+        return false;
+    }
+    let number = packed(word);
+    let mut slot = stop_slot(number);
+    while STOP_TABLE[slot] != 0 {
+        if STOP_TABLE[slot] == number {
+            return true;
+        }
+        slot = (slot + 1) % STOP_TABLE.len();
+    }
+    false
 }
 
 /// Calls `sink` with every token of a text, folded but not stemmed, in order.
@@ -77,7 +131,9 @@ pub fn each(text: &str, mut sink: impl FnMut(&[u8], Kind)) {
 /// Words that are not plain Latin letters stay whole. May change the last letter that stays.
 pub fn stem(word: &mut [u8]) -> usize {
     let mut length = word.len();
-    if length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
+    // Most words end in another letter, and are left at once.
+    let bent = matches!(word.last(), Some(b's' | b'g' | b'd' | b'e'));
+    if !bent || length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
         return length;
     }
     if word.ends_with(b"ies") && length > 4 {
@@ -316,5 +372,12 @@ mod tests {
     #[test]
     fn stop_words_are_in_order() {
         assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.iter().all(|word| word.len() <= 6 && is_stop_word(word.as_bytes())));
+        assert!(
+            !is_stop_word(b"pdf")
+                && !is_stop_word(b"kubernetes")
+                && !is_stop_word("弹幕".as_bytes())
+        );
+        assert!(is_stop_word("什么".as_bytes()));
     }
 }
