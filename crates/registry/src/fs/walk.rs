@@ -407,7 +407,7 @@ impl Walker<'_> {
             let stamp = read::stamp(parent.handle.as_fd(), OsStr::from_bytes(file));
             let (sidecar, root) = (package.sidecar_stamp(), job.budget.index);
             if let Some(stamp) = stamp
-                && self.visit.is_known(&Seen { path, stamp, sidecar, root })
+                && self.visit.is_known(&Seen { path, root, stamp, sidecar })
             {
                 if is_new(known, id) {
                     late.seen.extend(id);
