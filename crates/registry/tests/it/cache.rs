@@ -12,18 +12,38 @@ fn start(place: &Place, cache: Option<&Path>) -> Scan {
     FileSource::new(place.clone(), options).scan(Known::default())
 }
 
-/// With the cache, everything is as it is without one. Twice: the first start may write it.
+/// With the cache, everything is as it is without one. More than once: the first start may write
+/// it, and what was just written is not trusted.
 fn same(place: &Place, cache: &Path) {
     let plain = start(place, None);
-    for _ in 0..2 {
+    for _ in 0..3 {
         let cached = start(place, Some(cache));
         assert_eq!(heads(&cached), heads(&plain));
         assert_eq!(cached.faults, plain.faults);
         assert_eq!(cached.notices, plain.notices);
+        ripen(cache);
     }
 }
 
-/// Old enough that its time can be trusted.
+/// Makes a cache say that it was written long after the files it tells of, so that they count as
+/// having been at rest. Nobody can set back the time at which a file really changed.
+fn ripen(cache: &Path) {
+    let written = (i64::MAX / 2).to_le_bytes();
+    rewrite(cache, |body| [&written, &body[8..]].concat());
+}
+
+/// Puts something else into the files of a cache, each with the right sum.
+fn rewrite(cache: &Path, change: impl Fn(&[u8]) -> Vec<u8>) {
+    let Ok(entries) = std::fs::read_dir(cache) else { return };
+    for file in entries.map(|entry| entry.unwrap().path()).filter(|file| file.is_file()) {
+        let bytes = std::fs::read(&file).unwrap();
+        let body = change(&bytes[12..]);
+        let sum = crc32fast::hash(&body).to_le_bytes();
+        std::fs::write(&file, [&bytes[..8], &sum, &body].concat()).unwrap();
+    }
+}
+
+/// Changes the time of a file and not its text.
 fn age(path: &Path) {
     let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
     std::fs::File::open(path).unwrap().set_modified(old).unwrap();
@@ -59,6 +79,48 @@ fn a_start_with_a_cache_is_a_start_without_one() {
     let cache = world.path("deep/er/cache");
     same(&place, &cache);
     assert!(!cache_files(&cache).is_empty(), "something was kept");
+}
+
+#[test]
+fn what_is_kept_is_used() {
+    // Or everything else here would prove nothing.
+    let (world, place) = world();
+    let cache = world.path("cache");
+    same(&place, &cache);
+    rewrite(&cache, |body| {
+        let old = b"what it does";
+        let mut body = body.to_vec();
+        while let Some(at) = body.windows(old.len()).position(|part| part == old) {
+            body[at..at + old.len()].copy_from_slice(b"as it was...");
+        }
+        body
+    });
+    let scan = start(&place, Some(&cache));
+    let kept = scan.skills.iter().filter(|skill| &*skill.description == "as it was...").count();
+    assert_eq!(kept, 6, "all but commands, links and `skill.md`");
+    // The same files, from another version of the format.
+    for file in cache_files(&cache) {
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[7] += 1;
+        std::fs::write(&file, bytes).unwrap();
+    }
+    assert_eq!(heads(&start(&place, Some(&cache))), heads(&start(&place, None)));
+}
+
+#[test]
+fn a_folder_that_was_linked_and_moved_in_is_there_once() {
+    let world = World::new();
+    world.skill("elsewhere/x");
+    world.link("elsewhere", "skills/pack");
+    let place = Place { only: Some(world.path("skills")), ..Place::default() };
+    let cache = world.path("cache");
+    same(&place, &cache);
+    std::fs::rename(world.path("elsewhere"), world.path("skills/moved")).unwrap();
+    std::fs::remove_file(world.path("skills/pack")).unwrap();
+    world.link("skills/moved", "skills/pack");
+    same(&place, &cache);
+    let scan = start(&place, Some(&cache));
+    assert_eq!(world.locations(&scan), ["skills/moved/x/SKILL.md"]);
 }
 
 /// Makes of a good file a bad one.
@@ -165,7 +227,9 @@ fn a_text_of_the_same_size_and_time_is_not_served_from_the_cache() {
     for round in 0..20 {
         let file = world.file("repo/.agents/skills/a/SKILL.md", text("a", &format!("{round:03}")));
         age(&file);
-        same(&place, &cache);
+        // The cache is as it was written: the file changed a moment before.
+        let (cached, plain) = (start(&place, Some(&cache)), start(&place, None));
+        assert_eq!(heads(&cached), heads(&plain));
     }
 }
 
@@ -181,13 +245,11 @@ fn a_sidecar_that_comes_goes_or_changes_is_noticed() {
             scan.skills.iter().find(|skill| skill.location.ends_with(".agents/skills/a/SKILL.md"));
         skill.unwrap().model_invocable
     };
-    age(&world.path("repo/.agents/skills/a/SKILL.md"));
     assert!(invocable());
     for round in 0..5 {
         world.file(sidecar, "policy:\n  allow_implicit_invocation: false\n");
         assert!(!invocable(), "{round}");
-        // As long as before.
-        world.file(sidecar, "policy:\n  allow_implicit_invocation: true \n");
+        world.file(sidecar, "policy:\n  allow_implicit_invocation: true\n");
         assert!(invocable(), "{round}");
         world.file(sidecar, "policy:\n  allow_implicit_invocation: false\n");
         assert!(!invocable(), "{round}");
@@ -203,9 +265,6 @@ fn a_cache_serves_both_ways_of_reading_reserved_names() {
     world.skill("home/.claude/skills/other");
     let place = world.standing_in("repo");
     let cache = world.path("cache");
-    for file in ["synced/inner", "other"] {
-        age(&world.path(&format!("home/.claude/skills/{file}/SKILL.md")));
-    }
     let scan = |claude_names, cache: Option<&Path>| {
         let cache = cache.map(Path::to_owned);
         let options = FileOptions { claude_names, cache, ..FileOptions::default() };
@@ -215,6 +274,7 @@ fn a_cache_serves_both_ways_of_reading_reserved_names() {
         let (cached, plain) = (scan(claude_names, Some(&cache)), scan(claude_names, None));
         assert_eq!(heads(&cached), heads(&plain));
         assert_eq!(cached.notices, plain.notices);
+        ripen(&cache);
     }
 }
 
@@ -237,15 +297,18 @@ fn whatever_is_edited_between_two_starts_the_second_one_sees() {
     let cache = world.path("cache");
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     let roots = ["repo/.agents/skills", "repo/.claude/skills", "home/.agents/skills"];
+    // No two versions are of one length, so that they differ where times are coarse, too.
+    let mut length = 0;
     for round in 0..250 {
         for _ in 0..=dice.roll(3) {
             let root = roots[usize::try_from(dice.roll(3)).unwrap()];
             let path = format!("{root}/s{}", dice.roll(6));
             let (folder, file) = (world.path(&path), format!("{path}/SKILL.md"));
+            length += 1;
             match dice.roll(10) {
                 0..=2 => {
                     let _ = std::fs::remove_dir_all(&folder);
-                    world.file(&file, text("s", &format!("{round:03}")));
+                    world.file(&file, text("s", &"x".repeat(length)));
                 }
                 3 if folder.exists() => {
                     let _ =
@@ -255,8 +318,8 @@ fn whatever_is_edited_between_two_starts_the_second_one_sees() {
                     let _ = std::fs::remove_dir_all(&folder);
                 }
                 5 if folder.exists() => {
-                    let flag = if dice.roll(2) == 0 { "true " } else { "false" };
-                    let policy = format!("policy:\n  allow_implicit_invocation: {flag}\n");
+                    let (flag, note) = (dice.roll(2) == 0, "#".repeat(length));
+                    let policy = format!("policy:\n  allow_implicit_invocation: {flag}\n{note}\n");
                     world.file(&format!("{path}/agents/openai.yaml"), policy);
                 }
                 6 => {
@@ -280,5 +343,6 @@ fn whatever_is_edited_between_two_starts_the_second_one_sees() {
         let (cached, plain) = (start(&place, Some(&cache)), start(&place, None));
         assert_eq!(heads(&cached), heads(&plain), "round {round}");
         assert_eq!(cached.faults, plain.faults, "round {round}");
+        ripen(&cache);
     }
 }
