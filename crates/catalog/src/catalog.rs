@@ -176,24 +176,30 @@ impl Catalog {
     }
 
     /// Finds the skill that a name means: a name, a qualified name (`user:pdf`, `user/codex:pdf`,
-    /// `apps/web:deploy`), or a second name that nothing else has.
+    /// `apps/web:deploy`), a second name that nothing else has, or the location of its file.
     pub fn resolve(&self, asked: &str) -> Result<&Entry, NotFound> {
         self.lookup(asked).ok_or_else(|| self.not_found(asked, |_| true))
     }
 
-    pub(crate) fn lookup(&self, asked: &str) -> Option<&Entry> {
-        let asked = name::normalise(asked);
+    pub(crate) fn lookup(&self, written: &str) -> Option<&Entry> {
+        let asked = name::normalise(written);
         if let Some(entry) = self.group(&asked).first() {
             return Some(entry);
         }
-        if let Some((label, bare)) = asked.rsplit_once(':') {
-            let fits = |entry: &&Entry| labels(&entry.skill.id.origin).any(|own| own == label);
+        // Names of commands and of nested skills have colons too, and so may a root.
+        for (at, _) in asked.match_indices(':') {
+            let (label, bare) = (&asked[..at], &asked[at + 1..]);
+            let fits = |entry: &&Entry| {
+                labels(&entry.skill.id.origin).any(|own| name::normalise(&own) == label)
+            };
             if let Some(entry) = self.group(bare).iter().find(fits) {
                 return Some(entry);
             }
         }
-        let at = self.aliases.binary_search_by(|(alias, _)| (**alias).cmp(&asked)).ok()?;
-        self.entries.get(self.aliases[at].1 as usize)
+        if let Ok(at) = self.aliases.binary_search_by(|(alias, _)| (**alias).cmp(&asked)) {
+            return self.entries.get(self.aliases[at].1 as usize);
+        }
+        self.entries.iter().find(|entry| *entry.skill.location == *written)
     }
 
     /// Says that there is no such skill, suggesting only what may be seen.
@@ -247,7 +253,9 @@ fn first_letters(name: &str) -> u64 {
 /// The name of a nested skill: its folder, a colon, its own name.
 fn shown_name(skill: &Skill) -> Option<Box<str>> {
     let nested = &skill.id.origin.nested;
-    (!nested.is_empty()).then(|| format!("{nested}:{}", skill.name).into())
+    // Names are compared in their normal form; a path may be written in another one.
+    let name = || name::normalise(&format!("{nested}:{}", skill.name)).into();
+    (!nested.is_empty()).then(name)
 }
 
 /// What may stand before the colon of a qualified name, the shortest first.

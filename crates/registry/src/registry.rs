@@ -255,7 +255,9 @@ impl Registry {
             return before;
         }
         *shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&after);
-        shared.subscribers.announce(ChangeSet { generation, changes, lagged: false });
+        if !changes.is_empty() {
+            shared.subscribers.announce(ChangeSet { generation, changes, lagged: false });
+        }
         after
     }
 
