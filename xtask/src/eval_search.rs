@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use prowess_catalog::search::{Document, Mode, Query, SearchIndex, Weights};
 use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
 use prowess_registry::fs::walk::{WalkOptions, walk};
+use prowess_search::{Document, Mode, Query, SearchIndex, Weights};
 use prowess_spec::parse;
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::search::{Document, Hit, PartBuilder, Query, SearchIndex};
 use prowess_catalog::{Catalog, Form, Skill, SkillId, changes};
+use prowess_search::{Document, Hit, PartBuilder, Query, SearchIndex};
 use prowess_spec::parse;
 
 use crate::fs::read::read_file;
@@ -69,7 +69,7 @@ impl Registry {
     }
 
     /// Reads the bodies of skills and takes them apart, with several threads where that pays.
-    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<prowess_catalog::search::Part> {
+    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<prowess_search::Part> {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = threads.min(skills.len().div_ceil(SKILLS_PER_THREAD)).max(1);
         let each = skills.len().div_ceil(threads).max(1);
@@ -82,7 +82,7 @@ impl Registry {
         })
     }
 
-    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> prowess_catalog::search::Part {
+    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> prowess_search::Part {
         let mut builder = PartBuilder::new();
         let mut buffer = Vec::new();
         for &skill in skills {

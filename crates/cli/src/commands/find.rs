@@ -1,8 +1,8 @@
 //! `prowess find`
 
 use anstyle::{AnsiColor, Style};
-use prowess_catalog::search::{Hit, Mode, Query};
 use prowess_diag::wording;
+use prowess_search::{Hit, Mode, Query};
 use serde_json::{Value, json};
 
 use super::list;
@@ -93,7 +93,7 @@ pub(crate) fn reasons(hit: &Hit) -> String {
         .iter()
         .take(MOST_REASONS)
         .map(|reason| {
-            use prowess_catalog::search::Form;
+            use prowess_search::Form;
             let form = match reason.form {
                 Form::Exact | Form::Gram => String::new(),
                 form => format!(" ({})", form.as_str()),
@@ -107,7 +107,7 @@ pub(crate) fn reasons(hit: &Hit) -> String {
     parts.join(" + ")
 }
 
-fn reason(reason: &prowess_catalog::search::Reason) -> Value {
+fn reason(reason: &prowess_search::Reason) -> Value {
     json!({
         "field": reason.field.as_str(),
         "term": &*reason.term,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::index::SearchIndex;
 use super::segment::{LENGTHS, Segment, small};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 const MAGIC: &[u8; 8] = b"prwsrch1";
 /// Goes up whenever tokens, fields or the layout change.

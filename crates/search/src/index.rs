@@ -11,7 +11,7 @@ use super::part::{Document, Part, PartBuilder};
 use super::score::{Statistics, Weights};
 use super::segment::{LENGTHS, Segment, merge, small};
 use super::{Hit, Mode, Query, score, substring};
-use crate::skill::{Skill, SkillId};
+use prowess_catalog::{Skill, SkillId};
 
 /// Below this many changes the pieces are not put together, whatever their share.
 const FEW_CHANGES: usize = 64;

@@ -11,7 +11,7 @@ use super::index::View;
 use super::plan::{Wanted, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
 use super::{Field, Form, Hit, Query, Reason, substring};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 /// Hits that are explained.
 const MAX_EXPLAINED: usize = 1000;

@@ -5,6 +5,8 @@
 //! them together, `plan` reads a query, `score` weighs, `names` forgives slips of the finger. How
 //! the weights were chosen is told in `docs/search.md`.
 
+#![warn(clippy::disallowed_methods)]
+
 mod index;
 mod names;
 mod part;
@@ -21,8 +23,7 @@ mod search_tests;
 
 use std::sync::Arc;
 
-use crate::scope::Scope;
-use crate::skill::Skill;
+use prowess_catalog::{Scope, Skill};
 
 pub use index::SearchIndex;
 pub use part::{Document, Part, PartBuilder};

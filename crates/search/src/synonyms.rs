@@ -55,7 +55,7 @@ pub(super) fn of(stem: &[u8]) -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::tokens::stemmed;
+    use crate::tokens::stemmed;
 
     #[test]
     fn every_word_stands_once() {

@@ -3,7 +3,7 @@
 use super::part::{names, whole};
 use super::segment::{Segment, small};
 use super::tokens::{self, Kind};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 /// A distinct word of a name that is near to what was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::segment::{BODY, Counts, FIELDS, Lengths, NAME, Segment, WHOLE, Writer, small};
 use super::tokens::{self, Kind};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 /// How much of a body is indexed. The beginning says what a skill is for; more was measured to
 /// help little and to cost much.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_spec::parse;
 
 use super::*;
-use crate::{Form as SkillForm, Origin, Place, SkillId, Stamp};
+use prowess_catalog::{Form as SkillForm, Origin, Place, SkillId, Stamp};
 
 /// A skill with a body, from the text of its file.
 #[derive(Clone, Debug)]
