@@ -164,10 +164,11 @@ impl Cache {
 /// Bytes before the table: magic, checksum, time, number of rows.
 const HEADER: usize = 8 + 4 + 8 + 4;
 
-/// A hash of a place. Another release of the compiler may give other hashes; then nothing is found
-/// and everything is read.
+/// A hash of a place. Another release of ours or of the compiler gives other hashes; then nothing is
+/// found and everything is read.
 fn hash(location: &str) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
     location.hash(&mut hasher);
     hasher.finish()
 }

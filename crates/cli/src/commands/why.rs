@@ -71,7 +71,7 @@ struct Answer {
 }
 
 struct Answers {
-    answers: Vec<Answer>,
+    all: Vec<Answer>,
     model: Sight,
     person: Sight,
     fate: Option<String>,
@@ -199,13 +199,13 @@ impl Answers {
                 ),
             );
         }
-        Self { answers, model, person, fate, rank, query }
+        Self { all: answers, model, person, fate, rank, query }
     }
 
     fn text(&self, entry: &Entry, width: usize, _environment: &Environment) -> String {
         let cyan = bold(AnsiColor::Cyan);
         let mut text = format!("{cyan}{}{cyan:#}\n", sanitize::line(entry.name()));
-        for answer in &self.answers {
+        for answer in &self.all {
             let room = width.saturating_sub(COLUMN + 2).max(20);
             let lines = wrap(&sanitize::line(&answer.text), room);
             let indent = format!("\n  {:COLUMN$}", "");

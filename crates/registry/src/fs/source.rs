@@ -536,7 +536,7 @@ impl Collector<'_> {
             if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
                 return self.fault(root, place.location, FaultKind::Moving);
             }
-            if !is_usable(&parsed, place.form) {
+            if !is_usable(&parsed) {
                 return self.fault(root, place.location, FaultKind::Broken);
             }
         }
@@ -559,9 +559,9 @@ impl Collector<'_> {
 
 /// Whether a text can take the place of one that was fine: not empty, not cut off in its
 /// frontmatter, not full of what cannot be read.
-fn is_usable(parsed: &Parsed<'_>, form: Form) -> bool {
-    // Most commands have no frontmatter; one that was begun is another matter.
-    let may_lack = form != Form::Folder && !"---".starts_with(parsed.text.trim());
+fn is_usable(parsed: &Parsed<'_>) -> bool {
+    // Most commands and some skills have no frontmatter; one that was begun is another matter.
+    let may_lack = !"---".starts_with(parsed.text.trim());
     let is_fatal = |kind: &ProblemKind| {
         matches!(kind, ProblemKind::FrontmatterMissing if !may_lack)
             || matches!(
