@@ -13,7 +13,7 @@ use prowess_catalog::Skill;
 
 const MAGIC: &[u8; 8] = b"prwsrch1";
 /// Goes up whenever tokens, fields or the layout change.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl SearchIndex {
     /// Returns the index as bytes.
@@ -119,12 +119,7 @@ fn mark(skill: &Skill) -> u64 {
         sum.add(&text.len().to_le_bytes());
         sum.add(text.as_bytes());
     }
-    let stamp = skill.stamp;
-    for number in
-        [stamp.size, stamp.inode, stamp.modified.cast_unsigned(), stamp.changed.cast_unsigned()]
-    {
-        sum.add(&number.to_le_bytes());
-    }
+    sum.add(&skill.fingerprint.to_le_bytes());
     sum.finish()
 }
 

@@ -87,6 +87,11 @@ impl FileSource {
         Self::new(place, FileOptions { nested: false, ..options })
     }
 
+    /// Where heads are kept between two starts.
+    pub(crate) fn cache_folder(&self) -> Option<&Path> {
+        self.options.cache.as_deref()
+    }
+
     /// Whether this is the source of one folder.
     pub(crate) fn is_only(&self, folder: &Path) -> bool {
         self.place.only.as_deref() == Some(folder)
