@@ -158,8 +158,9 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
         }
     }
     let mut terms: Vec<Vec<u8>> = Vec::new();
-    for (_, piece) in view.pieces() {
-        terms.extend(piece.names().beginning(typed, MAX_PREFIXED_NAMES));
+    for (from, piece) in view.pieces() {
+        let gone = |document| view.is_gone(from + document);
+        terms.extend(piece.names().beginning(typed, MAX_PREFIXED_NAMES, &gone));
         if typed.len() >= 3 {
             let found = piece.segment.beginning(typed, MAX_PREFIXED);
             terms.extend(found.into_iter().map(|(term, _)| term));
@@ -174,8 +175,10 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
 
 /// Adds words of names that may have been meant.
 fn slips(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
-    let mut near: Vec<_> =
-        view.pieces().flat_map(|(_, piece)| piece.names().near(typed, MAX_NEAR)).collect();
+    let near_in = |(from, piece): (u32, &super::index::Piece)| {
+        piece.names().near(typed, MAX_NEAR, &|document| view.is_gone(from + document))
+    };
+    let mut near: Vec<_> = view.pieces().flat_map(near_in).collect();
     near.sort_by(|one, other| {
         one.distance.cmp(&other.distance).then_with(|| one.term.cmp(&other.term))
     });
