@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::Form;
+use prowess_catalog::{Catalog, Entry, Form};
 use prowess_diag::{suggest, wording};
 use prowess_registry::Holds;
 use prowess_registry::fs::{nested, scopes};
@@ -70,7 +70,11 @@ pub(crate) fn resolve(
     };
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
-    match catalog.resolve(name) {
+    let resolved = catalog.resolve(name);
+    if let Ok(entry) = resolved {
+        warn_of_namesakes(name, entry, &catalog, environment, printer);
+    }
+    match resolved {
         Ok(entry) if entry.skill.form == Form::Memory => {
             let text = library.registry.text(&entry.skill.id).map_err(|error| {
                 CliError::new(format!("cannot read {}", wording::tick(name))).cause(error)
@@ -99,6 +103,30 @@ pub(crate) fn resolve(
                 Err(error.hint("see what there is with `prowess list`"))
             }
         }
+    }
+}
+
+/// Says that a skill whose folder has the name that was typed is not the one that it means.
+fn warn_of_namesakes(
+    typed: &str,
+    meant: &Entry,
+    catalog: &Catalog,
+    environment: &Environment,
+    printer: &Printer,
+) {
+    if meant.name() != typed {
+        return;
+    }
+    let show = |entry: &Entry| display(Path::new(&*entry.skill.location), environment);
+    let is_alias = |entry: &&Entry| entry.skill.alias.as_deref() == Some(typed);
+    for other in catalog.listed().filter(is_alias) {
+        printer.warn(&format!(
+            "{} is `{}`; `{}` is named {}",
+            wording::tick(typed),
+            show(meant),
+            show(other),
+            wording::tick(other.name())
+        ));
     }
 }
 
