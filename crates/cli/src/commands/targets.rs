@@ -8,9 +8,10 @@ use prowess_registry::Holds;
 use prowess_registry::fs::{nested, scopes};
 
 use crate::args::GlobalArgs;
+use crate::config::Config;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::library::Library;
+use crate::library::{self, Library};
 use crate::output::printer::Printer;
 
 /// How many neighbours of a path are looked at for a slip.
@@ -137,9 +138,12 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 /// Every folder that may hold skills and exists.
-pub(crate) fn visible_roots(global: &GlobalArgs, environment: &Environment) -> Vec<PathBuf> {
-    let mut place = environment.place();
-    place.extra.splice(0..0, global.skills_dir.iter().cloned());
+pub(crate) fn visible_roots(
+    global: &GlobalArgs,
+    config: &Config,
+    environment: &Environment,
+) -> Vec<PathBuf> {
+    let place = library::place(global, config, environment);
     let (nested, _) = nested::nested_roots(&place);
     scopes::roots(&place)
         .into_iter()
