@@ -102,7 +102,8 @@ impl Catalog {
         let mut aliases: Vec<(Box<str>, u32)> = Vec::new();
         for &index in &*self.listed {
             let entry = &self.entries[index as usize];
-            let bare = entry.qualified.as_ref().map(|_| &entry.skill.name);
+            let nested = !entry.skill.id.origin.nested.is_empty();
+            let bare = nested.then_some(&entry.skill.name);
             aliases
                 .extend(entry.skill.alias.iter().chain(bare).map(|alias| (alias.clone(), index)));
         }
@@ -176,24 +177,30 @@ impl Catalog {
     }
 
     /// Finds the skill that a name means: a name, a qualified name (`user:pdf`, `user/codex:pdf`,
-    /// `apps/web:deploy`), or a second name that nothing else has.
+    /// `apps/web:deploy`), a second name that nothing else has, or the location of its file.
     pub fn resolve(&self, asked: &str) -> Result<&Entry, NotFound> {
         self.lookup(asked).ok_or_else(|| self.not_found(asked, |_| true))
     }
 
-    pub(crate) fn lookup(&self, asked: &str) -> Option<&Entry> {
-        let asked = name::normalise(asked);
+    pub(crate) fn lookup(&self, written: &str) -> Option<&Entry> {
+        let asked = name::normalise(written);
         if let Some(entry) = self.group(&asked).first() {
             return Some(entry);
         }
-        if let Some((label, bare)) = asked.rsplit_once(':') {
-            let fits = |entry: &&Entry| labels(&entry.skill.id.origin).any(|own| own == label);
+        // Names of commands and of nested skills have colons too, and so may a root.
+        for (at, _) in asked.match_indices(':') {
+            let (label, bare) = (&asked[..at], &asked[at + 1..]);
+            let fits = |entry: &&Entry| {
+                labels(&entry.skill.id.origin).any(|own| name::normalise(&own) == label)
+            };
             if let Some(entry) = self.group(bare).iter().find(fits) {
                 return Some(entry);
             }
         }
-        let at = self.aliases.binary_search_by(|(alias, _)| (**alias).cmp(&asked)).ok()?;
-        self.entries.get(self.aliases[at].1 as usize)
+        if let Ok(at) = self.aliases.binary_search_by(|(alias, _)| (**alias).cmp(&asked)) {
+            return self.entries.get(self.aliases[at].1 as usize);
+        }
+        self.entries.iter().find(|entry| *entry.skill.location == *written)
     }
 
     /// Says that there is no such skill, suggesting only what may be seen.
@@ -244,10 +251,24 @@ fn first_letters(name: &str) -> u64 {
     u64::from_be_bytes(letters)
 }
 
-/// The name of a nested skill: its folder, a colon, its own name.
+/// The name that a skill is called by, where it is not simply its own: a nested one has its folder
+/// before it, and one that looks like the qualified name of another, `user:pdf`, has its scope.
 fn shown_name(skill: &Skill) -> Option<Box<str>> {
-    let nested = &skill.id.origin.nested;
-    (!nested.is_empty()).then(|| format!("{nested}:{}", skill.name).into())
+    let Origin { nested, scope, .. } = &*skill.id.origin;
+    if nested.is_empty() && !skill.name.contains(':') {
+        return None;
+    }
+    let own = if nested.is_empty() {
+        skill.name.to_string()
+    } else {
+        // Names are compared in their normal form; a path may be written in another one.
+        name::normalise(&format!("{nested}:{}", skill.name)).into_owned()
+    };
+    let label = own.split([':', '/']).next().unwrap_or_default();
+    if Scope::parse(label).is_some() {
+        return Some(format!("{}:{own}", scope.as_str()).into());
+    }
+    (!nested.is_empty()).then(|| own.into())
 }
 
 /// What may stand before the colon of a qualified name, the shortest first.

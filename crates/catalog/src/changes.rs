@@ -24,6 +24,11 @@ pub enum ChangeKind {
     Added,
     /// Its text is different.
     Changed,
+    /// It has another name.
+    Renamed {
+        /// The name it had.
+        from: Box<str>,
+    },
     /// It is gone.
     Removed,
     /// Another skill took its name.
@@ -39,13 +44,14 @@ impl ChangeKind {
         match self {
             Self::Added => "added",
             Self::Changed => "changed",
+            Self::Renamed { .. } => "renamed",
             Self::Removed => "removed",
             Self::Shadowed { .. } => "shadowed",
         }
     }
 }
 
-/// Returns what is different, in order of name. A skill with a new name is one removed and one added.
+/// Returns what is different, in order of name: one word about each skill.
 pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
     let mut found = Vec::new();
     let (mut old, mut new) = (before.entries(), after.entries());
@@ -61,7 +67,32 @@ pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
             _ => compare(after, name, olds, news, &mut found),
         }
     }
-    found
+    join_renamed(found)
+}
+
+/// A skill that is gone under one name and there under another has a new name.
+fn join_renamed(found: Vec<Change>) -> Vec<Change> {
+    let is_gone = |change: &&Change| change.kind == ChangeKind::Removed;
+    let gone: BTreeMap<SkillId, Box<str>> = found
+        .iter()
+        .filter(is_gone)
+        .map(|change| (change.id.clone(), change.name.clone()))
+        .collect();
+    let here = found.iter().filter(|change| !is_gone(change) && gone.contains_key(&change.id));
+    let renamed: BTreeSet<SkillId> = here.map(|change| change.id.clone()).collect();
+    if renamed.is_empty() {
+        return found;
+    }
+    let join = |mut change: Change| {
+        if change.kind == ChangeKind::Removed {
+            return (!renamed.contains(&change.id)).then_some(change);
+        }
+        if let (ChangeKind::Added, Some(from)) = (&change.kind, gone.get(&change.id)) {
+            change.kind = ChangeKind::Renamed { from: from.clone() };
+        }
+        Some(change)
+    };
+    found.into_iter().filter_map(join).collect()
 }
 
 /// Compares the skills of one name.

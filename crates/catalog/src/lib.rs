@@ -12,7 +12,6 @@ pub mod paths;
 pub mod precedence;
 pub mod rank;
 pub mod scope;
-pub mod search;
 pub mod skill;
 pub mod visibility;
 

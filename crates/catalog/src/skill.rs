@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prowess_spec::identity::Source;
 use prowess_spec::sidecar::Sidecar;
 use prowess_spec::yaml::Node;
-use prowess_spec::{Parsed, identify};
+use prowess_spec::{Parsed, identify, name};
 
 use crate::scope::Origin;
 
@@ -147,7 +147,7 @@ impl Skill {
         let implicit = sidecar.and_then(|sidecar| sidecar.allow_implicit_invocation);
         // The path names a command, whatever its frontmatter says.
         let (name, alias) = match (place.form, &place.given) {
-            (Form::Command, Some(given)) => (given.clone(), None),
+            (Form::Command, Some(given)) => (cut(&name::normalise(given)), None),
             _ => (keep(found.name), found.alias.map(keep)),
         };
         Self {

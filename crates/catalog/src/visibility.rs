@@ -1,7 +1,10 @@
 //! Who may see and invoke a skill. One function decides for index, tools, slash commands and
 //! spawned agents alike.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+
+use prowess_spec::name;
 
 use crate::catalog::{Catalog, Entry, NotFound};
 use crate::paths::PathGlobs;
@@ -83,7 +86,7 @@ pub struct Policy {
     pub overrides: BTreeMap<String, Override>,
     /// What the agent was given.
     pub grant: Grant,
-    /// Files that were read or written, from the project's root; nothing where nobody keeps count,
+    /// Files that were read or written, seen from the current folder, as nested folders are; nothing where nobody keeps count,
     /// and then skills for certain files are listed with their condition.
     pub touched: Option<Vec<String>>,
 }
@@ -190,8 +193,8 @@ pub struct View<'c> {
     who: Who,
     /// The skills that were granted; nothing means all.
     granted: Option<BTreeSet<&'c SkillId>>,
-    /// What was denied, by name as it was written.
-    denied: BTreeSet<&'c str>,
+    /// What was denied, by name in its normal form.
+    denied: BTreeSet<Cow<'c, str>>,
     /// What was denied, by skill.
     denied_skills: BTreeSet<&'c SkillId>,
 }
@@ -222,7 +225,7 @@ impl<'c> View<'c> {
             policy,
             who,
             granted: allow.as_deref().map(ids),
-            denied: deny.iter().map(String::as_str).collect(),
+            denied: deny.iter().map(|denied| name::normalise(denied)).collect(),
             denied_skills: ids(deny),
         }
     }

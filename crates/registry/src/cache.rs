@@ -6,6 +6,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,13 +23,30 @@ const RACY: i64 = 2_000_000_000;
 /// Bytes of one row of the table: hash of the place, where the head begins, how long it is.
 const ROW: usize = 16;
 
+/// Whether a version of a skill was at rest when a scan that began then read it, so that its times
+/// tell it from any later one. As git does: what changed in the moment before is read again.
+pub(crate) fn was_at_rest(skill: &Skill, began: i64) -> bool {
+    were_at_rest(skill.stamp, skill.sidecar, began)
+}
+
+fn were_at_rest(stamp: Stamp, sidecar: Option<Stamp>, began: i64) -> bool {
+    let latest = |stamp: Stamp| stamp.modified.max(stamp.changed);
+    latest(stamp).max(sidecar.map_or(i64::MIN, latest)) < began.saturating_sub(RACY)
+}
+
+/// Returns the time, in nanoseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
+}
+
 /// What is remembered of one root: a table, sorted by hash, and heads that are only taken apart
 /// when somebody asks for one. The threads that walk ask, each for its own.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     bytes: Vec<u8>,
-    /// When it was written, in nanoseconds since 1970.
-    written: i64,
+    /// When the scan began that it is from, in nanoseconds since 1970.
+    began: i64,
     rows: usize,
 }
 
@@ -79,16 +97,12 @@ impl Cache {
         sidecar: Option<Stamp>,
         origin: &Arc<Origin>,
     ) -> Option<Skill> {
-        // As git does: what changed in the moment before it was written down is read again.
-        let changed = |stamp: Stamp| stamp.modified.max(stamp.changed);
-        let latest = changed(stamp).max(sidecar.map_or(i64::MIN, changed));
-        if latest >= self.written.saturating_sub(RACY) {
+        if !were_at_rest(stamp, sidecar, self.began) {
             return None;
         }
         let wanted = hash(location);
         let mut row = self.first_row(wanted);
-        while let Some((found, head)) = self.row(row).filter(|(found, _)| *found == wanted) {
-            debug_assert_eq!(found, wanted);
+        while let Some((_, head)) = self.row(row).filter(|(found, _)| *found == wanted) {
             let head: Head<'_> = postcard::from_bytes(head).ok()?;
             if head.location == location {
                 let same = unpack(head.stamp) == stamp && head.sidecar.map(unpack) == sidecar;
@@ -134,7 +148,7 @@ impl Cache {
         folder: &Path,
         root: &Path,
         origin: &Arc<Origin>,
-        all: &[Arc<Skill>],
+        (began, all): (i64, &[Arc<Skill>]),
         fresh: usize,
     ) {
         let mine = |skill: &&Arc<Skill>| {
@@ -142,7 +156,7 @@ impl Cache {
         };
         let skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
         if fresh > 0 || skills.len() != self.rows {
-            let _ = write(folder, &file_for(folder, root), &skills);
+            let _ = write(&file_for(folder, root), began, &skills);
         }
     }
 }
@@ -150,10 +164,11 @@ impl Cache {
 /// Bytes before the table: magic, checksum, time, number of rows.
 const HEADER: usize = 8 + 4 + 8 + 4;
 
-/// A hash of a place. Another release of the compiler may give other hashes; then nothing is found
-/// and everything is read.
+/// A hash of a place. Another release of ours or of the compiler gives other hashes; then nothing is
+/// found and everything is read.
 fn hash(location: &str) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
     location.hash(&mut hasher);
     hasher.finish()
 }
@@ -165,28 +180,44 @@ fn file_for(folder: &Path, root: &Path) -> PathBuf {
     folder.join(format!("heads-{name}.bin"))
 }
 
-fn read(file: &Path) -> Option<Cache> {
-    let file = std::fs::File::open(file).ok()?;
+/// Reads a file of the cache, whatever lies there: a FIFO must not keep us waiting, nor a large
+/// file fill our memory.
+pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
     let facts = file.metadata().ok()?;
     if !facts.is_file() || facts.len() > MAX_CACHE {
         return None;
     }
     let mut bytes = Vec::with_capacity(usize::try_from(facts.len()).ok()?);
     file.take(MAX_CACHE).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Puts a file of the cache in its place, whole or not at all.
+pub(crate) fn write_cache(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut temporary = tempfile::Builder::new().prefix("new-").tempfile_in(folder)?;
+    temporary.write_all(bytes)?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Option<Cache> {
+    let bytes = read_cache(file)?;
     let rest = bytes.strip_prefix(MAGIC)?;
     let (sum, rest) = rest.split_first_chunk::<4>()?;
     if crc32fast::hash(rest).to_le_bytes() != *sum {
         return None;
     }
-    let (written, rest) = rest.split_first_chunk::<8>()?;
+    let (began, rest) = rest.split_first_chunk::<8>()?;
     let (rows, _) = rest.split_first_chunk::<4>()?;
-    let (written, rows) = (i64::from_le_bytes(*written), u32::from_le_bytes(*rows) as usize);
-    Some(Cache { bytes, written, rows })
+    let (began, rows) = (i64::from_le_bytes(*began), u32::from_le_bytes(*rows) as usize);
+    Some(Cache { bytes, began, rows })
 }
 
-fn write(folder: &Path, file: &Path, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);
     let mut heads = Vec::new();
     let mut table: Vec<(u64, u32, u32)> = Vec::with_capacity(skills.len());
@@ -196,7 +227,7 @@ fn write(folder: &Path, file: &Path, skills: &[&Arc<Skill>]) -> std::io::Result<
         table.push((hash(&skill.location), small(start)?, small(heads.len() - start)?));
     }
     table.sort_unstable();
-    let mut body = now.to_le_bytes().to_vec();
+    let mut body = began.to_le_bytes().to_vec();
     body.extend_from_slice(&small(skills.len())?.to_le_bytes());
     for (hash, start, length) in table {
         body.extend_from_slice(&hash.to_le_bytes());
@@ -204,13 +235,10 @@ fn write(folder: &Path, file: &Path, skills: &[&Arc<Skill>]) -> std::io::Result<
         body.extend_from_slice(&length.to_le_bytes());
     }
     body.append(&mut heads);
-    std::fs::create_dir_all(folder)?;
-    let mut temporary = tempfile::Builder::new().prefix("heads-").tempfile_in(folder)?;
-    temporary.write_all(MAGIC)?;
-    temporary.write_all(&crc32fast::hash(&body).to_le_bytes())?;
-    temporary.write_all(&body)?;
-    temporary.persist(file)?;
-    Ok(())
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
+    bytes.append(&mut body);
+    write_cache(file, &bytes)
 }
 
 fn pack(stamp: Stamp) -> [u64; 4] {
@@ -276,5 +304,60 @@ impl<'a> Head<'a> {
             fingerprint: self.fingerprint,
             problems: self.problems,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_catalog::{Place, Scope};
+    use prowess_spec::parse;
+
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    /// When the scan began that is remembered.
+    const BEGAN: i64 = 1_000 * SECOND;
+
+    /// The names that a second start takes from the cache, of skills with these times: of the text
+    /// and of the sidecar.
+    fn remembered(times: &[(i64, Option<i64>)]) -> Vec<usize> {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, origin) = (Path::new("/root"), Arc::new(Origin::new(Scope::User, 0, "/root")));
+        let head = |(number, &(changed, sidecar)): (usize, &(i64, Option<i64>))| {
+            let place = Place {
+                id: SkillId { origin: Arc::clone(&origin), path: number.to_string().into() },
+                form: Form::Folder,
+                location: format!("/root/{number}/SKILL.md").into(),
+                given: None,
+                stamp: Stamp { changed, ..Stamp::default() },
+                sidecar: sidecar.map(|modified| Stamp { modified, ..Stamp::default() }),
+                fingerprint: 7,
+            };
+            Arc::new(Skill::from_text(place, &parse(b"---\nname: a\n---\n"), None))
+        };
+        let skills: Vec<Arc<Skill>> = times.iter().enumerate().map(head).collect();
+        Cache::default().save(folder.path(), root, &origin, (BEGAN, &skills), 0);
+        let cache = Cache::load(folder.path(), root);
+        let mut found = Vec::new();
+        for (number, skill) in skills.iter().enumerate() {
+            let again = cache.find(&skill.location, skill.stamp, skill.sidecar, &origin);
+            if let Some(again) = again {
+                assert_eq!(again, **skill);
+                found.push(number);
+            }
+            // Another version of it is not remembered.
+            let other = Stamp { size: 1, ..skill.stamp };
+            assert_eq!(cache.find(&skill.location, other, skill.sidecar, &origin), None);
+        }
+        assert_eq!(cache.find("/root/x", Stamp::default(), None, &origin), None);
+        found
+    }
+
+    #[test]
+    fn what_changed_just_before_it_was_read_is_read_again() {
+        let (old, recent, later) = (BEGAN - 3 * SECOND, BEGAN - SECOND, BEGAN + SECOND);
+        let times =
+            [(old, None), (recent, None), (later, None), (old, Some(old)), (old, Some(recent))];
+        assert_eq!(remembered(&times), [0, 3]);
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prowess_catalog::{Form, Origin, Place, Skill, SkillId, Stamp};
 use prowess_diag::{Diagnostic, Severity};
 use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_spec::manifest::Text;
 use prowess_spec::yaml::write;
-use prowess_spec::{Package, ReadFault, ResourcePath, parse};
+use prowess_spec::{Package, ReadFault, ResourcePath, name, parse};
 
 use crate::resource::{self, Error, Resource};
 use crate::source::{Known, Scan, SkillSource};
@@ -60,7 +61,12 @@ impl NewSkill {
             let rules = RuleSet::new(Profile::ClaudeCode, None).select(&["body-empty"]);
             findings.extend(check(&Subject::new(&parsed, &package), &rules));
         }
-        let name = parsed.manifest.name.as_ref().map(|name| name.value.trim().into());
+        // No folder could lend it one, whatever the profile says.
+        if parsed.manifest.name.as_ref().is_none_or(Text::is_blank) && findings.is_empty() {
+            let rules = RuleSet::new(Profile::Spec, None).select(&["name-missing"]);
+            findings.extend(check(&Subject::new(&parsed, &package), &rules));
+        }
+        let name = parsed.manifest.name.as_ref().map(|name| name::normalise(&name.value).into());
         match name {
             Some(name) if findings.is_empty() => Ok(Self { name, text: text.into(), files }),
             _ => Err(Invalid { findings }),
@@ -75,6 +81,17 @@ impl NewSkill {
     /// Returns its text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// A sum over its text and its files: another sum, another version.
+    fn fingerprint(&self) -> u64 {
+        let mut sum = crate::source::fingerprint(self.text.as_bytes());
+        for (path, content) in &self.files {
+            for part in [path.as_str().as_bytes(), content] {
+                sum = sum.rotate_left(7) ^ crate::source::fingerprint(part);
+            }
+        }
+        sum
     }
 }
 
@@ -222,7 +239,7 @@ impl MemorySource {
 
     /// Takes a skill away; tells whether there was one.
     pub fn remove(&self, name: &str) -> bool {
-        self.lock().remove(name).is_some()
+        self.lock().remove(&*name::normalise(name)).is_some()
     }
 
     /// Takes every skill away; tells whether there was one.
@@ -241,7 +258,7 @@ impl MemorySource {
             given: None,
             stamp: Stamp { size: skill.text.len() as u64, ..Stamp::default() },
             sidecar: None,
-            fingerprint: crate::source::fingerprint(skill.text.as_bytes()),
+            fingerprint: skill.fingerprint(),
         };
         Arc::new(Skill::from_text(place, &parse(skill.text.as_bytes()), None))
     }
@@ -255,7 +272,8 @@ impl SkillSource for MemorySource {
 
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
         let skills = self.lock();
-        let (_, skill) = skills.get(&id.path).ok_or(ReadFault::Missing)?;
+        let held = skills.get(&id.path).filter(|_| self.owns(id));
+        let (_, skill) = held.ok_or(ReadFault::Missing)?;
         Ok(skill.text.as_bytes().to_vec())
     }
 
@@ -264,7 +282,8 @@ impl SkillSource for MemorySource {
             .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
         let skills = self.lock();
         let missing = || Error::Missing { path: path.to_owned() };
-        let (_, skill) = skills.get(&id.path).ok_or_else(missing)?;
+        let held = skills.get(&id.path).filter(|_| self.owns(id));
+        let (_, skill) = held.ok_or_else(missing)?;
         if wanted.as_str() == "SKILL.md" {
             return Ok(resource::page(skill.text.as_bytes(), offset, limit));
         }

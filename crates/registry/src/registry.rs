@@ -255,7 +255,9 @@ impl Registry {
             return before;
         }
         *shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&after);
-        shared.subscribers.announce(ChangeSet { generation, changes, lagged: false });
+        if !changes.is_empty() {
+            shared.subscribers.announce(ChangeSet { generation, changes, lagged: false });
+        }
         after
     }
 
@@ -351,6 +353,11 @@ impl Registry {
     fn source_of(&self, id: &SkillId) -> Result<Arc<dyn SkillSource>, ReadError> {
         let sources = self.shared.sources.read().unwrap_or_else(PoisonError::into_inner);
         sources.iter().find(|source| source.owns(id)).map(Arc::clone).ok_or(ReadError::Gone)
+    }
+
+    /// Where the first source of folders keeps its cache.
+    pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
+        self.file_sources().iter().find_map(|source| source.cache_folder().map(Path::to_owned))
     }
 
     pub(crate) fn searching(&self) -> &Searching {

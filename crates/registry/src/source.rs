@@ -7,6 +7,7 @@ use std::sync::Arc;
 use prowess_catalog::{Skill, SkillId};
 use prowess_spec::ReadFault;
 
+use crate::fs::read::SKILL_FILES;
 use crate::fs::walk::Notice;
 use crate::resource::{Error, Resource};
 
@@ -68,10 +69,11 @@ pub struct Fault {
 impl Fault {
     /// Tells whether it is about the skill that a file belongs to.
     pub(crate) fn is_about(&self, file: &std::path::Path) -> bool {
-        let folder = |path: &std::path::Path| path.parent().map(std::path::Path::to_owned);
-        file.to_str() == Some(&*self.location)
-            || folder(std::path::Path::new(&*self.location))
-                .is_some_and(|folder| file.starts_with(folder))
+        let location = std::path::Path::new(&*self.location);
+        // The folder is the skill's only where the file is called so; commands share theirs.
+        let has_folder = SKILL_FILES.iter().any(|name| location.ends_with(name));
+        let folder = location.parent().filter(|_| has_folder);
+        file == location || folder.is_some_and(|folder| file.starts_with(folder))
     }
 }
 

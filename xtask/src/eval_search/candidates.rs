@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use prowess_catalog::search::tokens;
+use prowess_search::tokens;
 
 use super::{DEPTH, Entry};
 
@@ -104,11 +104,10 @@ impl Bm25 {
             let idf = (1.0 + (count - having + 0.5) / (having + 0.5)).ln();
             for (document, counts) in list {
                 let mut sum = 0.0;
-                for field in 0..FIELDS {
+                for (field, count) in counts.iter().enumerate() {
                     let share = self.flavour.lengths[field];
                     let length = self.lengths[*document][field] / self.averages[field];
-                    sum += self.flavour.weights[field] * counts[field]
-                        / (1.0 - share + share * length);
+                    sum += self.flavour.weights[field] * count / (1.0 - share + share * length);
                 }
                 let saturation = self.flavour.saturation;
                 *scores.entry(*document).or_insert(0.0) +=

@@ -9,7 +9,10 @@ use std::borrow::Cow;
 use prowess_diag::wording;
 use prowess_spec::tokens;
 
+use crate::catalog;
+use crate::rank::Ranked;
 use crate::skill::Skill;
+use crate::visibility::{Sight, View};
 
 mod budget;
 mod json;
@@ -39,6 +42,22 @@ pub struct Entry<'a> {
     pub show: Show,
     /// How much it matters.
     pub rank: Rank,
+}
+
+/// Returns what somebody sees of a catalogue, as entries: in order of name, with the places that
+/// their use gives them.
+pub fn entries<'c>(view: &View<'c>, ranked: &[Ranked]) -> Vec<Entry<'c>> {
+    let rank = |skill: &Skill| {
+        let place = ranked.iter().position(|ranked| ranked.skill.id == skill.id);
+        if skill.pinned { Rank::Pinned } else { place.map_or(Rank::Rest, Rank::Used) }
+    };
+    let entry = |(entry, sight): (&'c catalog::Entry, Sight)| Entry {
+        skill: &entry.skill,
+        name: entry.name(),
+        show: if sight == Sight::NameOnly { Show::NameOnly } else { Show::Full },
+        rank: rank(&entry.skill),
+    };
+    view.visible().map(entry).collect()
 }
 
 /// How much of a skill may be shown.

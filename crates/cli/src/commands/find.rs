@@ -1,9 +1,9 @@
 //! `prowess find`
 
 use anstyle::{AnsiColor, Style};
-use prowess_catalog::search::{Hit, Mode, Query};
 use prowess_catalog::{Entry, Hidden, Sight, View, Who};
 use prowess_diag::wording;
+use prowess_search::{Hit, Mode, Query};
 use serde_json::{Value, json};
 
 use super::list;
@@ -113,7 +113,7 @@ pub(crate) fn reasons(hit: &Hit) -> String {
         .iter()
         .take(MOST_REASONS)
         .map(|reason| {
-            use prowess_catalog::search::Form;
+            use prowess_search::Form;
             let form = match reason.form {
                 Form::NameCover => return format!("the name as a whole {:.2}", reason.points),
                 Form::Exact | Form::Gram => String::new(),
@@ -128,7 +128,7 @@ pub(crate) fn reasons(hit: &Hit) -> String {
     parts.join(" + ")
 }
 
-fn reason(reason: &prowess_catalog::search::Reason) -> Value {
+fn reason(reason: &prowess_search::Reason) -> Value {
     json!({
         "field": reason.field.as_str(),
         "term": &*reason.term,

@@ -314,7 +314,7 @@ fn change_line(change: &Change, environment: &Environment) -> String {
     use prowess_catalog::ChangeKind;
     let color = match change.kind {
         ChangeKind::Added => AnsiColor::Green,
-        ChangeKind::Changed => AnsiColor::Cyan,
+        ChangeKind::Changed | ChangeKind::Renamed { .. } => AnsiColor::Cyan,
         ChangeKind::Removed => AnsiColor::Red,
         ChangeKind::Shadowed { .. } => AnsiColor::Yellow,
     };
@@ -323,6 +323,7 @@ fn change_line(change: &Change, environment: &Environment) -> String {
         ChangeKind::Shadowed { by } => {
             format!(" by {}", targets::display(Path::new(&**by), environment))
         }
+        ChangeKind::Renamed { from } => format!(", was {from}"),
         _ => String::new(),
     };
     let line = format!("{} ({}){by}", change.name, change.id.origin.scope.as_str());

@@ -1,11 +1,8 @@
 //! `prowess prompt`
 
-use prowess_catalog::index::{
-    self, Budget, Entry as IndexEntry, Fate, Format, IndexOptions, IndexText, Limit, Listing, Rank,
-    Show,
-};
+use prowess_catalog::index::{self, Budget, Fate, Format, IndexOptions, IndexText, Limit, Listing};
 use prowess_catalog::rank::{self, Ranked};
-use prowess_catalog::{Catalog, Entry, Policy, Sight, View, Who};
+use prowess_catalog::{Catalog, Policy, View, Who};
 use prowess_diag::wording;
 use serde_json::{Value, json};
 
@@ -105,24 +102,7 @@ pub(crate) fn make(
     options: &IndexOptions<'_>,
 ) -> IndexText {
     let view = View::new(catalog, policy, Who::Model);
-    let place = |entry: &Entry| {
-        let is_this = |ranked: &Ranked| ranked.skill.id == entry.skill.id;
-        match ranked.iter().position(is_this) {
-            _ if entry.skill.pinned => Rank::Pinned,
-            Some(place) => Rank::Used(place),
-            None => Rank::Rest,
-        }
-    };
-    let entries: Vec<IndexEntry<'_>> = view
-        .visible()
-        .map(|(entry, sight)| IndexEntry {
-            skill: &entry.skill,
-            name: entry.name(),
-            show: if sight == Sight::NameOnly { Show::NameOnly } else { Show::Full },
-            rank: place(entry),
-        })
-        .collect();
-    index::index(&entries, options)
+    index::index(&index::entries(&view, ranked), options)
 }
 
 /// Says what the listing costs and what was left out of it.

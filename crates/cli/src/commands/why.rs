@@ -5,9 +5,9 @@ use std::path::Path;
 use anstyle::AnsiColor;
 use prowess_catalog::index::{Cut, Fate, IndexOptions};
 use prowess_catalog::rank::{Ranked, Reason};
-use prowess_catalog::search::Query;
 use prowess_catalog::{Catalog, Entry, Hidden, Policy, Sight, View, Who};
 use prowess_diag::{sanitize, wording};
+use prowess_search::Query;
 use serde_json::{Value, json};
 
 use super::{find, list, prompt, targets};

@@ -1,6 +1,7 @@
 //! Finds slash commands: `.claude/commands/frontend/component.md` is `frontend:component`.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -40,20 +41,23 @@ impl Finder<'_> {
         if !self.seen.insert(id) {
             return self.notices.push(Notice::SeenBefore { path: folder.to_owned() });
         }
+        let too_many = || Notice::TooMany { root: self.root.to_owned(), limit: MAX_FILES };
         let mut paths: Vec<PathBuf> = match std::fs::read_dir(folder) {
-            Ok(entries) => entries.flatten().map(|entry| entry.path()).take(MAX_FILES).collect(),
+            Ok(entries) => {
+                let may_count = entries.flatten().filter(may_count);
+                may_count.map(|entry| entry.path()).take(MAX_FILES + 1).collect()
+            }
             Err(error) => return self.notices.push(unreadable(&error)),
         };
+        if paths.len() > MAX_FILES {
+            self.notices.push(too_many());
+        }
         paths.sort();
         for path in paths {
             if self.found.len() >= MAX_FILES {
-                let limit = MAX_FILES;
-                return self.notices.push(Notice::TooMany { root: self.root.to_owned(), limit });
+                return self.notices.push(too_many());
             }
-            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-            if name.starts_with('.') {
-                continue;
-            }
+            let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { continue };
             if path.is_dir() {
                 if depth + 1 >= MAX_DEPTH {
                     self.notices.push(Notice::TooDeep { path: folder.to_owned() });
@@ -66,4 +70,12 @@ impl Finder<'_> {
             }
         }
     }
+}
+
+/// Whether an entry may be a command, or a folder with some. Other files must not use up the limit.
+fn may_count(entry: &std::fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.as_bytes();
+    let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+    !name.starts_with(b".") && (!is_file || name.ends_with(b".md"))
 }

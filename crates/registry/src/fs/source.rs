@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Form, Origin, Place as SkillPlace, Scope, Skill, SkillId};
@@ -16,7 +16,7 @@ use super::read::{self, Found, read_path};
 use super::scopes::{self, Holds, Place, Root};
 use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
 use super::{commands, nested};
-use crate::cache::Cache;
+use crate::cache::{Cache, was_at_rest};
 use crate::resource::{Error, Resource, SkillFolder};
 use crate::source::{Fault, FaultKind, Known, Scan, SkillSource, fingerprint};
 
@@ -54,6 +54,8 @@ pub struct FileSource {
     options: FileOptions,
     /// The roots that existed at the last scan.
     last: Mutex<Vec<(PathBuf, Arc<Origin>)>>,
+    /// When the last scan began.
+    began: AtomicI64,
 }
 
 /// What reading some skills again gave.
@@ -76,13 +78,18 @@ struct Prepared {
 impl FileSource {
     /// Makes a source of the folders that are seen from a place.
     pub fn new(place: Place, options: FileOptions) -> Self {
-        Self { place, options, last: Mutex::default() }
+        Self { place, options, last: Mutex::default(), began: AtomicI64::new(i64::MIN) }
     }
 
     /// Makes a source of one folder and nothing else.
     pub fn of_folder(folder: PathBuf, options: FileOptions) -> Self {
         let place = Place { only: Some(folder), ..Place::default() };
         Self::new(place, FileOptions { nested: false, ..options })
+    }
+
+    /// Where heads are kept between two starts.
+    pub(crate) fn cache_folder(&self) -> Option<&Path> {
+        self.options.cache.as_deref()
     }
 
     /// Whether this is the source of one folder.
@@ -102,7 +109,7 @@ impl FileSource {
 
     fn all_roots(&self) -> (Vec<Root>, Vec<Notice>) {
         let mut roots = scopes::roots(&self.place);
-        if !self.options.nested {
+        if !self.options.nested || self.place.only.is_some() {
             return (roots, Vec::new());
         }
         let (found, notices) = nested::nested_roots(&self.place);
@@ -118,7 +125,9 @@ impl FileSource {
     fn prepare(&self) -> (Vec<Prepared>, Vec<Notice>) {
         let (roots, mut notices) = self.all_roots();
         let mut prepared: Vec<Prepared> = Vec::new();
-        for (order, root) in roots.into_iter().enumerate() {
+        let mut orders = Orders::default();
+        for root in roots {
+            let order = orders.of(&root);
             if root.path.symlink_metadata().is_err() {
                 continue;
             }
@@ -176,9 +185,10 @@ impl FileSource {
             }];
             let collector = Collector {
                 roots: &prepared,
-                known: HashMap::from([(&*skill.location, skill)]),
+                known: vec![HashMap::from([(&*skill.location, skill)])],
                 caches: &[],
                 fresh: vec![AtomicUsize::new(0)],
+                at_rest_before: i64::MIN,
                 keep_last_good: true,
                 claude_names: false,
                 scan: Mutex::default(),
@@ -233,19 +243,20 @@ impl FileSource {
 
 impl SkillSource for FileSource {
     fn scan(&self, known: Known<'_>) -> Scan {
+        let began = crate::cache::now();
+        let before = self.began.swap(began, Ordering::Relaxed);
         let (roots, mut notices) = self.prepare();
         let cache = self.options.cache.as_ref().filter(|_| known.skills.is_empty());
         let caches: Vec<Cache> = match cache {
             Some(folder) => roots.iter().map(|root| Cache::load(folder, &root.real)).collect(),
             None => Vec::new(),
         };
-        let by_location: HashMap<&str, &Arc<Skill>> =
-            known.skills.iter().map(|skill| (&*skill.location, skill)).collect();
         let collector = Collector {
             roots: &roots,
-            known: by_location,
+            known: known_by_root(&roots, known.skills.iter()),
             caches: &caches,
             fresh: roots.iter().map(|_| AtomicUsize::new(0)).collect(),
+            at_rest_before: before,
             keep_last_good: known.keep_last_good,
             claude_names: self.options.claude_names,
             scan: Mutex::default(),
@@ -259,9 +270,14 @@ impl SkillSource for FileSource {
         notices.dedup();
         scan.notices = notices;
         scan.faults.sort_by(|a, b| a.location.cmp(&b.location));
+        if overlap(&roots) {
+            scan.faults.dedup();
+            scan.skills = each_folder_once(&roots, scan.skills);
+        }
         if let Some(folder) = cache {
             for ((root, cache), fresh) in roots.iter().zip(&caches).zip(fresh) {
-                cache.save(folder, &root.real, &root.origin, &scan.skills, fresh);
+                let found = (began, scan.skills.as_slice());
+                cache.save(folder, &root.real, &root.origin, found, fresh);
             }
         }
         scan
@@ -299,10 +315,87 @@ impl FileSource {
     }
 }
 
+/// Numbers roots so that one that comes or goes leaves the numbers of all others alone: they are
+/// part of what identifies a skill.
+#[derive(Default)]
+struct Orders {
+    scopes: [usize; Scope::ALL.len()],
+}
+
+impl Orders {
+    /// More roots than any scope has.
+    const ROOM: usize = 100_000;
+
+    fn of(&mut self, root: &Root) -> usize {
+        if !root.nested.is_empty() {
+            // Skills of different folders never have one name; inside a folder the table decides.
+            let vendors = scopes::SKILL_FOLDERS.iter().map(|folder| &folder[1..]);
+            let mut vendors = vendors.map(|folder| folder.split('/').next());
+            let vendor = vendors.position(|vendor| vendor == Some(&root.vendor));
+            return Self::ROOM * Scope::ALL.len() + vendor.unwrap_or_default();
+        }
+        let scope = root.scope as usize;
+        self.scopes[scope] += 1;
+        Self::ROOM * scope + self.scopes[scope] - 1
+    }
+}
+
+/// Skills by where they are.
+type ByLocation<'s> = HashMap<&'s str, &'s Arc<Skill>>;
+
+/// What is known of each root. A file may lie below two of them.
+fn known_by_root<'s>(
+    roots: &[Prepared],
+    skills: impl Iterator<Item = &'s Arc<Skill>>,
+) -> Vec<ByLocation<'s>> {
+    let indices = roots.iter().enumerate().map(|(index, root)| (&*root.origin.root, index));
+    let indices: HashMap<&str, usize> = indices.collect();
+    let mut known = vec![ByLocation::new(); roots.len()];
+    for skill in skills {
+        if let Some(&index) = indices.get(&*skill.id.origin.root) {
+            known[index].insert(&skill.location, skill);
+        }
+    }
+    known
+}
+
+/// Whether a root lies below another one.
+fn overlap(roots: &[Prepared]) -> bool {
+    let below = |root: &Prepared| roots.iter().any(|other| is_below(&root.real, &other.real));
+    roots.iter().any(below)
+}
+
+fn is_below(path: &Path, other: &Path) -> bool {
+    path != other && path.starts_with(other)
+}
+
+/// Leaves each skill to the highest of the roots that it lies below.
+fn each_folder_once(roots: &[Prepared], skills: Vec<Arc<Skill>>) -> Vec<Arc<Skill>> {
+    let reals: HashMap<&str, &Path> =
+        roots.iter().map(|root| (&*root.origin.root, &*root.real)).collect();
+    let mut placed: Vec<(PathBuf, Arc<Skill>)> = skills
+        .into_iter()
+        .map(|skill| {
+            let real = reals.get(&*skill.id.origin.root).copied().unwrap_or(Path::new(""));
+            let folder = match &*skill.id.path {
+                "." => real.to_owned(),
+                path => real.join(unescape(path)),
+            };
+            (folder, skill)
+        })
+        .collect();
+    placed.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
+    placed.dedup_by(|a, b| a.0 == b.0);
+    placed.into_iter().map(|(_, skill)| skill).collect()
+}
+
 /// Takes what is found and makes heads of it.
 struct Collector<'s> {
     roots: &'s [Prepared],
-    known: HashMap<&'s str, &'s Arc<Skill>>,
+    /// What is known, for each root.
+    known: Vec<ByLocation<'s>>,
+    /// When the scan began that the known skills are from.
+    at_rest_before: i64,
     /// What the last start remembered, for each root; none while it is all in memory.
     caches: &'s [Cache],
     /// How many skills of each root were read, and not remembered.
@@ -321,17 +414,20 @@ struct Walking<'c> {
 impl Visit for Walking<'_> {
     fn knows_some(&self) -> bool {
         let collector = self.collector;
-        !(collector.known.is_empty() && collector.caches.iter().all(Cache::is_empty))
+        collector.known.iter().any(|known| !known.is_empty())
+            || collector.caches.iter().any(|cache| !cache.is_empty())
     }
 
     fn is_known(&self, seen: &Seen<'_>) -> bool {
-        let Some(path) = seen.path.to_str() else { return false };
         let collector = self.collector;
-        let root = self.indices.get(seen.root).copied().unwrap_or_default();
-        let skill = match (collector.known.get(path), collector.caches.get(root)) {
+        let root = self.root(seen.root);
+        let Some(path) = seen.path.to_str() else { return false };
+        let skill = match (collector.known[root].get(path), collector.caches.get(root)) {
             (Some(&skill), _) => {
-                let same = skill.stamp == seen.stamp && skill.sidecar == seen.sidecar;
-                same.then(|| Arc::clone(skill))
+                let same = skill.stamp == seen.stamp
+                    && skill.sidecar == seen.sidecar
+                    && was_at_rest(skill, collector.at_rest_before);
+                same.then(|| collector.at_home(root, skill))
             }
             (None, Some(cache)) => {
                 let origin = &collector.roots[root].origin;
@@ -339,14 +435,22 @@ impl Visit for Walking<'_> {
             }
             (None, None) => None,
         };
+        let not_reserved =
+            |skill: &Arc<Skill>| !collector.is_reserved(root, Path::new(&*skill.id.path));
+        let skill = skill.filter(not_reserved);
         let is_known = skill.is_some();
         collector.lock().skills.extend(skill);
         is_known
     }
 
     fn visit(&self, found: Found<'_>) {
-        let root = self.indices.get(found.root).copied().unwrap_or_default();
-        self.collector.skill(root, &found);
+        self.collector.skill(self.root(found.root), &found);
+    }
+}
+
+impl Walking<'_> {
+    fn root(&self, walked: usize) -> usize {
+        self.indices.get(walked).copied().unwrap_or_default()
     }
 }
 
@@ -355,20 +459,38 @@ impl Collector<'_> {
         self.scan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A known skill as one of this root: its place among the others may have changed meanwhile.
+    fn at_home(&self, root: usize, skill: &Arc<Skill>) -> Arc<Skill> {
+        let origin = &self.roots[root].origin;
+        if skill.id.origin == *origin {
+            return Arc::clone(skill);
+        }
+        let id = SkillId { origin: Arc::clone(origin), path: skill.id.path.clone() };
+        Arc::new(Skill { id, ..Skill::clone(skill) })
+    }
+
+    /// `~/.claude/skills/synced` belongs to Claude Code, in any letter case.
+    fn is_reserved(&self, root: usize, inner: &Path) -> bool {
+        let root = &self.roots[root].root;
+        let first = inner.iter().next().and_then(|part| part.to_str()).unwrap_or_default();
+        let is_theirs = root.scope == Scope::User && root.vendor == "claude";
+        self.claude_names && is_theirs && first.eq_ignore_ascii_case("synced")
+    }
+
     fn skill(&self, root: usize, found: &Found<'_>) {
         let prepared = &self.roots[root];
         let folder = found.path.parent().unwrap_or(found.path);
         let inner = folder.strip_prefix(&prepared.root.path).unwrap_or(folder);
         let location = escape(found.path);
         let given = found.package.folder().map(Box::from);
-        if self.claude_names && is_reserved(&prepared.root, inner) {
+        if self.is_reserved(root, inner) {
             let path = folder.to_owned();
             return self.lock().notices.push(Notice::Reserved { path });
         }
         self.fresh[root].fetch_add(1, Ordering::Relaxed);
         let bytes = match &found.bytes {
             Ok(bytes) => *bytes,
-            Err(fault) => return self.fault(location, FaultKind::Read(fault.clone())),
+            Err(fault) => return self.fault(root, location, FaultKind::Read(fault.clone())),
         };
         let sidecar = found.disk.and_then(super::package::OnDisk::read_sidecar);
         let place = SkillPlace {
@@ -383,7 +505,7 @@ impl Collector<'_> {
             sidecar: sidecar.as_ref().map(|(stamp, _)| *stamp),
             fingerprint: fingerprint(bytes),
         };
-        self.add(place, bytes, sidecar.map(|(_, text)| text).as_deref());
+        self.add(root, place, bytes, sidecar.map(|(_, text)| text).as_deref());
     }
 
     fn single_file(&self, root: usize, path: &Path, form: Form, name: Option<&str>) {
@@ -392,7 +514,7 @@ impl Collector<'_> {
         let mut buffer = Vec::new();
         let stamp = match read::read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer) {
             Ok(stamp) => stamp,
-            Err(fault) => return self.fault(location, FaultKind::Read(fault)),
+            Err(fault) => return self.fault(root, location, FaultKind::Read(fault)),
         };
         let inner = path.strip_prefix(&prepared.root.path).unwrap_or(path);
         let place = SkillPlace {
@@ -407,69 +529,68 @@ impl Collector<'_> {
             sidecar: None,
             fingerprint: fingerprint(&buffer),
         };
-        self.add(place, &buffer, None);
+        self.add(root, place, &buffer, None);
     }
 
-    fn add(&self, place: SkillPlace, bytes: &[u8], sidecar: Option<&str>) {
+    fn add(&self, root: usize, place: SkillPlace, bytes: &[u8], sidecar: Option<&str>) {
         let parsed = parse(bytes);
         // While somebody works on the files, only what is whole and at rest comes in. At the start
         // there is nothing better to keep, and everything that can be read is taken.
         if self.keep_last_good {
             let now = read::stamp(rustix::fs::CWD, unescape(&place.location).as_os_str());
             if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
-                return self.fault(place.location, FaultKind::Moving);
+                return self.fault(root, place.location, FaultKind::Moving);
             }
             if !is_usable(&parsed) {
-                return self.fault(place.location, FaultKind::Broken);
+                return self.fault(root, place.location, FaultKind::Broken);
             }
         }
         let sidecar = sidecar.map(Sidecar::parse);
         let skill = Skill::from_text(place, &parsed, sidecar.as_ref());
-        self.lock().skills.push(Arc::new(skill));
+        let last = self.known[root].get(&*skill.location).filter(|last| ****last == skill);
+        let skill = last.map_or_else(|| Arc::new(skill), |last| Arc::clone(last));
+        self.lock().skills.push(skill);
     }
 
     /// Reports a skill that cannot be used. The version known before stays, if there is one.
-    fn fault(&self, location: Box<str>, why: FaultKind) {
+    fn fault(&self, root: usize, location: Box<str>, why: FaultKind) {
         let gone = matches!(why, FaultKind::Read(ReadFault::Missing));
-        let last = self.known.get(&*location).filter(|_| self.keep_last_good && !gone);
+        let last = self.known[root].get(&*location).filter(|_| self.keep_last_good && !gone);
         let mut scan = self.lock();
-        scan.skills.extend(last.map(|skill| Arc::clone(skill)));
+        scan.skills.extend(last.map(|skill| self.at_home(root, skill)));
         scan.faults.push(Fault { location, why, kept: last.is_some() });
     }
 }
 
 /// Whether a text can take the place of one that was fine: not empty, not cut off in its
 /// frontmatter, not full of what cannot be read.
-pub(crate) fn is_usable(parsed: &Parsed<'_>) -> bool {
+fn is_usable(parsed: &Parsed<'_>) -> bool {
+    // Most commands and some skills have no frontmatter; one that was begun is another matter.
+    let may_lack = !"---".starts_with(parsed.text.trim());
     let is_fatal = |kind: &ProblemKind| {
-        matches!(
-            kind,
-            ProblemKind::NotUtf8
-                | ProblemKind::Nul
-                | ProblemKind::FrontmatterMissing
-                | ProblemKind::FrontmatterUnclosed
-                | ProblemKind::FrontmatterTooLarge { .. }
-                | ProblemKind::NotMapping { .. }
-                | ProblemKind::YamlInvalid { .. }
-        )
+        matches!(kind, ProblemKind::FrontmatterMissing if !may_lack)
+            || matches!(
+                kind,
+                ProblemKind::NotUtf8
+                    | ProblemKind::Nul
+                    | ProblemKind::FrontmatterUnclosed
+                    | ProblemKind::FrontmatterTooLarge { .. }
+                    | ProblemKind::NotMapping { .. }
+                    | ProblemKind::YamlInvalid { .. }
+            )
     };
     !parsed.text.trim().is_empty() && !parsed.problems.iter().any(|found| is_fatal(&found.kind))
 }
 
-/// `~/.claude/skills/synced` belongs to Claude Code, in any letter case.
-fn is_reserved(root: &Root, inner: &Path) -> bool {
-    let first = inner.iter().next().and_then(|part| part.to_str()).unwrap_or_default();
-    root.scope == Scope::User && root.vendor == "claude" && first.eq_ignore_ascii_case("synced")
-}
-
-/// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`.
+/// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`, and so
+/// does a backslash that would look like one of those.
 pub(crate) fn escape(path: &Path) -> Box<str> {
-    if let Some(text) = path.to_str() {
+    if let Some(text) = path.to_str().filter(|text| !text.contains("\\x")) {
         return text.into();
     }
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
-        text.push_str(chunk.valid());
+        text.push_str(&chunk.valid().replace("\\x", "\\x5Cx"));
         for byte in chunk.invalid() {
             text.push_str(&format!("\\x{byte:02X}"));
         }
@@ -483,8 +604,8 @@ fn unescape(text: &str) -> PathBuf {
     while let Some(at) = rest.find("\\x") {
         let digits = rest.get(at + 2..at + 4);
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        // Only what is not UTF-8 was written so; anything else stands for itself.
-        if let Some(byte) = byte.filter(|byte| *byte >= 0x80) {
+        // Only what `escape` writes so; anything else stands for itself.
+        if let Some(byte) = byte.filter(|byte| *byte >= 0x80 || *byte == b'\\') {
             bytes.extend_from_slice(&rest.as_bytes()[..at]);
             bytes.push(byte);
             rest = &rest[at + 4..];

@@ -393,6 +393,9 @@ impl Walker<'_> {
         id: Option<Id>,
     ) -> bool {
         let Worker { buffer, name: file, path, late, known } = worker;
+        if id.is_some_and(|id| known.as_ref().is_some_and(|known| known.contains(&id))) {
+            return true;
+        }
         file.clear();
         file.extend_from_slice(name.to_bytes());
         file.extend_from_slice(b"/SKILL.md");
@@ -402,13 +405,9 @@ impl Walker<'_> {
             path.push(OsStr::from_bytes(file));
             let package = OnDisk::inside(parent.handle.as_fd(), name);
             let stamp = read::stamp(parent.handle.as_fd(), OsStr::from_bytes(file));
+            let (sidecar, root) = (package.sidecar_stamp(), job.budget.index);
             if let Some(stamp) = stamp
-                && self.visit.is_known(&Seen {
-                    path,
-                    root: job.budget.index,
-                    stamp,
-                    sidecar: package.sidecar_stamp(),
-                })
+                && self.visit.is_known(&Seen { path, root, stamp, sidecar })
             {
                 if is_new(known, id) {
                     late.seen.extend(id);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 /// How many fields a document has.
 pub(super) const FIELDS: usize = 8;

@@ -1,8 +1,9 @@
 //! Words of names, for slips of the finger and for words that are not finished yet.
 
 use super::part::{names, whole};
-use super::segment::Segment;
+use super::segment::{Segment, small};
 use super::tokens::{self, Kind};
+use prowess_catalog::Skill;
 
 /// A distinct word of a name that is near to what was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(super) struct Near {
 pub(super) struct NameWords {
     text: Vec<u8>,
     words: Vec<Word>,
+    /// The documents of each word, one after the other.
+    documents: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,34 +29,57 @@ struct Word {
     letters: u32,
     from: u32,
     length: u8,
+    /// Where its documents begin; they end where those of the next word begin.
+    documents: u32,
 }
 
 impl NameWords {
     /// Collects the words of a segment's names.
     pub(super) fn of(segment: &Segment) -> Self {
-        let mut found: Vec<Vec<u8>> = Vec::new();
-        for skill in segment.skills.iter().flatten() {
-            for name in names(skill) {
-                tokens::each(name, |word, _| found.push(word.to_vec()));
-                found.push(whole(name));
+        let mut text = Vec::new();
+        let mut places: Vec<(u32, u8, u32)> = Vec::new();
+        for (document, skill) in segment.skills.iter().enumerate() {
+            let mut push = |word: &[u8]| {
+                let (from, length) = (u32::try_from(text.len()), u8::try_from(word.len()));
+                if let (Ok(from), Ok(length)) = (from, length) {
+                    places.push((from, length, small(document)));
+                    text.extend_from_slice(word);
+                }
+            };
+            for name in skill.iter().flat_map(|skill| names(skill)) {
+                tokens::each(name, |word, _| push(word));
+                push(&whole(name));
             }
         }
-        found.sort_unstable();
-        found.dedup();
+        let word = |place: &(u32, u8, u32)| {
+            let from = place.0 as usize;
+            &text[from..from + usize::from(place.1)]
+        };
+        places.sort_unstable_by(|one, other| {
+            word(one).cmp(word(other)).then_with(|| one.2.cmp(&other.2))
+        });
+        places.dedup_by(|one, other| word(one) == word(other) && one.2 == other.2);
         let mut all = Self::default();
-        for word in found {
-            let (Ok(length), Ok(from)) = (u8::try_from(word.len()), u32::try_from(all.text.len()))
-            else {
-                continue;
-            };
-            all.words.push(Word { letters: letters(&word), from, length });
-            all.text.extend_from_slice(&word);
+        for same in places.chunk_by(|one, other| word(one) == word(other)) {
+            let (from, documents) = (small(all.text.len()), small(all.documents.len()));
+            let letters = letters(word(&same[0]));
+            all.words.push(Word { letters, from, length: same[0].1, documents });
+            all.text.extend_from_slice(word(&same[0]));
+            all.documents.extend(same.iter().map(|place| place.2));
         }
         all
     }
 
+    /// Whether a word is in the name of a document that is still there.
+    fn is_alive(&self, place: usize, gone: &dyn Fn(u32) -> bool) -> bool {
+        let start = self.words[place].documents as usize;
+        let next = self.words.get(place + 1).map(|next| next.documents as usize);
+        let documents = &self.documents[start..next.unwrap_or(self.documents.len())];
+        documents.iter().any(|&document| !gone(document))
+    }
+
     /// Returns the nearest words that could have been meant, at most `most`, nearest first.
-    pub(super) fn near(&self, typed: &[u8], most: usize) -> Vec<Near> {
+    pub(super) fn near(&self, typed: &[u8], most: usize, gone: &dyn Fn(u32) -> bool) -> Vec<Near> {
         let limit = match typed.len() {
             0..4 => return Vec::new(),
             4..8 => 1,
@@ -64,7 +90,7 @@ impl NameWords {
         }
         let wanted = letters(typed);
         let mut found = Vec::new();
-        for word in &self.words {
+        for (place, word) in self.words.iter().enumerate() {
             let apart =
                 (wanted & !word.letters).count_ones().max((word.letters & !wanted).count_ones());
             if apart as usize > limit || usize::from(word.length).abs_diff(typed.len()) > limit {
@@ -75,7 +101,8 @@ impl NameWords {
             if text.first() != typed.first() {
                 continue;
             }
-            if let Some(distance) = distance(typed, text, limit).filter(|distance| *distance > 0) {
+            let distance = distance(typed, text, limit).filter(|distance| *distance > 0);
+            if let Some(distance) = distance.filter(|_| self.is_alive(place, gone)) {
                 found.push(Near { term: self.term_of(word), distance });
             }
         }
@@ -88,18 +115,23 @@ impl NameWords {
     }
 
     /// Returns the words of the index whose names begin so, at most `most`.
-    pub(super) fn beginning(&self, prefix: &[u8], most: usize) -> Vec<Vec<u8>> {
+    pub(super) fn beginning(
+        &self,
+        prefix: &[u8],
+        most: usize,
+        gone: &dyn Fn(u32) -> bool,
+    ) -> Vec<Vec<u8>> {
         let from = self.words.partition_point(|word| self.text_of(word) < prefix);
-        self.words[from..]
-            .iter()
-            .take_while(|word| self.text_of(word).starts_with(prefix))
+        (from..self.words.len())
+            .take_while(|&place| self.text_of(&self.words[place]).starts_with(prefix))
+            .filter(|&place| self.is_alive(place, gone))
             .take(most)
-            .map(|word| self.term_of(word))
+            .map(|place| self.term_of(&self.words[place]))
             .collect()
     }
 
     pub(super) fn size(&self) -> usize {
-        self.text.len() + self.words.len() * size_of::<Word>()
+        self.text.len() + self.words.len() * size_of::<Word>() + self.documents.len() * 4
     }
 
     fn text_of(&self, word: &Word) -> &[u8] {
@@ -112,8 +144,12 @@ impl NameWords {
     }
 }
 
-/// How many distinct words a name has that say something; at least one.
-pub(super) fn count_words(name: &str) -> u8 {
+/// How many distinct words the longer name of a skill has that say something; at least one.
+pub(super) fn name_length(skill: &Skill) -> u8 {
+    names(skill).map(count_words).max().unwrap_or(1)
+}
+
+fn count_words(name: &str) -> u8 {
     let mut words: Vec<Vec<u8>> = Vec::new();
     tokens::each(name, |word, kind| {
         let stem = tokens::stemmed(word);

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use memchr::memchr;
+
 use super::segment::{BODY, Counts, FIELDS, Lengths, NAME, Segment, WHOLE, Writer, small};
 use super::tokens::{self, Kind};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 /// How much of a body is indexed. The beginning says what a skill is for; more was measured to
 /// help little and to cost much.
@@ -33,6 +35,7 @@ pub struct PartBuilder {
     lengths: Vec<Lengths>,
     /// For each document, where its words end in `words`.
     ends: Vec<usize>,
+    /// The first is of no document, so that 0 can mean nowhere.
     words: Vec<(u32, Counts)>,
     terms: Terms,
 }
@@ -65,19 +68,17 @@ impl PartBuilder {
             skills: Vec::new(),
             lengths: Vec::new(),
             ends: Vec::new(),
-            words: Vec::new(),
+            words: vec![(0, Counts(0))],
             terms: Terms::new(),
         }
     }
 
     /// Adds a document.
     pub fn add(&mut self, document: Document<'_>) {
-        let number = small(self.skills.len());
         let mut sink = Sink {
             terms: &mut self.terms,
             first: self.words.len(),
             words: &mut self.words,
-            number,
             lengths: [0; FIELDS],
         };
         each_field(document, |field, text| sink.text(field, text));
@@ -96,17 +97,17 @@ impl PartBuilder {
 
     /// Sorts by word and packs.
     pub fn finish(self) -> Part {
-        let count = self.terms.entries.len();
+        let count = self.terms.keys.len();
         let mut places = vec![0_u32; count + 1];
-        for (term, _) in &self.words {
+        for (term, _) in &self.words[1..] {
             places[*term as usize + 1] += 1;
         }
         for at in 0..count {
             places[at + 1] += places[at];
         }
-        let mut sorted = vec![(0_u32, Counts(0)); self.words.len()];
+        let mut sorted = vec![(0_u32, Counts(0)); self.words.len() - 1];
         let mut next = places.clone();
-        let mut from = 0;
+        let mut from = 1;
         for (document, end) in (0..).zip(&self.ends) {
             for (term, counts) in &self.words[from..*end] {
                 let place = &mut next[*term as usize];
@@ -116,12 +117,12 @@ impl PartBuilder {
             from = *end;
         }
         let mut writer = Writer::new(self.skills, self.lengths);
-        for term in self.terms.in_order() {
+        for (term, text) in self.terms.in_order() {
             let range = places[term as usize] as usize..places[term as usize + 1] as usize;
             for (document, counts) in &sorted[range] {
                 writer.posting(*document, *counts);
             }
-            writer.term(self.terms.text(term));
+            writer.term(text.bytes());
         }
         Part(writer.finish())
     }
@@ -160,8 +161,10 @@ pub(super) fn names(skill: &Skill) -> impl Iterator<Item = &str> {
 
 /// Whether a word of a field is worth keeping.
 pub(super) fn is_kept(field: usize, word: &[u8]) -> bool {
-    field < 5
-        || (word.len() > 1
+    // Metadata has versions and dates, which nobody looks for.
+    (field < 5 && !(field == 4 && word.iter().all(u8::is_ascii_digit)))
+        || (field >= 5
+            && word.len() > 1
             && word.len() <= MAX_BODY_WORD
             && !tokens::is_stop_word(word)
             && !(word.len() > 4 && word.iter().all(u8::is_ascii_digit)))
@@ -181,16 +184,24 @@ pub(super) fn whole(name: &str) -> Vec<u8> {
 /// The headings of a text, outside code.
 fn headings(body: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
-    body.lines().filter_map(move |line| {
-        let first = *line.as_bytes().first()?;
-        if first == b'`' && line.starts_with("```") {
-            code = !code;
+    let mut rest = body;
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+            let line = &rest[..end];
+            rest = rest.get(end + 1..).unwrap_or_default();
+            match line.as_bytes() {
+                [b'`', b'`', b'`', ..] => code = !code,
+                [b'#', ..] if !code => {
+                    let text = line.trim_start_matches('#');
+                    if line.len() - text.len() <= 6 && text.starts_with([' ', '\t']) {
+                        return Some(text.trim());
+                    }
+                }
+                _ => {}
+            }
         }
-        if code || first != b'#' {
-            return None;
-        }
-        let text = line.trim_start_matches('#');
-        (line.len() - text.len() <= 6 && text.starts_with([' ', '\t'])).then(|| text.trim())
+        None
     })
 }
 
@@ -210,7 +221,6 @@ struct Sink<'b> {
     terms: &'b mut Terms,
     words: &'b mut Vec<(u32, Counts)>,
     first: usize,
-    number: u32,
     lengths: [u32; FIELDS],
 }
 
@@ -220,11 +230,8 @@ impl Sink<'_> {
             if !is_kept(field, word) {
                 return;
             }
-            let mut buffer = [0; tokens::MAX_WORD];
-            let stem = &mut buffer[..word.len()];
-            stem.copy_from_slice(word);
-            let length = tokens::stem(stem);
-            self.count(field, &buffer[..length]);
+            let length = tokens::stem(word);
+            self.count(field, &word[..length]);
             if kind != Kind::Part {
                 self.lengths[field] += 1;
             }
@@ -240,77 +247,94 @@ impl Sink<'_> {
 
     #[inline]
     fn count(&mut self, field: usize, term: &[u8]) {
-        let (id, entry) = self.terms.intern(term);
-        let known = entry.document == self.number && entry.slot >= self.first;
-        if !known {
-            entry.document = self.number;
-            entry.slot = self.words.len();
-            self.words.push((id, Counts(0)));
+        let term = self.terms.intern(term);
+        // What was counted before this document began belongs to another one.
+        if (term.counted as usize) < self.first {
+            term.counted = small(self.words.len());
+            self.words.push((term.id, Counts(0)));
         }
-        self.words[entry.slot].1.add(field);
+        if let Some((_, counts)) = self.words.get_mut(term.counted as usize) {
+            counts.add(field);
+        }
     }
 }
 
 /// A set of words with numbers.
 #[derive(Debug)]
 struct Terms {
-    /// Numbers of words plus one, by hash; zero is free. A power of two, at most half full.
-    table: Vec<u32>,
-    entries: Vec<Term>,
+    /// By hash; a key of zero is free. A power of two, at most half full.
+    table: Vec<Term>,
+    /// The keys by number.
+    keys: Vec<Key>,
     /// Words that do not fit into a key.
     long: HashMap<Box<[u8]>, u32>,
     long_texts: Vec<Box<[u8]>>,
 }
 
-#[derive(Debug)]
+/// A word of up to fifteen bytes and its length, or the number of a long word and `LONG`.
+type Key = [u64; 2];
+
+/// The length that stands for a long word.
+const LONG: u64 = 255;
+
+#[derive(Clone, Copy, Debug, Default)]
 struct Term {
-    /// The word and its length, or the number of a long word with the length 255.
-    key: [u8; 16],
-    /// Where the word was counted last.
-    slot: usize,
-    document: u32,
+    key: Key,
+    id: u32,
+    /// Where it was counted last, among the words of all documents; 0 is nowhere.
+    counted: u32,
 }
 
 impl Terms {
     fn new() -> Self {
         Self {
-            table: vec![0; 1 << 12],
-            entries: Vec::new(),
+            table: vec![Term::default(); 1 << 12],
+            keys: Vec::new(),
             long: HashMap::new(),
             long_texts: Vec::new(),
         }
     }
 
     #[inline]
-    fn intern(&mut self, term: &[u8]) -> (u32, &mut Term) {
-        let mut key = [0; 16];
-        if term.len() < 16 {
-            key[..term.len()].copy_from_slice(term);
-            key[15] = term.len().to_le_bytes()[0];
+    fn intern(&mut self, term: &[u8]) -> &mut Term {
+        let key = if term.len() < 16 {
+            let [low, high] = tokens::packed(term);
+            [low, high | (term.len() as u64) << 56]
         } else {
-            let number = self.long(term);
-            key[..4].copy_from_slice(&number.to_le_bytes());
-            key[15] = 255;
+            [u64::from(self.long(term)), LONG << 56]
+        };
+        let at = self.place(key);
+        if self.table[at].key == key {
+            return &mut self.table[at];
         }
+        self.insert(at, key)
+    }
+
+    /// Where a key is, or would be.
+    #[inline]
+    fn place(&self, key: Key) -> usize {
         let mask = self.table.len() - 1;
         let mut at = hash(key) & mask;
-        loop {
-            let found = self.table[at];
-            if found == 0 {
-                break;
-            }
-            if self.entries[found as usize - 1].key == key {
-                return (found - 1, &mut self.entries[found as usize - 1]);
-            }
+        while self.table[at].key != key && self.table[at].key != [0, 0] {
             at = (at + 1) & mask;
         }
-        let id = small(self.entries.len());
-        self.table[at] = id + 1;
-        self.entries.push(Term { key, slot: 0, document: u32::MAX });
-        if self.entries.len() * 2 > self.table.len() {
-            self.grow();
+        at
+    }
+
+    #[cold]
+    fn insert(&mut self, mut at: usize, key: Key) -> &mut Term {
+        if self.keys.len() * 2 >= self.table.len() {
+            let old = std::mem::take(&mut self.table);
+            self.table = vec![Term::default(); old.len() * 4];
+            for term in old.into_iter().filter(|term| term.key != [0, 0]) {
+                let at = self.place(term.key);
+                self.table[at] = term;
+            }
+            at = self.place(key);
         }
-        (id, &mut self.entries[id as usize])
+        self.table[at] = Term { key, id: small(self.keys.len()), counted: 0 };
+        self.keys.push(key);
+        &mut self.table[at]
     }
 
     #[cold]
@@ -324,58 +348,56 @@ impl Terms {
         number
     }
 
-    #[cold]
-    fn grow(&mut self) {
-        let mask = self.table.len() * 4 - 1;
-        let mut table = vec![0; mask + 1];
-        for (id, entry) in (1..).zip(&self.entries) {
-            let mut at = hash(entry.key) & mask;
-            while table[at] != 0 {
-                at = (at + 1) & mask;
-            }
-            table[at] = id;
-        }
-        self.table = table;
-    }
-
-    fn text(&self, id: u32) -> &[u8] {
-        let key = &self.entries[id as usize].key;
-        match key[15] {
-            255 => &self.long_texts[u32::from_le_bytes([key[0], key[1], key[2], key[3]]) as usize],
-            length => &key[..usize::from(length)],
-        }
-    }
-
-    /// The numbers of all words in the order of the words.
-    fn in_order(&self) -> Vec<u32> {
-        let mut order: Vec<(u128, u32)> = (0..)
-            .zip(&self.entries)
-            .map(|(id, _)| {
-                let text = self.text(id);
+    /// The numbers and texts of all words, in the order of the texts.
+    fn in_order(&self) -> Vec<(u32, Text<'_>)> {
+        let mut order: Vec<(u128, u32, Text<'_>)> = (0..)
+            .zip(&self.keys)
+            .map(|(id, [low, high])| {
+                let length = high >> 56;
+                let text = if length == LONG {
+                    let long = usize::try_from(*low).ok().and_then(|at| self.long_texts.get(at));
+                    Text::Long(long.map_or(&[], |text| text))
+                } else {
+                    let mut bytes = [0; 16];
+                    bytes[..8].copy_from_slice(&low.to_le_bytes());
+                    bytes[8..].copy_from_slice(&high.to_le_bytes());
+                    bytes[15] = 0;
+                    Text::Short(bytes, length.to_le_bytes()[0])
+                };
                 let mut start = [0; 16];
-                let length = text.len().min(16);
-                start[..length].copy_from_slice(&text[..length]);
-                (u128::from_be_bytes(start), id)
+                let beginning = text.bytes();
+                let beginning = &beginning[..beginning.len().min(16)];
+                start[..beginning.len()].copy_from_slice(beginning);
+                (u128::from_be_bytes(start), id, text)
             })
             .collect();
         order.sort_unstable_by(|one, other| {
-            one.0.cmp(&other.0).then_with(|| self.text(one.1).cmp(self.text(other.1)))
+            one.0.cmp(&other.0).then_with(|| one.2.bytes().cmp(other.2.bytes()))
         });
-        order.into_iter().map(|(_, id)| id).collect()
+        order.into_iter().map(|(_, id, text)| (id, text)).collect()
     }
 }
 
-/// Mixes the two halves of a key.
+/// The bytes of a word.
+#[derive(Clone, Copy)]
+enum Text<'t> {
+    Short([u8; 16], u8),
+    Long(&'t [u8]),
+}
+
+impl Text<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(bytes, length) => &bytes[..usize::from(*length)],
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
+
+/// Mixes the two halves of a key: each half of the product depends on all bits of both.
 #[inline]
-fn hash(key: [u8; 16]) -> usize {
-    let number = u128::from_le_bytes(key);
-    let low = (number & u128::from(u64::MAX)) ^ 0x9e37_79b9_7f4a_7c15;
-    let high = (number >> 64) ^ 0xd1b5_4a32_d192_ed03;
-    let mixed = low.wrapping_mul(high | 1).wrapping_add(high << 17);
-    let folded = (mixed ^ (mixed >> 64)).to_le_bytes();
-    let word = u64::from_le_bytes([
-        folded[0], folded[1], folded[2], folded[3], folded[4], folded[5], folded[6], folded[7],
-    ]);
-    let spread = (word ^ (word >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (spread >> 20) as usize
+fn hash([low, high]: Key) -> usize {
+    let low = u128::from(low ^ 0x9e37_79b9_7f4a_7c15);
+    let product = low * u128::from(high ^ 0xd1b5_4a32_d192_ed03);
+    ((product ^ (product >> 64)) & u128::from(u32::MAX)) as usize
 }

@@ -1,7 +1,7 @@
 //! Search as Agentick does it: a piece of text, anywhere, without ranking.
 
 use super::{Hit, Query};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 use std::sync::Arc;
 
 /// Returns the skills that contain the text, in the order given.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use super::index::SearchIndex;
 use super::segment::{LENGTHS, Segment, small};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 const MAGIC: &[u8; 8] = b"prwsrch1";
 /// Goes up whenever tokens, fields or the layout change.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl SearchIndex {
     /// Returns the index as bytes.
@@ -74,12 +74,14 @@ impl SearchIndex {
             waiting.entry(mark(skill)).or_insert(position);
         }
         let mut found = vec![false; skills.len()];
+        let mut places = Vec::new();
         let mut segment = Segment { terms, ..Segment::default() };
         for _ in 0..documents {
             let position = waiting.remove(&u64::from_le_bytes(*take(&mut rest)?));
             if let Some(position) = position {
                 found[position] = true;
             }
+            places.push(position.map_or(u32::MAX, small));
             segment.skills.push(position.map(|position| Arc::clone(&skills[position])));
         }
         for _ in 0..documents {
@@ -93,12 +95,12 @@ impl SearchIndex {
             let dictionary = u32::from_le_bytes(*take(&mut rest)?);
             segment.blocks.push((dictionary, u32::from_le_bytes(*take(&mut rest)?)));
         }
-        let (words, places) = rest.split_at_checked(dictionary)?;
+        let (words, lists) = rest.split_at_checked(dictionary)?;
         segment.dictionary = words.to_vec();
-        segment.postings = places.to_vec();
+        segment.postings = lists.to_vec();
         let missing = found.iter().enumerate().filter(|(_, found)| !**found);
         let missing = missing.map(|(position, _)| position).collect();
-        let index = Self::of(segment).arranged(skills.iter().map(|skill| &skill.id));
+        let index = Self::placed(segment, places.into());
         Some((index, missing))
     }
 }
@@ -117,12 +119,7 @@ fn mark(skill: &Skill) -> u64 {
         sum.add(&text.len().to_le_bytes());
         sum.add(text.as_bytes());
     }
-    let stamp = skill.stamp;
-    for number in
-        [stamp.size, stamp.inode, stamp.modified.cast_unsigned(), stamp.changed.cast_unsigned()]
-    {
-        sum.add(&number.to_le_bytes());
-    }
+    sum.add(&skill.fingerprint.to_le_bytes());
     sum.finish()
 }
 

@@ -4,14 +4,14 @@
 //! and a list of what is gone. When the small one has grown, both become one.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::names::{NameWords, count_words};
+use super::names::{NameWords, name_length};
 use super::part::{Document, Part, PartBuilder};
 use super::score::{Statistics, Weights};
 use super::segment::{LENGTHS, Segment, merge, small};
 use super::{Hit, Mode, Query, score, substring};
-use crate::skill::{Skill, SkillId};
+use prowess_catalog::{Skill, SkillId};
 
 /// Below this many changes the pieces are not put together, whatever their share.
 const FEW_CHANGES: usize = 64;
@@ -32,7 +32,8 @@ pub struct SearchIndex {
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) segment: Segment,
-    pub(super) names: NameWords,
+    /// Worked out when they are needed first.
+    names: OnceLock<NameWords>,
     /// How many words the name of each document has.
     pub(super) name_lengths: Vec<u8>,
 }
@@ -40,9 +41,14 @@ pub(super) struct Piece {
 impl Piece {
     fn new(segment: Segment) -> Self {
         let skills = segment.skills.iter();
-        let name_lengths =
-            skills.map(|skill| skill.as_ref().map_or(1, |skill| count_words(&skill.name)));
-        Self { name_lengths: name_lengths.collect(), names: NameWords::of(&segment), segment }
+        let name_lengths = skills.map(|skill| skill.as_ref().map_or(1, |skill| name_length(skill)));
+        Self { name_lengths: name_lengths.collect(), names: OnceLock::new(), segment }
+    }
+}
+
+impl Piece {
+    pub(super) fn names(&self) -> &NameWords {
+        self.names.get_or_init(|| NameWords::of(&self.segment))
     }
 }
 
@@ -118,13 +124,18 @@ impl SearchIndex {
 
     pub(super) fn of(segment: Segment) -> Self {
         let count = small(segment.skills.len());
+        Self::placed(segment, (0..count).collect())
+    }
+
+    /// An index whose documents have these places in the catalogue.
+    pub(super) fn placed(segment: Segment, places: Arc<[u32]>) -> Self {
         let gone: Vec<bool> = segment.skills.iter().map(Option::is_none).collect();
         let gone = if gone.contains(&true) { gone } else { Vec::new() };
         let mut index = Self {
             base: Arc::new(Piece::new(segment)),
             added: None,
             gone: gone.into(),
-            places: (0..count).collect(),
+            places,
             statistics: Statistics::default(),
         };
         index.statistics = index.count();
@@ -169,18 +180,20 @@ impl SearchIndex {
         let Part(fresh) = added;
         let arriving = fresh.skills.iter().flatten().map(|skill| &skill.id);
         let leaving: HashSet<&SkillId> = removed.iter().chain(arriving).collect();
+        // Few leave: their paths alone say of most skills that they stay.
+        let paths: HashSet<&str> = leaving.iter().map(|id| &*id.path).collect();
         let view = self.view();
         let base_count = self.base.segment.skills.len();
         let mut gone = vec![false; view.documents()];
         let mut old_places = HashMap::new();
         let mut last = 0;
         for (document, place) in (0..small(gone.len())).zip(self.places.iter()) {
-            last = last.max(place.saturating_add(1));
             let Some(skill) = view.skill(document) else {
                 gone[document as usize] = true;
                 continue;
             };
-            if leaving.contains(&skill.id) {
+            last = last.max(place.saturating_add(1));
+            if paths.contains(&*skill.id.path) && leaving.contains(&skill.id) {
                 gone[document as usize] = true;
                 old_places.entry(skill.id.clone()).or_insert(*place);
             }
@@ -292,7 +305,7 @@ impl SearchIndex {
         let pieces = [Some(&self.base), self.added.as_ref()];
         let pieces = pieces.into_iter().flatten();
         let of = |piece: &Arc<Piece>| {
-            piece.segment.size() + piece.names.size() + piece.name_lengths.len()
+            piece.segment.size() + piece.names().size() + piece.name_lengths.len()
         };
         pieces.map(of).sum::<usize>() + self.gone.len() + self.places.len() * 4
     }

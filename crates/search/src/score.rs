@@ -11,7 +11,7 @@ use super::index::View;
 use super::plan::{Wanted, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
 use super::{Field, Form, Hit, Query, Reason, substring};
-use crate::skill::Skill;
+use prowess_catalog::Skill;
 
 /// Hits that are explained.
 const MAX_EXPLAINED: usize = 1000;
@@ -29,6 +29,8 @@ pub struct Weights {
     pub name_cover: f32,
     /// What a word is worth that only begins so.
     pub prefix: f32,
+    /// What another word for the same is worth.
+    pub synonym: f32,
     /// What a word is worth that was mistyped by one letter.
     pub typo: f32,
 }
@@ -36,11 +38,12 @@ pub struct Weights {
 impl Default for Weights {
     fn default() -> Self {
         Self {
-            fields: [6.0, 3.0, 2.0, 2.0, 1.0, 1.5, 0.3, 6.0],
-            lengths: [0.3, 0.5, 0.5, 0.3, 0.3, 0.6, 0.7],
-            saturation: 0.6,
-            name_cover: 0.5,
+            fields: [6.0, 3.0, 2.0, 2.0, 0.7, 3.5, 0.2, 6.0],
+            lengths: [0.2, 0.7, 0.5, 0.3, 0.3, 0.85, 0.5],
+            saturation: 0.3,
+            name_cover: 0.7,
             prefix: 0.8,
+            synonym: 0.8,
             typo: 0.6,
         }
     }

@@ -5,6 +5,8 @@
 //! them together, `plan` reads a query, `score` weighs, `names` forgives slips of the finger. How
 //! the weights were chosen is told in `docs/search.md`.
 
+#![warn(clippy::disallowed_methods)]
+
 mod index;
 mod names;
 mod part;
@@ -13,6 +15,7 @@ mod score;
 mod segment;
 mod stored;
 pub mod substring;
+mod synonyms;
 pub mod tokens;
 
 #[cfg(test)]
@@ -20,8 +23,7 @@ mod search_tests;
 
 use std::sync::Arc;
 
-use crate::scope::Scope;
-use crate::skill::Skill;
+use prowess_catalog::{Scope, Skill};
 
 pub use index::SearchIndex;
 pub use part::{Document, Part, PartBuilder};
@@ -159,6 +161,8 @@ pub enum Form {
     Prefix,
     /// A word of a name that differs in one or two letters.
     Typo,
+    /// Another word for the same: `k8s` for `kubernetes`.
+    Synonym,
     /// The share of the words of the name that were asked for.
     NameCover,
 }
@@ -171,6 +175,7 @@ impl Form {
             Self::Gram => "gram",
             Self::Prefix => "prefix",
             Self::Typo => "typo",
+            Self::Synonym => "synonym",
             Self::NameCover => "name cover",
         }
     }

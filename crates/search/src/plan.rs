@@ -5,7 +5,7 @@ use super::part::whole;
 use super::score::{Weights, idf};
 use super::segment::Entry;
 use super::tokens::{self, Kind};
-use super::{Form, Query};
+use super::{Form, Query, synonyms};
 
 /// How much of a query is read.
 const MAX_QUERY: usize = 16 * 1024;
@@ -57,7 +57,12 @@ pub(super) fn plan(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<
         }
         let form = if word.kind == Kind::Gram { Form::Gram } else { Form::Exact };
         let mut forms = Vec::new();
-        spell(view, &mut forms, tokens::stemmed(&word.text), form, 1.0);
+        let stem = tokens::stemmed(&word.text);
+        spell(view, &mut forms, stem.clone(), form, 1.0);
+        for other in synonyms::of(&stem) {
+            let other = tokens::stemmed(other.as_bytes());
+            spell(view, &mut forms, other, Form::Synonym, weights.synonym);
+        }
         let alone = word.kind == Kind::Gram && word.text.len() <= 4 && is_one(&word.text);
         if typing || alone {
             beginnings(view, &mut forms, &word.text, weights.prefix);
@@ -71,7 +76,8 @@ pub(super) fn plan(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<
     for name in pieces(text, words.len()) {
         let mut forms = Vec::new();
         spell(view, &mut forms, tokens::stemmed(&name), Form::Exact, 1.0);
-        if forms.is_empty() && compared < MAX_COMPARED {
+        // A path or an address of many words is not a mistyped name.
+        if forms.is_empty() && words.len() <= MAX_WORDS_OF_NAME && compared < MAX_COMPARED {
             compared += 1;
             slips(view, &mut forms, &name, weights.typo);
         }
@@ -132,6 +138,9 @@ fn pieces(text: &str, words: usize) -> Vec<Vec<u8>> {
 
 /// Adds a word of the index, if it has it.
 fn spell(view: View<'_>, forms: &mut Vec<Spelling>, term: Vec<u8>, form: Form, factor: f32) {
+    if factor <= 0.0 {
+        return;
+    }
     let entries = view.pieces.map(|piece| piece?.segment.find(&term));
     if entries.iter().any(Option::is_some) && forms.iter().all(|known| known.term != term) {
         forms.push(Spelling { term, form, factor, entries });
@@ -149,8 +158,9 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
         }
     }
     let mut terms: Vec<Vec<u8>> = Vec::new();
-    for (_, piece) in view.pieces() {
-        terms.extend(piece.names.beginning(typed, MAX_PREFIXED_NAMES));
+    for (from, piece) in view.pieces() {
+        let gone = |document| view.is_gone(from + document);
+        terms.extend(piece.names().beginning(typed, MAX_PREFIXED_NAMES, &gone));
         if typed.len() >= 3 {
             let found = piece.segment.beginning(typed, MAX_PREFIXED);
             terms.extend(found.into_iter().map(|(term, _)| term));
@@ -165,8 +175,10 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
 
 /// Adds words of names that may have been meant.
 fn slips(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
-    let mut near: Vec<_> =
-        view.pieces().flat_map(|(_, piece)| piece.names.near(typed, MAX_NEAR)).collect();
+    let near_in = |(from, piece): (u32, &super::index::Piece)| {
+        piece.names().near(typed, MAX_NEAR, &|document| view.is_gone(from + document))
+    };
+    let mut near: Vec<_> = view.pieces().flat_map(near_in).collect();
     near.sort_by(|one, other| {
         one.distance.cmp(&other.distance).then_with(|| one.term.cmp(&other.term))
     });

@@ -32,32 +32,99 @@ const STOP_WORDS: &[&str] = &[
     "your",
 ];
 
-/// Whether a folded word says nothing about what a skill is for.
-pub fn is_stop_word(word: &[u8]) -> bool {
-    word.len() <= 6 && STOP_WORDS.binary_search_by(|stop| stop.as_bytes().cmp(word)).is_ok()
+/// Pairs of characters that say nothing about what a skill is for.
+const STOP_GRAMS: &[&str] = &[
+    "一个", "一下", "什么", "你的", "可以", "如何", "帮我", "怎么", "我们", "我想", "我的", "我要",
+    "是否", "有没", "没有", "请问", "这个", "那个", "需要", "して", "する", "です", "ます",
+];
+
+/// The stop words of up to six letters as numbers, by hash; zero is free.
+const STOP_TABLE: [u64; 512] = {
+    let mut table = [0; 512];
+    let mut at = 0;
+    while at < STOP_WORDS.len() {
+        let number = packed_slowly(STOP_WORDS[at].as_bytes());
+        let mut slot = stop_slot(number);
+        while table[slot] != 0 {
+            slot = (slot + 1) % 512;
+        }
+        table[slot] = number;
+        at += 1;
+    }
+    table
+};
+
+/// The first fifteen bytes of a word as numbers, the first byte lowest.
+#[inline]
+pub(super) fn packed(word: &[u8]) -> [u64; 2] {
+    let eight = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    let four = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+    // Two reads that overlap are faster than a copy of so many bytes.
+    if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
+        let beyond = 8 * (16 - word.len().min(15));
+        let high = u32::try_from(beyond).ok().and_then(|bits| eight(last).checked_shr(bits));
+        return [eight(first), high.unwrap_or(0)];
+    }
+    if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
+        return [four(first) | four(last) << (8 * (word.len() - 4)), 0];
+    }
+    [word.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)), 0]
 }
 
-/// Calls `sink` with every token of a text, folded but not stemmed, in order.
-pub fn each(text: &str, mut sink: impl FnMut(&[u8], Kind)) {
+/// The same for a short word, slowly, when the program is compiled.
+const fn packed_slowly(word: &[u8]) -> u64 {
+    let mut number = 0;
+    let mut at = word.len();
+    while at > 0 {
+        at -= 1;
+        number = number << 8 | word[at] as u64;
+    }
+    number
+}
+
+const fn stop_slot(number: u64) -> usize {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
+}
+
+/// Whether a folded word says nothing about what a skill is for.
+pub fn is_stop_word(word: &[u8]) -> bool {
+    let Some(first) = word.first() else {
+        return true;
+    };
+    if !first.is_ascii() {
+        return STOP_GRAMS.iter().any(|gram| gram.as_bytes() == word);
+    }
+    if word.len() > 6 {
+        return false;
+    }
+    let [number, _] = packed(word);
+    let mut slot = stop_slot(number);
+    while STOP_TABLE[slot] != 0 {
+        if STOP_TABLE[slot] == number {
+            return true;
+        }
+        slot = (slot + 1) % STOP_TABLE.len();
+    }
+    false
+}
+
+/// Calls `sink` with every token of a text, folded but not stemmed, in order. What the sink does
+/// to a token is its own affair.
+pub fn each(text: &str, mut sink: impl FnMut(&mut [u8], Kind)) {
     let bytes = text.as_bytes();
     let mut word = [0; MAX_WORD];
     let mut at = 0;
     while let Some(&first) = bytes.get(at) {
-        let kind = CLASSES[usize::from(first)];
-        if kind == SEPARATOR {
+        let mut class = CLASSES[usize::from(first)];
+        if class == SEPARATOR {
             at += 1;
             continue;
         }
         let start = at;
-        let (mut seen, mut length, mut upper_inside) = (0, 0, false);
-        let mut class = kind;
+        let (mut seen, mut upper) = (0, 0);
         while class & (LOWER | UPPER | DIGIT) != 0 {
             seen |= class;
-            upper_inside |= class == UPPER && at > start;
-            if length < MAX_WORD {
-                word[length] = bytes[at].to_ascii_lowercase();
-                length += 1;
-            }
+            upper += usize::from(class == UPPER);
             at += 1;
             class = bytes.get(at).map_or(SEPARATOR, |byte| CLASSES[usize::from(*byte)]);
         }
@@ -65,19 +132,39 @@ pub fn each(text: &str, mut sink: impl FnMut(&[u8], Kind)) {
             at = wide_run(text, start, &mut sink);
             continue;
         }
-        sink(&word[..length], Kind::Word);
-        let mixed = upper_inside && seen & LOWER != 0;
+        let typed = &bytes[start..at];
+        sink(fold_plain(&bytes[start..], typed.len(), &mut word), Kind::Word);
+        let mixed = seen & LOWER != 0 && upper > usize::from(CLASSES[usize::from(first)] == UPPER);
         if mixed || (seen & DIGIT != 0 && seen & (LOWER | UPPER) != 0) {
-            parts(&bytes[start..at], &word[..length], mixed, &mut sink);
+            parts(typed, mixed, &mut sink);
         }
     }
+}
+
+/// Lower case for ASCII letters and digits: one bit, which digits have already.
+#[inline]
+fn fold_plain<'w>(bytes: &[u8], length: usize, word: &'w mut [u8; MAX_WORD]) -> &'w mut [u8] {
+    let length = length.min(MAX_WORD);
+    // A copy of known size takes a few instructions; what lies behind the word is not used.
+    if let (Some(from), Some(to)) = (bytes.first_chunk::<16>(), word.first_chunk_mut::<16>())
+        && length <= 16
+    {
+        *to = from.map(|byte| byte | 0x20);
+    } else {
+        for (to, from) in word.iter_mut().zip(&bytes[..length]) {
+            *to = from | 0x20;
+        }
+    }
+    &mut word[..length]
 }
 
 /// Cuts the endings off an English word that only bend it, and returns how long the rest is.
 /// Words that are not plain Latin letters stay whole. May change the last letter that stays.
 pub fn stem(word: &mut [u8]) -> usize {
     let mut length = word.len();
-    if length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
+    // Most words end in another letter, and are left at once.
+    let bent = matches!(word.last(), Some(b's' | b'g' | b'd' | b'e'));
+    if !bent || length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
         return length;
     }
     if word.ends_with(b"ies") && length > 4 {
@@ -143,13 +230,17 @@ const CLASSES: [u8; 256] = {
 };
 
 /// The parts of an identifier: at changes of case, and the letters before a number at its end.
-fn parts(typed: &[u8], folded: &[u8], mixed: bool, sink: &mut impl FnMut(&[u8], Kind)) {
-    let end = folded.len();
+fn parts(typed: &[u8], mixed: bool, sink: &mut impl FnMut(&mut [u8], Kind)) {
+    let typed = &typed[..typed.len().min(MAX_WORD)];
+    let mut word = [0; MAX_WORD];
+    let mut part = |from: usize, to: usize| {
+        sink(fold_plain(&typed[from..], to - from, &mut word), Kind::Part);
+    };
+    let end = typed.len();
     if !mixed {
-        let letters = typed[..end].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let only_digits = typed[letters..end].iter().all(u8::is_ascii_digit);
-        if letters >= 3 && only_digits {
-            sink(&folded[..letters], Kind::Part);
+        let letters = typed.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        if letters >= 3 && typed[letters..].iter().all(u8::is_ascii_digit) {
+            part(0, letters);
         }
         return;
     }
@@ -162,7 +253,7 @@ fn parts(typed: &[u8], folded: &[u8], mixed: bool, sink: &mut impl FnMut(&[u8], 
         };
         if boundary {
             if at - start > 1 {
-                sink(&folded[start..at], Kind::Part);
+                part(start, at);
             }
             start = at;
         }
@@ -170,7 +261,7 @@ fn parts(typed: &[u8], folded: &[u8], mixed: bool, sink: &mut impl FnMut(&[u8], 
 }
 
 /// Reads a run of word characters that are not all ASCII; returns where it ends.
-fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&[u8], Kind)) -> usize {
+fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&mut [u8], Kind)) -> usize {
     let mut word = String::new();
     let mut previous: Option<char> = None;
     let mut alone = false;
@@ -181,7 +272,7 @@ fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&[u8], Kind)) -> usi
         for character in characters {
             length += character.encode_utf8(&mut buffer[length..]).len();
         }
-        sink(&buffer[..length], Kind::Gram);
+        sink(&mut buffer[..length], Kind::Gram);
     };
     let mut words: Vec<String> = Vec::new();
     for (at, character) in text[start..].char_indices() {
@@ -213,8 +304,8 @@ fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&[u8], Kind)) -> usi
         gram(&[before]);
     }
     words.push(word);
-    for word in words.iter().filter(|word| !word.is_empty()) {
-        sink(word.as_bytes(), Kind::Word);
+    for word in words.into_iter().filter(|word| !word.is_empty()) {
+        sink(&mut word.into_bytes(), Kind::Word);
     }
     end
 }
@@ -314,7 +405,29 @@ mod tests {
     }
 
     #[test]
+    fn packing_is_one_to_one() {
+        let letters = b"abcdefghijklmnop";
+        for length in 0..16 {
+            let [low, high] = packed(&letters[..length]);
+            let mut bytes = [low.to_le_bytes(), high.to_le_bytes()].concat();
+            assert!(bytes[length..].iter().all(|byte| *byte == 0), "{length}");
+            bytes.truncate(length);
+            assert_eq!(bytes, &letters[..length]);
+            if length < 8 {
+                assert_eq!(low, packed_slowly(&letters[..length]));
+            }
+        }
+    }
+
+    #[test]
     fn stop_words_are_in_order() {
         assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.iter().all(|word| word.len() <= 6 && is_stop_word(word.as_bytes())));
+        assert!(
+            !is_stop_word(b"pdf")
+                && !is_stop_word(b"kubernetes")
+                && !is_stop_word("弹幕".as_bytes())
+        );
+        assert!(is_stop_word("什么".as_bytes()));
     }
 }

@@ -1,0 +1,333 @@
+//! Names, clashes and differences, also over random sets of skills.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use prowess_catalog::{
+    Catalog, ChangeKind, Entry, Form, Origin, Precedence, Scope, Skill, SkillId, changes,
+};
+
+use crate::sample::{catalog, folder, make, project, root, skill, text, user};
+
+/// Where a name leads.
+fn leads(catalog: &Catalog, asked: &str) -> String {
+    match catalog.resolve(asked) {
+        Ok(entry) => entry.skill.location.to_string(),
+        Err(fault) => fault.to_string(),
+    }
+}
+
+fn vendor(scope: Scope, order: u32, vendor: &str, path: &str) -> Arc<Origin> {
+    let mut origin = Origin::new(scope, order, path);
+    origin.vendor = vendor.into();
+    Arc::new(origin)
+}
+
+fn nested(order: u32, vendor: &str, within: &str) -> Arc<Origin> {
+    let root = format!("/work/{within}/.{vendor}/skills");
+    let mut origin = Origin::new(Scope::Project, order, root);
+    (origin.vendor, origin.nested) = (vendor.into(), within.into());
+    Arc::new(origin)
+}
+
+#[test]
+fn every_kind_of_name_leads_to_its_skill() {
+    let codex = vendor(Scope::User, 7, "codex", "/dwelling/.codex/skills");
+    let claude = vendor(Scope::User, 6, "claude", "/dwelling/.claude/skills");
+    let catalog = catalog(vec![
+        folder(&project(), "pdf", &text("pdf", "")),
+        folder(&claude, "pdf", &text("pdf", "")),
+        folder(&codex, "pdf", &text("pdf", "")),
+        folder(&codex, "my-folder", &text("sheets", "")),
+    ]);
+    let in_codex = "/dwelling/.codex/skills/pdf/SKILL.md";
+    for (asked, expected) in [
+        ("pdf", "/work/.agents/skills/pdf/SKILL.md"),
+        ("  pdf ", "/work/.agents/skills/pdf/SKILL.md"),
+        ("ｐｄｆ", "/work/.agents/skills/pdf/SKILL.md"),
+        ("project:pdf", "/work/.agents/skills/pdf/SKILL.md"),
+        ("user:pdf", "/dwelling/.claude/skills/pdf/SKILL.md"),
+        ("user/claude:pdf", "/dwelling/.claude/skills/pdf/SKILL.md"),
+        ("user/codex:pdf", in_codex),
+        ("/dwelling/.codex/skills:pdf", in_codex),
+        (in_codex, in_codex),
+        ("my-folder", "/dwelling/.codex/skills/my-folder/SKILL.md"),
+        ("extra:pdf", "no skill named `extra:pdf`"),
+        ("user/gemini:pdf", "no skill named `user/gemini:pdf`"),
+        ("PDF", "no skill named `PDF`"),
+        ("", "no skill named ``"),
+    ] {
+        assert_eq!(leads(&catalog, asked), expected, "{asked}");
+    }
+}
+
+#[test]
+fn a_near_miss_is_suggested() {
+    let catalog = catalog(["pdf-forms", "pdf-merge", "deploy"].map(|name| skill(name, "")).into());
+    for (asked, near) in [
+        ("pdf-form", &["pdf-forms"][..]),
+        ("user:deplyo", &["deploy"]),
+        ("merge", &["pdf-merge"]),
+        ("quite-different", &[]),
+    ] {
+        let fault = catalog.resolve(asked).unwrap_err();
+        let found: Vec<&str> = fault.near.iter().map(|name| &**name).collect();
+        assert!(found.starts_with(near) && found.is_empty() == near.is_empty(), "{found:?}");
+        assert_eq!(fault.known, 3);
+    }
+}
+
+#[test]
+fn a_second_name_that_two_have_leads_nowhere() {
+    let one = folder(&project(), "shared", &text("one", ""));
+    let other = folder(&user(), "shared", &text("other", ""));
+    let both = catalog(vec![Arc::clone(&one), other]);
+    assert_eq!(leads(&both, "shared"), "no skill named `shared`");
+    let taken = catalog(vec![one, skill("shared", "")]);
+    assert_eq!(leads(&taken, "shared"), "/work/.agents/skills/shared/SKILL.md");
+}
+
+#[test]
+fn case_107_the_configured_winner_takes_the_name_and_the_shadow_is_known() {
+    for (precedence, winner, loser) in [
+        (Precedence::ProjectFirst, "/work/.agents/skills", "/dwelling/.agents/skills"),
+        (Precedence::UserFirst, "/dwelling/.agents/skills", "/work/.agents/skills"),
+    ] {
+        let skills = vec![skill("a", ""), folder(&user(), "a", &text("a", ""))];
+        let catalog = Catalog::new(skills, precedence, 1);
+        let [first, second] = catalog.entries() else { panic!("two entries") };
+        assert_eq!(&*first.skill.id.origin.root, winner);
+        assert_eq!(&*second.skill.id.origin.root, loser);
+        assert_eq!(catalog.winner_over(second), Some(first));
+        assert_eq!(catalog.listed().len(), 1);
+        // The one announcement names both places.
+        let news = changes(&Catalog::default(), &catalog);
+        let by = first.skill.location.clone();
+        let told: Vec<(&SkillId, &ChangeKind)> =
+            news.iter().map(|change| (&change.id, &change.kind)).collect();
+        let shadowed = ChangeKind::Shadowed { by };
+        let expected = [(&first.skill.id, &ChangeKind::Added), (&second.skill.id, &shadowed)];
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn case_109_a_nested_name_stands_beside_the_bare_one() {
+    let deep = folder(&nested(3, "claude", "apps/web"), "deploy", &text("deploy", ""));
+    let both = catalog(vec![skill("deploy", ""), Arc::clone(&deep)]);
+    let names: Vec<&str> = both.listed().map(Entry::name).collect();
+    assert_eq!(names, ["apps/web:deploy", "deploy"]);
+    assert_eq!(leads(&both, "deploy"), "/work/.agents/skills/deploy/SKILL.md");
+    assert_eq!(leads(&both, "apps/web:deploy"), deep.location.to_string());
+    let alone = catalog(vec![Arc::clone(&deep)]);
+    assert_eq!(leads(&alone, "deploy"), deep.location.to_string());
+}
+
+#[test]
+fn case_114_a_command_is_named_by_its_path_and_loses_to_a_skill() {
+    let commands = vendor(Scope::Project, 1, "claude", "/work/.claude/commands");
+    let theirs = vendor(Scope::User, 9, "claude", "/dwelling/.claude/commands");
+    let file = "---\nname: other\ndescription: d\n---\nx\n";
+    let catalog = catalog(vec![
+        make(&commands, "frontend/component.md", Form::Command, file),
+        make(&theirs, "frontend/component.md", Form::Command, file),
+        make(&commands, "deploy.md", Form::Command, file),
+        folder(&user(), "deploy", &text("deploy", "")),
+    ]);
+    assert_eq!(
+        leads(&catalog, "frontend:component"),
+        "/work/.claude/commands/frontend/component.md"
+    );
+    assert_eq!(
+        leads(&catalog, "user:frontend:component"),
+        "/dwelling/.claude/commands/frontend/component.md"
+    );
+    assert_eq!(leads(&catalog, "deploy"), "/dwelling/.agents/skills/deploy/SKILL.md");
+    assert_eq!(leads(&catalog, "other"), "no skill named `other`");
+}
+
+#[test]
+fn names_of_paths_are_compared_in_their_normal_form() {
+    let commands = root(Scope::Project, 1, "/work/.claude/commands");
+    let decomposed = make(&commands, "cafe\u{301}.md", Form::Command, "x");
+    let deep = folder(&nested(3, "claude", "apps/cafe\u{301}"), "deploy", &text("deploy", ""));
+    let catalog = catalog(vec![decomposed, deep]);
+    for asked in ["café", "cafe\u{301}", "apps/café:deploy", "apps/cafe\u{301}:deploy"] {
+        assert!(catalog.resolve(asked).is_ok(), "{asked}");
+    }
+}
+
+/// One skill of a random set.
+#[derive(Clone, Debug)]
+struct Draw {
+    origin: usize,
+    path: usize,
+    name: usize,
+    text: u8,
+}
+
+const NAMES: [&str; 4] = ["a", "b", "bb", "c"];
+
+fn origins() -> Vec<Arc<Origin>> {
+    vec![
+        root(Scope::Program, 0, "program"),
+        vendor(Scope::Project, 1, "agents", "/work/.agents/skills"),
+        vendor(Scope::Project, 2, "claude", "/work/.claude/skills"),
+        vendor(Scope::Project, 3, "claude", "/work/.claude/commands"),
+        nested(4, "agents", "apps/web"),
+        nested(5, "claude", "apps/web"),
+        nested(6, "claude", "apps/a:b"),
+        root(Scope::Extra, 7, "/more:colons/skills"),
+        vendor(Scope::User, 8, "claude", "/dwelling/.claude/skills"),
+        vendor(Scope::User, 9, "claude", "/dwelling/.claude/commands"),
+        root(Scope::Bundled, u32::MAX, "bundled"),
+    ]
+}
+
+fn draw() -> impl Strategy<Value = Draw> {
+    (0..origins().len(), 0..NAMES.len(), 0..NAMES.len(), 0..2_u8)
+        .prop_map(|(origin, path, name, text)| Draw { origin, path, name, text })
+}
+
+/// The skills of some draws; a place holds one skill.
+fn skills(draws: &[Draw]) -> Vec<Arc<Skill>> {
+    let origins = origins();
+    let mut found: BTreeMap<SkillId, Arc<Skill>> = BTreeMap::new();
+    for Draw { origin, path, name, text: version } in draws {
+        let origin = &origins[*origin];
+        let text = text(NAMES[*name], &format!("version: '{version}'\n"));
+        let skill = if origin.root.ends_with("commands") {
+            make(origin, &format!("x/{}.md", NAMES[*path]), Form::Command, &text)
+        } else {
+            folder(origin, NAMES[*path], &text)
+        };
+        found.insert(skill.id.clone(), skill);
+    }
+    found.into_values().collect()
+}
+
+fn sets() -> impl Strategy<Value = Vec<Draw>> {
+    proptest::collection::vec(draw(), 0..14)
+}
+
+fn precedence() -> impl Strategy<Value = Precedence> {
+    prop_oneof![Just(Precedence::ProjectFirst), Just(Precedence::UserFirst)]
+}
+
+/// What is listed: which skill, by which name, in which version.
+type Listed = BTreeMap<SkillId, (String, Arc<Skill>)>;
+
+fn listed(catalog: &Catalog) -> Listed {
+    let named = |entry: &Entry| (entry.name().to_owned(), Arc::clone(&entry.skill));
+    catalog.listed().map(|entry| (entry.skill.id.clone(), named(entry))).collect()
+}
+
+/// The entry of an id.
+fn by_id<'c>(catalog: &'c Catalog, id: &SkillId) -> Option<&'c Entry> {
+    catalog.entries().iter().find(|entry| entry.skill.id == *id)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_qualified_name_leads_back(draws in sets(), precedence in precedence()) {
+        let catalog = Catalog::new(skills(&draws), precedence, 1);
+        let mut names = BTreeSet::new();
+        for entry in catalog.entries() {
+            let name = catalog.qualified_name(entry);
+            let found = catalog.resolve(&name);
+            prop_assert_eq!(found.map(|found| &found.skill.id), Ok(&entry.skill.id), "{}", name);
+            prop_assert!(names.insert(name), "every entry has a name of its own");
+        }
+    }
+
+    #[test]
+    fn every_name_has_one_winner_and_nobody_is_lost(
+        draws in sets(),
+        precedence in precedence(),
+    ) {
+        let skills = skills(&draws);
+        let catalog = Catalog::new(skills.clone(), precedence, 1);
+        prop_assert_eq!(catalog.entries().len(), skills.len());
+        let names: BTreeSet<&str> = catalog.entries().iter().map(Entry::name).collect();
+        let listed: Vec<&str> = catalog.listed().map(Entry::name).collect();
+        prop_assert_eq!(names.into_iter().collect::<Vec<_>>(), listed);
+        for entry in catalog.entries() {
+            let winner = catalog.winner_over(entry).unwrap_or(entry);
+            prop_assert!(!winner.is_shadowed());
+            prop_assert_eq!(winner.name(), entry.name());
+            prop_assert!(precedence.compare(&winner.skill, &entry.skill).is_le());
+            prop_assert_eq!(catalog.entry_of(&entry.skill), Some(entry));
+        }
+    }
+
+    #[test]
+    fn the_order_of_reading_does_not_matter(
+        (draws, shuffled) in sets().prop_flat_map(|draws| {
+            let skills = skills(&draws);
+            (Just(skills.clone()), Just(skills).prop_shuffle())
+        }),
+        precedence in precedence(),
+    ) {
+        let one = Catalog::new(draws, precedence, 1);
+        let other = Catalog::new(shuffled, precedence, 1);
+        prop_assert_eq!(one.entries(), other.entries());
+        prop_assert!(one.listed().eq(other.listed()));
+        for name in NAMES {
+            let id = |catalog: &Catalog| catalog.resolve(name).map(|found| found.skill.id.clone());
+            prop_assert_eq!(id(&one), id(&other));
+        }
+    }
+
+    #[test]
+    fn changes_lead_from_one_catalogue_to_the_other(before in sets(), after in sets()) {
+        let before = catalog(skills(&before));
+        let after = catalog(skills(&after));
+        let news = changes(&before, &after);
+        let mut state = listed(&before);
+        for change in &news {
+            match change.kind {
+                ChangeKind::Added | ChangeKind::Renamed { .. } => {
+                    let skill = Arc::clone(&by_id(&after, &change.id).unwrap().skill);
+                    state.insert(change.id.clone(), (change.name.to_string(), skill));
+                }
+                ChangeKind::Changed => {
+                    if let Some((_, skill)) = state.get_mut(&change.id) {
+                        *skill = Arc::clone(&by_id(&after, &change.id).unwrap().skill);
+                    }
+                }
+                ChangeKind::Removed | ChangeKind::Shadowed { .. } => {
+                    state.remove(&change.id);
+                }
+            }
+        }
+        prop_assert_eq!(state, listed(&after));
+        // One word about each skill, and none about those that are as they were.
+        let ids: BTreeSet<&SkillId> = news.iter().map(|change| &change.id).collect();
+        prop_assert_eq!(ids.len(), news.len());
+        prop_assert!(changes(&before, &before).is_empty());
+        prop_assert!(news.is_sorted_by_key(|change| change.name.clone()));
+        for change in &news {
+            let (old, new) = (by_id(&before, &change.id), by_id(&after, &change.id));
+            let same = |(old, new): (&Entry, &Entry)| {
+                old.skill == new.skill && old.is_shadowed() == new.is_shadowed()
+            };
+            prop_assert!(!old.zip(new).is_some_and(same), "{:?}", change);
+        }
+    }
+}
+
+#[test]
+fn no_command_takes_the_qualified_name_of_another_skill() {
+    let user = vendor(Scope::User, 1, "claude", "/dwelling/.claude/skills");
+    let commands = vendor(Scope::Project, 0, "claude", "/work/.claude/commands");
+    let pdf = make(&user, "pdf", Form::Folder, &text("pdf", ""));
+    let thief = make(&commands, "user/pdf.md", Form::Command, "Take over.\n");
+    let catalog = catalog(vec![Arc::clone(&pdf), Arc::clone(&thief)]);
+    assert_eq!(catalog.resolve("user:pdf").unwrap().skill.id, pdf.id);
+    let entry = catalog.entry_of(&thief).unwrap();
+    assert_eq!(entry.name(), "project:user:pdf");
+    assert_eq!(catalog.resolve(entry.name()).unwrap().skill.id, thief.id);
+}

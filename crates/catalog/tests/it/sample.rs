@@ -1,0 +1,62 @@
+//! Skills that were never on a disk.
+
+use std::sync::Arc;
+
+use prowess_catalog::{Catalog, Form, Origin, Place, Precedence, Scope, Skill, SkillId, Stamp};
+use prowess_spec::parse;
+
+/// A root of a scope, with its place among the others.
+pub(crate) fn root(scope: Scope, order: u32, path: &str) -> Arc<Origin> {
+    Arc::new(Origin::new(scope, order, path))
+}
+
+/// A root of the project, as most tests need one.
+pub(crate) fn project() -> Arc<Origin> {
+    root(Scope::Project, 0, "/work/.agents/skills")
+}
+
+/// A root of the user.
+pub(crate) fn user() -> Arc<Origin> {
+    root(Scope::User, 5, "/dwelling/.agents/skills")
+}
+
+/// A folder of a root with a SKILL.md of this text.
+pub(crate) fn folder(origin: &Arc<Origin>, path: &str, text: &str) -> Arc<Skill> {
+    make(origin, path, Form::Folder, text)
+}
+
+/// A skill of this form; a command is named by its path.
+pub(crate) fn make(origin: &Arc<Origin>, path: &str, form: Form, text: &str) -> Arc<Skill> {
+    let id = SkillId { origin: Arc::clone(origin), path: path.into() };
+    let (location, given) = if form == Form::Command {
+        (format!("{}/{path}", origin.root), path.trim_end_matches(".md").replace('/', ":"))
+    } else {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        (format!("{}/{path}/SKILL.md", origin.root), name.to_owned())
+    };
+    let stamp = Stamp { size: text.len() as u64, ..Stamp::default() };
+    let place = Place {
+        id,
+        form,
+        location: location.into(),
+        given: Some(given.into()),
+        stamp,
+        sidecar: None,
+        fingerprint: text.len() as u64,
+    };
+    Arc::new(Skill::from_text(place, &parse(text.as_bytes()), None))
+}
+
+/// A text with a name, a description and more keys.
+pub(crate) fn text(name: &str, more: &str) -> String {
+    format!("---\nname: {name}\ndescription: about {name}\n{more}---\n\nDo it.\n")
+}
+
+/// A skill of the project.
+pub(crate) fn skill(name: &str, more: &str) -> Arc<Skill> {
+    folder(&project(), name, &text(name, more))
+}
+
+pub(crate) fn catalog(skills: Vec<Arc<Skill>>) -> Catalog {
+    Catalog::new(skills, Precedence::default(), 1)
+}

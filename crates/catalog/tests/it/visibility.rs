@@ -1,0 +1,317 @@
+//! Who sees what: §9.3 of the normative cases, Planck's filters, core-agent's scoping.
+
+use std::sync::Arc;
+
+use prowess_catalog::visibility::{GrantFault, Refusal};
+use prowess_catalog::{
+    Catalog, Grant, Hidden, Origin, Override, Policy, Scope, Sight, Skill, View, Who,
+};
+
+use crate::sample::{catalog, folder, project, skill, text, user};
+
+/// What somebody sees in a listing.
+fn seen(catalog: &Catalog, policy: &Policy, who: Who) -> Vec<String> {
+    View::new(catalog, policy, who).visible().map(|(entry, _)| entry.name().to_owned()).collect()
+}
+
+fn granted(allow: Option<&[&str]>, deny: &[&str]) -> Policy {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Policy { grant: Grant { allow: allow.map(owned), deny: owned(deny) }, ..Policy::default() }
+}
+
+/// The one skill of this frontmatter, as a model and as a person see it.
+fn both(more: &str) -> (Sight, Sight) {
+    let catalog = catalog(vec![skill("a", more)]);
+    let policy = Policy::default();
+    let sight = |who| View::new(&catalog, &policy, who).sight(&catalog.entries()[0]);
+    (sight(Who::Model), sight(Who::Person))
+}
+
+/// Refused, exactly as a name that nothing has.
+fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
+    let view = View::new(catalog, policy, who);
+    let refusal = view.resolve(asked).unwrap_err();
+    let Refusal::NotFound(fault) = &refusal else { panic!("{asked}: {refusal}") };
+    let visible = seen(catalog, policy, who);
+    assert_eq!(refusal.to_string(), format!("no skill named `{asked}`"));
+    assert_eq!(fault.known, visible.len(), "{asked}: the hidden one is not counted");
+    for near in &fault.near {
+        assert!(visible.iter().any(|name| **name == **near), "{asked} suggests {near}");
+    }
+    // The same question where the hidden skills do not exist at all.
+    let rest: Vec<Arc<Skill>> =
+        visible.iter().map(|name| Arc::clone(&catalog.resolve(name).unwrap().skill)).collect();
+    let without = crate::sample::catalog(rest);
+    assert_eq!(*fault, without.resolve(asked).unwrap_err(), "{asked}");
+}
+
+#[test]
+fn case_66_disable_model_invocation_hides_from_models_alone() {
+    let catalog = catalog(vec![skill("a", "disable-model-invocation: true\n"), skill("b", "")]);
+    let policy = Policy::default();
+    assert_eq!(seen(&catalog, &policy, Who::Model), ["b"]);
+    assert_eq!(seen(&catalog, &policy, Who::Person), ["a", "b"]);
+    assert!(View::new(&catalog, &policy, Who::Person).resolve("a").is_ok());
+    let refusal = View::new(&catalog, &policy, Who::Model).resolve("a").unwrap_err();
+    assert_eq!(refusal, Refusal::NotForYou { name: "a".into(), why: Hidden::NotForModels });
+    assert_eq!(
+        refusal.to_string(),
+        "`a` cannot be used: its author left it to people (`disable-model-invocation`)"
+    );
+}
+
+#[test]
+fn case_67_user_invocable_false_hides_from_people_alone() {
+    let catalog = catalog(vec![skill("a", "user-invocable: false\n")]);
+    let policy = Policy::default();
+    assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
+    assert!(View::new(&catalog, &policy, Who::Model).resolve("a").is_ok());
+    assert_eq!(seen(&catalog, &policy, Who::Person), [""; 0]);
+    let refusal = View::new(&catalog, &policy, Who::Person).resolve("a").unwrap_err();
+    assert_eq!(refusal, Refusal::NotForYou { name: "a".into(), why: Hidden::NotForPeople });
+}
+
+#[test]
+fn case_68_booleans_in_every_spelling() {
+    let hidden = (Sight::Hidden(Hidden::NotForModels), Sight::Full);
+    for yes in ["true", "True", "Yes", "ON", "1", "'true'"] {
+        assert_eq!(both(&format!("disable-model-invocation: {yes}\n")), hidden, "{yes}");
+    }
+    for no in ["false", "no", "0", "Off", "'false'"] {
+        let line = format!("disable-model-invocation: {no}\n");
+        assert_eq!(both(&line), (Sight::Full, Sight::Full), "{no}");
+        let line = format!("user-invocable: {no}\n");
+        assert_eq!(both(&line), (Sight::Full, Sight::Hidden(Hidden::NotForPeople)), "{no}");
+    }
+    // What is neither counts as the safer value, not as the default; `validate` reports it.
+    assert_eq!(both("disable-model-invocation: maybe\n"), hidden);
+    let (model, person) = both("user-invocable: maybe\n");
+    assert_eq!((model, person), (Sight::Full, Sight::Hidden(Hidden::NotForPeople)));
+}
+
+#[test]
+fn case_71_overrides_of_a_person() {
+    use Hidden::{LeftToPeople, SwitchedOff};
+    let catalog = catalog(vec![skill("a", "")]);
+    let hidden = Sight::Hidden;
+    for (word, model, person, named) in [
+        ("on", Sight::Full, Sight::Full, true),
+        ("name-only", Sight::NameOnly, Sight::Full, true),
+        ("user-invocable-only", hidden(LeftToPeople), Sight::Full, false),
+        ("user-only", hidden(LeftToPeople), Sight::Full, false),
+        ("off", hidden(SwitchedOff), hidden(SwitchedOff), false),
+    ] {
+        let setting = Override::parse(word).unwrap();
+        let policy = Policy { overrides: [("a".to_owned(), setting)].into(), ..Policy::default() };
+        let sight = |who| View::new(&catalog, &policy, who).sight(&catalog.entries()[0]);
+        assert_eq!((sight(Who::Model), sight(Who::Person)), (model, person), "{word}");
+        let answer = View::new(&catalog, &policy, Who::Model).resolve("a");
+        assert_eq!(answer.is_ok(), named, "{word}");
+    }
+    assert_eq!(Override::parse("sometimes"), None);
+    // Invoking by its full name is an error as well, as if it were not there.
+    let off = Policy { overrides: [("a".to_owned(), Override::Off)].into(), ..Policy::default() };
+    assert_absent(&catalog, &off, Who::Person, "a");
+    assert_absent(&catalog, &off, Who::Person, "project:a");
+    // An override restricts and never opens what the author closed.
+    let closed = crate::sample::catalog(vec![skill("a", "disable-model-invocation: true\n")]);
+    let on = Policy { overrides: [("a".to_owned(), Override::On)].into(), ..Policy::default() };
+    assert_eq!(seen(&closed, &on, Who::Model), [""; 0]);
+}
+
+#[test]
+fn case_71_an_override_by_the_second_name_counts() {
+    let other = folder(&project(), "second", &text("first", ""));
+    let catalog = catalog(vec![other]);
+    let off =
+        Policy { overrides: [("second".to_owned(), Override::Off)].into(), ..Policy::default() };
+    assert_absent(&catalog, &off, Who::Model, "first");
+}
+
+#[test]
+fn case_72_without_a_description_the_first_line_is_listed() {
+    let bare = folder(&project(), "a", "---\nname: a\n---\n\n# Deploys the site\n\nMore.\n");
+    assert_eq!((&*bare.description, bare.described), ("Deploys the site", false));
+    assert_eq!(bare.listing_text(), "Deploys the site");
+    assert!(skill("a", "").described);
+}
+
+#[test]
+fn case_109_a_nested_skill_waits_for_a_file_of_its_folder() {
+    let mut nested = Origin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
+    nested.nested = "apps/web".into();
+    let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
+    let catalog = catalog(vec![skill("deploy", ""), nested]);
+    let touched = |files: &[&str]| Policy {
+        touched: Some(files.iter().map(|file| (*file).to_owned()).collect()),
+        ..Policy::default()
+    };
+    for (files, listed) in [
+        (&[][..], &["deploy"][..]),
+        (&["apps/website/a.ts"], &["deploy"]),
+        (&["apps/web/a.ts"], &["apps/web:deploy", "deploy"]),
+    ] {
+        let policy = touched(files);
+        assert_eq!(seen(&catalog, &policy, Who::Model), listed, "{files:?}");
+        // Whoever knows the name may use it.
+        let view = View::new(&catalog, &policy, Who::Model);
+        assert_eq!(view.resolve("apps/web:deploy").unwrap().name(), "apps/web:deploy");
+        assert_eq!(view.resolve("deploy").unwrap().name(), "deploy");
+    }
+}
+
+#[test]
+fn paths_wait_for_a_file_that_matches() {
+    let catalog = catalog(vec![skill("a", "paths: ['src/**/*.rs', '[', '*.md']\n")]);
+    for (file, listed) in [
+        ("src/deep/er/x.rs", true),
+        ("README.md", true),
+        ("docs/README.md", false),
+        ("src/x.ts", false),
+    ] {
+        let policy = Policy { touched: Some(vec![file.to_owned()]), ..Policy::default() };
+        assert_eq!(!seen(&catalog, &policy, Who::Model).is_empty(), listed, "{file}");
+        assert!(View::new(&catalog, &policy, Who::Model).resolve("a").is_ok());
+        assert_eq!(seen(&catalog, &policy, Who::Person), ["a"], "people are not kept waiting");
+    }
+    assert_eq!(seen(&catalog, &Policy::default(), Who::Model), ["a"], "nobody keeps count");
+}
+
+#[test]
+fn planck_g1_a_disabled_skill_is_nowhere_but_in_the_store() {
+    let catalog = catalog(vec![skill("a", "disable-model-invocation: true\n"), skill("ab", "")]);
+    let policy = Policy::default();
+    assert_eq!(seen(&catalog, &policy, Who::Model), ["ab"]);
+    let refusal = View::new(&catalog, &policy, Who::Model).resolve("aa").unwrap_err();
+    let Refusal::NotFound(fault) = refusal else { panic!("{refusal}") };
+    assert_eq!(fault.near, ["ab".into()], "the list of what there is names it neither");
+    assert_eq!(catalog.entries().len(), 2);
+}
+
+#[test]
+fn planck_g3_flipping_the_flag_takes_effect_at_the_next_look() {
+    let policy = Policy::default();
+    let before = catalog(vec![skill("a", "disable-model-invocation: true\n")]);
+    let after = catalog(vec![skill("a", "disable-model-invocation: false\n")]);
+    assert_eq!(seen(&before, &policy, Who::Model), [""; 0]);
+    assert_eq!(seen(&after, &policy, Who::Model), ["a"]);
+}
+
+#[test]
+fn core_agent_a_grant_that_is_left_out_inherits_everything() {
+    let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
+    assert_eq!(seen(&catalog, &granted(None, &[]), Who::Model), ["a", "b"]);
+}
+
+#[test]
+fn core_agent_a_list_grants_exactly_these() {
+    let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
+    let policy = granted(Some(&["a", "c"]), &[]);
+    assert_eq!(policy.grant.check(&catalog), Ok(()));
+    assert_eq!(seen(&catalog, &policy, Who::Model), ["a", "c"]);
+    assert!(View::new(&catalog, &policy, Who::Model).resolve("a").is_ok());
+    assert_absent(&catalog, &policy, Who::Model, "b");
+}
+
+#[test]
+fn core_agent_an_empty_list_grants_none() {
+    let catalog = catalog(vec![skill("a", "")]);
+    let policy = granted(Some(&[]), &[]);
+    assert_eq!(policy.grant.check(&catalog), Ok(()));
+    assert_eq!(seen(&catalog, &policy, Who::Model), [""; 0]);
+    assert_absent(&catalog, &policy, Who::Model, "a");
+}
+
+#[test]
+fn core_agent_an_unknown_name_is_an_error_with_the_number_of_skills() {
+    let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
+    let fault = granted(Some(&["a", "nope"]), &[]).grant.check(&catalog).unwrap_err();
+    assert_eq!(fault.to_string(), "no skill named `nope` among the 2 skills that are loaded");
+}
+
+#[test]
+fn core_agent_naming_skills_where_there_are_none_is_an_error() {
+    let fault = granted(Some(&["a"]), &[]).grant.check(&catalog(Vec::new())).unwrap_err();
+    assert_eq!(fault, GrantFault::NothingLoaded);
+    assert_eq!(fault.to_string(), "skills are named, but none is loaded");
+}
+
+#[test]
+fn a_hidden_skill_is_absent_under_every_one_of_its_names() {
+    let hidden = folder(&project(), "invoice-tools", &text("invoices", ""));
+    let location = hidden.location.to_string();
+    let shadowed = folder(&user(), "invoices", &text("invoices", ""));
+    let elsewhere = shadowed.location.to_string();
+    let catalog = catalog(vec![hidden, shadowed, skill("invoice", ""), skill("other", "")]);
+    for policy in [granted(None, &["invoices"]), granted(Some(&["other", "invoice"]), &[])] {
+        assert_eq!(seen(&catalog, &policy, Who::Model), ["invoice", "other"]);
+        for asked in [
+            "invoices",
+            " invoices ",
+            "invoice-tools",
+            "project:invoices",
+            "user:invoices",
+            "/work/.agents/skills:invoices",
+            &location,
+            &elsewhere,
+        ] {
+            // The location is asked for as it is written; the message trims nothing.
+            assert_absent(&catalog, &policy, Who::Model, asked);
+        }
+    }
+}
+
+#[test]
+fn a_denied_name_is_denied_to_every_copy() {
+    for denied in ["pdf", " pdf", "ｐｄｆ"] {
+        let mine = folder(&project(), "pdf", &text("pdf", ""));
+        let theirs = folder(&user(), "pdf", &text("pdf", ""));
+        let catalog = catalog(vec![mine, theirs, skill("other", "")]);
+        let policy = granted(None, &[denied]);
+        assert_eq!(seen(&catalog, &policy, Who::Model), ["other"], "{denied}");
+        for asked in ["pdf", "project:pdf", "user:pdf"] {
+            assert_absent(&catalog, &policy, Who::Model, asked);
+        }
+    }
+}
+
+#[test]
+fn a_denied_second_name_is_denied_to_every_copy() {
+    let mine = folder(&project(), "old-pdf", &text("pdf", ""));
+    let theirs = folder(&user(), "old-pdf", &text("pdf", ""));
+    let catalog = catalog(vec![mine, theirs]);
+    let policy = granted(None, &["old-pdf"]);
+    for asked in ["pdf", "old-pdf", "user:pdf"] {
+        assert_absent(&catalog, &policy, Who::Model, asked);
+    }
+}
+
+#[test]
+fn one_copy_can_be_denied_by_its_qualified_name() {
+    let mine = folder(&project(), "pdf", &text("pdf", ""));
+    let theirs = folder(&user(), "pdf", &text("pdf", ""));
+    let catalog = catalog(vec![mine, theirs]);
+    let policy = granted(None, &["user:pdf"]);
+    let view = View::new(&catalog, &policy, Who::Model);
+    assert_eq!(view.resolve("pdf").unwrap().skill.id.origin.scope, Scope::Project);
+    assert_absent(&catalog, &policy, Who::Model, "user:pdf");
+}
+
+#[test]
+fn denying_counts_more_than_allowing() {
+    let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
+    let policy = granted(Some(&["a", "b"]), &["b"]);
+    assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
+    assert_absent(&catalog, &policy, Who::Model, "b");
+}
+
+#[test]
+fn a_nested_copy_falls_under_a_denied_bare_name() {
+    let mut nested = Origin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
+    nested.nested = "apps/web".into();
+    let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
+    let catalog = catalog(vec![nested]);
+    assert_eq!(catalog.resolve("deploy").unwrap().name(), "apps/web:deploy");
+    assert_absent(&catalog, &granted(None, &["deploy"]), Who::Model, "apps/web:deploy");
+    assert_absent(&catalog, &granted(None, &["apps/web:deploy"]), Who::Model, "deploy");
+}

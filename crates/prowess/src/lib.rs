@@ -1,0 +1,104 @@
+//! The runtime for Agent Skills, as a library.
+//!
+//! A *skill* is a folder with a `SKILL.md`. A [`Registry`] holds all that a program can see: those
+//! in folders, those it builds itself, those that are shipped. Readers take an immutable
+//! [`Catalog`] and never wait for a writer.
+//!
+//! # Skills in folders
+//!
+//! ```
+//! use prowess::{FileOptions, Place, Precedence, Registry};
+//!
+//! # let project = tempfile::tempdir()?;
+//! # let folder = project.path().join(".agents/skills/release-notes");
+//! # std::fs::create_dir_all(&folder)?;
+//! # std::fs::write(
+//! #     folder.join("SKILL.md"),
+//! #     "---\nname: release-notes\ndescription: Writes release notes. Use when a version is cut.\n---\nRead the log.\n",
+//! # )?;
+//! let place = Place { current: project.path().to_owned(), ..Place::default() };
+//! let registry = Registry::open(place, FileOptions::default(), Precedence::default());
+//!
+//! let skill = registry.get("release-notes")?;
+//! assert_eq!(&*skill.description, "Writes release notes. Use when a version is cut.");
+//!
+//! // A name that nobody has comes back with the ones that are near.
+//! let fault = registry.get("release-note").unwrap_err();
+//! assert_eq!(&*fault.near[0], "release-notes");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Skills built in code
+//!
+//! They are held to the same rules as files.
+//!
+//! ```
+//! use prowess::{NewSkill, Registry};
+//!
+//! let registry = Registry::default();
+//! let skill = NewSkill::builder("greet", "Greets people. Use when somebody arrives.")
+//!     .instructions("Say hello to $ARGUMENTS.")
+//!     .metadata("team", "front-desk")
+//!     .build()?;
+//! registry.register(skill)?;
+//! assert_eq!(registry.list().len(), 1);
+//!
+//! assert!(NewSkill::builder("Not A Name", "x").instructions("y").build().is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Changes
+//!
+//! ```
+//! use prowess::{ChangeKind, NewSkill, Registry};
+//!
+//! let registry = Registry::default();
+//! let changes = registry.subscribe();
+//! let skill = NewSkill::builder("greet", "Greets people.").instructions("Say hello.").build()?;
+//! registry.replace(skill);
+//! let set = changes.try_next().expect("an announcement");
+//! assert_eq!(set.changes[0].kind, ChangeKind::Added);
+//! // `registry.watch(WatchOptions::default())` does the same for edits on disk.
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What a model sees
+//!
+//! ```
+//! use prowess::index::{self, IndexOptions};
+//! use prowess::search::Query;
+//! use prowess::{NewSkill, Policy, Registry, View, Who};
+//!
+//! let registry = Registry::default();
+//! for (name, what) in [("pdf-forms", "Fills in PDF forms."), ("csv-report", "Sums up a CSV file.")] {
+//!     registry.replace(NewSkill::builder(name, what).instructions("Do it.").build()?);
+//! }
+//!
+//! let catalog = registry.snapshot();
+//! let policy = Policy::default();
+//! let view = View::new(&catalog, &policy, Who::Model);
+//! let listing = index::index(&index::entries(&view, &[]), &IndexOptions::default());
+//! assert!(listing.text.contains("- **pdf-forms** — Fills in PDF forms."));
+//!
+//! let hits = registry.search(&Query::new("fill in a form"));
+//! assert_eq!(&*hits[0].skill.name, "pdf-forms");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use prowess_catalog::{
+    Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
+    Precedence, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
+};
+pub use prowess_diag as diag;
+pub use prowess_lint as lint;
+pub use prowess_ports as ports;
+pub use prowess_registry::{
+    ChangeSet, Fault, FaultKind, FileOptions, FileSource, Known, LoadError, LoadReport,
+    MemorySource, NewSkill, Notice, Place, ReadError, RegisterError, Registry, Report, Scan,
+    SkillBuilder, SkillSource, Subscription, WalkOptions, WatchMode, WatchOptions, Watching,
+    resource,
+};
+pub use prowess_search as search;
+pub use prowess_spec as spec;
+#[cfg(feature = "sqlite")]
+pub use prowess_store as store;

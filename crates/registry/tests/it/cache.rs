@@ -1,0 +1,348 @@
+//! Heads that are kept between two starts are never wrong.
+
+use std::path::{Path, PathBuf};
+
+use prowess_registry::{FileOptions, FileSource, Known, Place, Scan, SkillSource};
+
+use crate::support::{Dice, World, heads, text};
+
+/// A start: a new source, which remembers nothing but its cache.
+fn start(place: &Place, cache: Option<&Path>) -> Scan {
+    let options = FileOptions { cache: cache.map(Path::to_owned), ..FileOptions::default() };
+    FileSource::new(place.clone(), options).scan(Known::default())
+}
+
+/// With the cache, everything is as it is without one. More than once: the first start may write
+/// it, and what was just written is not trusted.
+fn same(place: &Place, cache: &Path) {
+    let plain = start(place, None);
+    for _ in 0..3 {
+        let cached = start(place, Some(cache));
+        assert_eq!(heads(&cached), heads(&plain));
+        assert_eq!(cached.faults, plain.faults);
+        assert_eq!(cached.notices, plain.notices);
+        ripen(cache);
+    }
+}
+
+/// Makes a cache say that it was written long after the files it tells of, so that they count as
+/// having been at rest. Nobody can set back the time at which a file really changed.
+fn ripen(cache: &Path) {
+    let written = (i64::MAX / 2).to_le_bytes();
+    rewrite(cache, |body| [&written, &body[8..]].concat());
+}
+
+/// Puts something else into the files of a cache, each with the right sum.
+fn rewrite(cache: &Path, change: impl Fn(&[u8]) -> Vec<u8>) {
+    let Ok(entries) = std::fs::read_dir(cache) else { return };
+    for file in entries.map(|entry| entry.unwrap().path()).filter(|file| file.is_file()) {
+        let bytes = std::fs::read(&file).unwrap();
+        let body = change(&bytes[12..]);
+        let sum = crc32fast::hash(&body).to_le_bytes();
+        std::fs::write(&file, [&bytes[..8], &sum, &body].concat()).unwrap();
+    }
+}
+
+/// Changes the time of a file and not its text.
+fn age(path: &Path) {
+    let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    std::fs::File::open(path).unwrap().set_modified(old).unwrap();
+}
+
+fn cache_files(cache: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(cache).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn world() -> (World, Place) {
+    let world = World::new();
+    for name in ["a", "b", "group/c"] {
+        world.skill(&format!("repo/.agents/skills/{name}"));
+    }
+    world.skill("repo/.claude/skills/a");
+    world.skill("repo/apps/web/.claude/skills/deploy");
+    world.skill("home/.agents/skills/mine");
+    world.file("repo/.claude/commands/cmd.md", "Do it.\n");
+    world.file("home/.agents/skills/lower/skill.md", text("lower", "d"));
+    world.folder("home/.agents/skills/broken/SKILL.md");
+    world.skill("elsewhere/linked");
+    world.link("elsewhere/linked", "home/.agents/skills/linked");
+    let place = world.standing_in("repo");
+    (world, place)
+}
+
+#[test]
+fn a_start_with_a_cache_is_a_start_without_one() {
+    let (world, place) = world();
+    let cache = world.path("deep/er/cache");
+    same(&place, &cache);
+    assert!(!cache_files(&cache).is_empty(), "something was kept");
+}
+
+#[test]
+fn what_is_kept_is_used() {
+    // Or everything else here would prove nothing.
+    let (world, place) = world();
+    let cache = world.path("cache");
+    same(&place, &cache);
+    rewrite(&cache, |body| {
+        let old = b"what it does";
+        let mut body = body.to_vec();
+        while let Some(at) = body.windows(old.len()).position(|part| part == old) {
+            body[at..at + old.len()].copy_from_slice(b"as it was...");
+        }
+        body
+    });
+    let scan = start(&place, Some(&cache));
+    let kept = scan.skills.iter().filter(|skill| &*skill.description == "as it was...").count();
+    assert_eq!(kept, 6, "all but commands, links and `skill.md`");
+    // The same files, from another version of the format.
+    for file in cache_files(&cache) {
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[7] += 1;
+        std::fs::write(&file, bytes).unwrap();
+    }
+    assert_eq!(heads(&start(&place, Some(&cache))), heads(&start(&place, None)));
+}
+
+#[test]
+fn a_folder_that_was_linked_and_moved_in_is_there_once() {
+    let world = World::new();
+    world.skill("elsewhere/x");
+    world.link("elsewhere", "skills/pack");
+    let place = Place { only: Some(world.path("skills")), ..Place::default() };
+    let cache = world.path("cache");
+    same(&place, &cache);
+    std::fs::rename(world.path("elsewhere"), world.path("skills/moved")).unwrap();
+    std::fs::remove_file(world.path("skills/pack")).unwrap();
+    world.link("skills/moved", "skills/pack");
+    same(&place, &cache);
+    let scan = start(&place, Some(&cache));
+    assert_eq!(world.locations(&scan), ["skills/moved/x/SKILL.md"]);
+}
+
+/// Makes of a good file a bad one.
+type Damage = fn(&[u8]) -> Vec<u8>;
+
+#[test]
+fn a_cache_that_cannot_be_used_is_as_good_as_none() {
+    let (world, place) = world();
+    let cache = world.path("cache");
+    same(&place, &cache);
+    let good: Vec<(PathBuf, Vec<u8>)> = cache_files(&cache)
+        .into_iter()
+        .map(|file| (file.clone(), std::fs::read(file).unwrap()))
+        .collect();
+    let damages: [Damage; 8] = [
+        |_| Vec::new(),
+        |_| b"garbage".to_vec(),
+        |_| vec![0xff; 100_000],
+        |bytes| bytes[..bytes.len() / 2].to_vec(),
+        |bytes| bytes[..bytes.len() - 1].to_vec(),
+        |bytes| [bytes, b"more"].concat(),
+        // Of another version, and with one letter changed.
+        |bytes| [&bytes[..7], b"\x7f", &bytes[8..]].concat(),
+        |bytes| {
+            let mut bytes = bytes.to_vec();
+            let last = bytes.len() - 1;
+            bytes[last] ^= 1;
+            bytes
+        },
+    ];
+    for (number, damage) in damages.iter().enumerate() {
+        for (file, bytes) in &good {
+            std::fs::write(file, damage(bytes)).unwrap();
+        }
+        let cached = start(&place, Some(&cache));
+        assert_eq!(heads(&cached), heads(&start(&place, None)), "damage {number}");
+        same(&place, &cache);
+    }
+}
+
+#[test]
+fn a_cache_of_something_else_is_as_good_as_none() {
+    let (world, place) = world();
+    let file = world.file("cache-file", "not a folder");
+    same(&place, &file);
+    same(&place, &world.path("cache-file/below"));
+    same(&place, Path::new("/proc/no-such-folder"));
+    world.link("nowhere", "cache-dangling");
+    same(&place, &world.path("cache-dangling"));
+    // In place of the files: folders, FIFOs, links to nowhere and to themselves.
+    let cache = world.path("cache");
+    same(&place, &cache);
+    let files = cache_files(&cache);
+    assert!(files.len() >= 4);
+    for (number, file) in files.iter().enumerate() {
+        std::fs::remove_file(file).unwrap();
+        match number % 4 {
+            0 => crate::support::fifo(file),
+            1 => std::fs::create_dir(file).unwrap(),
+            2 => std::os::unix::fs::symlink("nowhere", file).unwrap(),
+            _ => std::os::unix::fs::symlink(file, file).unwrap(),
+        }
+    }
+    same(&place, &cache);
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_as_good_as_none() {
+    use std::os::unix::fs::PermissionsExt;
+    let (world, place) = world();
+    let cache = world.folder("cache");
+    let mode = |mode| std::fs::set_permissions(&cache, PermissionsExt::from_mode(mode)).unwrap();
+    for bits in [0o555, 0o000] {
+        mode(bits);
+        // Root may write all the same; whoever may not is none the worse.
+        same(&place, &cache);
+        mode(0o755);
+    }
+}
+
+#[test]
+fn starts_at_the_same_time_share_a_cache() {
+    let (world, place) = world();
+    let cache = world.path("cache");
+    let expected = heads(&start(&place, None));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    assert_eq!(heads(&start(&place, Some(&cache))), expected);
+                }
+            });
+        }
+    });
+    // Nothing half-written is left behind.
+    let odd = |file: &PathBuf| file.extension().is_none_or(|ending| ending != "bin");
+    assert!(!cache_files(&cache).iter().any(odd), "{:?}", cache_files(&cache));
+}
+
+#[test]
+fn a_text_of_the_same_size_and_time_is_not_served_from_the_cache() {
+    let (world, place) = world();
+    let cache = world.path("cache");
+    for round in 0..20 {
+        let file = world.file("repo/.agents/skills/a/SKILL.md", text("a", &format!("{round:03}")));
+        age(&file);
+        // The cache is as it was written: the file changed a moment before.
+        let (cached, plain) = (start(&place, Some(&cache)), start(&place, None));
+        assert_eq!(heads(&cached), heads(&plain));
+    }
+}
+
+#[test]
+fn a_sidecar_that_comes_goes_or_changes_is_noticed() {
+    let (world, place) = world();
+    let cache = world.path("cache");
+    let sidecar = "repo/.agents/skills/a/agents/openai.yaml";
+    let invocable = || {
+        same(&place, &cache);
+        let scan = start(&place, Some(&cache));
+        let skill =
+            scan.skills.iter().find(|skill| skill.location.ends_with(".agents/skills/a/SKILL.md"));
+        skill.unwrap().model_invocable
+    };
+    assert!(invocable());
+    for round in 0..5 {
+        world.file(sidecar, "policy:\n  allow_implicit_invocation: false\n");
+        assert!(!invocable(), "{round}");
+        world.file(sidecar, "policy:\n  allow_implicit_invocation: true\n");
+        assert!(invocable(), "{round}");
+        world.file(sidecar, "policy:\n  allow_implicit_invocation: false\n");
+        assert!(!invocable(), "{round}");
+        std::fs::remove_file(world.path(sidecar)).unwrap();
+        assert!(invocable(), "{round}");
+    }
+}
+
+#[test]
+fn a_cache_serves_both_ways_of_reading_reserved_names() {
+    let world = World::new();
+    world.skill("home/.claude/skills/synced/inner");
+    world.skill("home/.claude/skills/other");
+    let place = world.standing_in("repo");
+    let cache = world.path("cache");
+    let scan = |claude_names, cache: Option<&Path>| {
+        let cache = cache.map(Path::to_owned);
+        let options = FileOptions { claude_names, cache, ..FileOptions::default() };
+        FileSource::new(place.clone(), options).scan(Known::default())
+    };
+    for claude_names in [false, true, true, false, false, true] {
+        let (cached, plain) = (scan(claude_names, Some(&cache)), scan(claude_names, None));
+        assert_eq!(heads(&cached), heads(&plain));
+        assert_eq!(cached.notices, plain.notices);
+        ripen(&cache);
+    }
+}
+
+#[test]
+fn a_folder_below_two_roots_keeps_its_place_with_a_cache() {
+    let world = World::new();
+    world.skill("outer/inner/x");
+    world.skill("outer/y");
+    let cache = world.path("cache");
+    for extra in [["outer", "outer/inner"], ["outer/inner", "outer"]] {
+        let extra = extra.map(|path| world.path(path)).to_vec();
+        let place = Place { extra, ..world.standing_in("repo") };
+        same(&place, &cache);
+    }
+}
+
+#[test]
+fn whatever_is_edited_between_two_starts_the_second_one_sees() {
+    let (world, place) = world();
+    let cache = world.path("cache");
+    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let roots = ["repo/.agents/skills", "repo/.claude/skills", "home/.agents/skills"];
+    // No two versions are of one length, so that they differ where times are coarse, too.
+    let mut length = 0;
+    for round in 0..250 {
+        for _ in 0..=dice.roll(3) {
+            let root = roots[usize::try_from(dice.roll(3)).unwrap()];
+            let path = format!("{root}/s{}", dice.roll(6));
+            let (folder, file) = (world.path(&path), format!("{path}/SKILL.md"));
+            length += 1;
+            match dice.roll(10) {
+                0..=2 => {
+                    let _ = std::fs::remove_dir_all(&folder);
+                    world.file(&file, text("s", &"x".repeat(length)));
+                }
+                3 if folder.exists() => {
+                    let _ =
+                        std::fs::rename(&folder, world.path(&format!("{root}/s{}", dice.roll(6))));
+                }
+                4 => {
+                    let _ = std::fs::remove_dir_all(&folder);
+                }
+                5 if folder.exists() => {
+                    let (flag, note) = (dice.roll(2) == 0, "#".repeat(length));
+                    let policy = format!("policy:\n  allow_implicit_invocation: {flag}\n{note}\n");
+                    world.file(&format!("{path}/agents/openai.yaml"), policy);
+                }
+                6 => {
+                    let _ = std::fs::remove_dir_all(folder.join("agents"));
+                }
+                7 if world.path(&file).is_file() => age(&world.path(&file)),
+                8 => {
+                    let _ = std::fs::remove_dir_all(&folder);
+                    world.folder(&file);
+                }
+                _ => {
+                    let nested = format!("repo/n{}/.claude/skills/s", dice.roll(3));
+                    if world.path(&nested).exists() {
+                        std::fs::remove_dir_all(world.path(&nested)).unwrap();
+                    } else {
+                        world.skill(&nested);
+                    }
+                }
+            }
+        }
+        let (cached, plain) = (start(&place, Some(&cache)), start(&place, None));
+        assert_eq!(heads(&cached), heads(&plain), "round {round}");
+        assert_eq!(cached.faults, plain.faults, "round {round}");
+        ripen(&cache);
+    }
+}

@@ -1,0 +1,391 @@
+//! Where skills are found: §9.5 of the normative cases, and Planck's D1 to D9.
+
+use prowess_catalog::{Catalog, Precedence, Scope};
+use prowess_registry::{FileOptions, FileSource, Known, Place, Registry, SkillSource, WalkOptions};
+
+use crate::support::{World, catalog, names, only, registry, text};
+
+#[test]
+fn case_105_only_folders_with_a_skill_file_count() {
+    let world = World::new();
+    world.skill("repo/.agents/skills/x");
+    world.file("repo/.agents/skills/README.md", text("readme", "d"));
+    world.file("repo/.agents/skills/name.md", text("name", "d"));
+    world.skill("repo/.agents/skills/.git/hooks-skill");
+    world.skill("repo/.agents/skills/node_modules/module-skill");
+    let scan = world.scan();
+    assert_eq!(world.locations(&scan), ["repo/.agents/skills/x/SKILL.md"]);
+    assert_eq!(world.faults(&scan), []);
+    assert_eq!(world.notices(&scan), [""; 0]);
+}
+
+#[test]
+fn case_106_bounds_give_a_part_and_a_warning() {
+    let world = World::new();
+    for number in 0..50 {
+        world.skill(&format!("repo/.agents/skills/s{number}"));
+    }
+    world.skill("repo/.claude/skills/a/b/c/d/e/f/g/deep");
+    world.skill("repo/.claude/skills/shallow");
+    let walk = WalkOptions { max_folders: 20, ..WalkOptions::default() };
+    let options = FileOptions { walk, ..FileOptions::default() };
+    let scan = FileSource::new(world.standing_in("repo"), options).scan(Known::default());
+    let of = |root: &str| {
+        world.locations(&scan).iter().filter(|location| location.starts_with(root)).count()
+    };
+    assert_eq!(of("repo/.agents"), 20);
+    assert_eq!(of("repo/.claude"), 1, "one root has no share in the limit of another");
+    assert_eq!(
+        world.notices(&scan),
+        [
+            r#"TooDeep { path: "repo/.claude/skills/a/b/c/d/e/f" }"#,
+            r#"TooMany { root: "repo/.agents/skills", limit: 20 }"#,
+        ]
+    );
+}
+
+#[test]
+fn case_107_one_name_in_project_and_user() {
+    let world = World::new();
+    world.described("repo/.agents/skills/a", "of the project");
+    world.described("home/.agents/skills/a", "of the user");
+    let scan = world.scan();
+    for (precedence, expected) in
+        [(Precedence::ProjectFirst, "of the project"), (Precedence::UserFirst, "of the user")]
+    {
+        let catalog = Catalog::new(scan.skills.clone(), precedence, 1);
+        assert_eq!(&*catalog.resolve("a").unwrap().skill.description, expected);
+        let shadowed = catalog.entries().iter().find(|entry| entry.is_shadowed()).unwrap();
+        assert!(catalog.winner_over(shadowed).is_some());
+        let by_name = catalog.resolve(&catalog.qualified_name(shadowed)).unwrap();
+        assert_eq!(by_name, shadowed);
+    }
+}
+
+#[test]
+fn case_108_folders_above_count_up_to_the_repository() {
+    let world = World::new();
+    for folder in ["repo/pkg/a", "repo/pkg", "repo", ".", "repo/pkg/b"] {
+        let name = folder.replace(['/', '.'], "");
+        world.skill(&format!("{folder}/.agents/skills/in-{name}"));
+    }
+    let source = FileSource::new(world.standing_in("repo/pkg/a"), FileOptions::default());
+    let catalog = catalog(&source.scan(Known::default()));
+    assert_eq!(names(&catalog), ["in-repo", "in-repopkg", "in-repopkga"]);
+    // The nearest folder counts most.
+    world.described("repo/.agents/skills/in-repopkga", "further away");
+    let again = crate::support::catalog(&source.scan(Known::default()));
+    assert_eq!(&*again.resolve("in-repopkga").unwrap().skill.description, "what it does");
+}
+
+#[test]
+fn case_109_a_nested_folder_qualifies_its_skills() {
+    let world = World::new();
+    world.skill("repo/.claude/skills/deploy");
+    world.skill("repo/apps/web/.claude/skills/deploy");
+    let registry = registry(vec![world.source()]);
+    let catalog = registry.snapshot();
+    assert_eq!(names(&catalog), ["apps/web:deploy", "deploy"]);
+    for (asked, location) in [
+        ("deploy", "repo/.claude/skills/deploy/SKILL.md"),
+        ("apps/web:deploy", "repo/apps/web/.claude/skills/deploy/SKILL.md"),
+    ] {
+        let skill = registry.get(asked).unwrap();
+        assert_eq!(world.inner(&skill.location), location);
+        assert!(registry.text(&skill.id).is_ok());
+    }
+    // What happens when a file there is touched: `case_109` in crates/catalog.
+}
+
+#[test]
+fn case_110_links_are_followed_once() {
+    let world = World::new();
+    world.skill("elsewhere/shared");
+    world.skill("repo/.agents/skills/own");
+    world.link("elsewhere/shared", "repo/.agents/skills/b-link");
+    world.link("elsewhere/shared", "repo/.agents/skills/c-link");
+    world.link("repo/.agents/skills", "repo/.agents/skills/loop");
+    world.link("repo/.agents/skills/own", "repo/.agents/skills/again");
+    let scan = world.scan();
+    assert_eq!(
+        world.locations(&scan),
+        ["repo/.agents/skills/b-link/SKILL.md", "repo/.agents/skills/own/SKILL.md"]
+    );
+    let notices = world.notices(&scan);
+    for link in ["c-link", "again"] {
+        let expected = format!("SeenBefore {{ path: \"repo/.agents/skills/{link}\" }}");
+        assert!(notices.contains(&expected), "{notices:?}");
+    }
+}
+
+#[test]
+fn case_110_a_link_to_a_skill_of_another_root_gives_it_once() {
+    let world = World::new();
+    world.skill("home/.agents/skills/shared");
+    world.link("home/.agents/skills/shared", "repo/.agents/skills/shared");
+    let scan = world.scan();
+    assert_eq!(world.locations(&scan), ["home/.agents/skills/shared/SKILL.md"]);
+    let notice = r#"SeenBefore { path: "repo/.agents/skills/shared" }"#;
+    assert_eq!(world.notices(&scan), [notice]);
+}
+
+#[test]
+fn case_110_a_folder_below_two_roots_gives_its_skills_once() {
+    let world = World::new();
+    world.skill("repo/.agents/skills/group/x");
+    world.file("repo/.agents/skills/group/broken/SKILL.md/file", "");
+    for (extra, scope) in [
+        // The higher root has it, whichever lies deeper.
+        ("repo/.agents/skills/group", Scope::Project),
+        ("repo", Scope::Project),
+    ] {
+        let place = Place { extra: vec![world.path(extra)], ..world.standing_in("repo") };
+        let source = FileSource::new(place, FileOptions::default());
+        let first = source.scan(Known::default());
+        let later = source.scan(Known { skills: &first.skills, keep_last_good: true });
+        for scan in [first, later] {
+            let location = "repo/.agents/skills/group/x/SKILL.md";
+            assert_eq!(world.locations(&scan), [location], "{extra}");
+            assert_eq!(scan.skills[0].id.origin.scope, scope);
+            assert_eq!(scan.faults.len(), 1, "{:?}", scan.faults);
+        }
+    }
+}
+
+#[test]
+fn case_111_what_the_repository_ignores_is_not_searched() {
+    let world = World::new();
+    world.file("repo/.gitignore", "/vendor/\n");
+    for folder in ["vendor/lib", "node_modules/lib", "apps/web"] {
+        world.skill(&format!("repo/{folder}/.claude/skills/found"));
+    }
+    let scan = world.scan();
+    assert_eq!(world.locations(&scan), ["repo/apps/web/.claude/skills/found/SKILL.md"]);
+}
+
+#[test]
+fn case_112_a_name_that_claude_code_keeps_for_itself() {
+    let world = World::new();
+    world.skill("home/.claude/skills/Synced/inner");
+    world.skill("home/.claude/skills/SYNCED");
+    world.skill("home/.agents/skills/synced");
+    world.skill("repo/.claude/skills/synced");
+    let scan = |claude_names| {
+        let options = FileOptions { claude_names, ..FileOptions::default() };
+        FileSource::new(world.standing_in("repo"), options).scan(Known::default())
+    };
+    let elsewhere = ["home/.agents/skills/synced/SKILL.md", "repo/.claude/skills/synced/SKILL.md"];
+    assert_eq!(scan(false).skills.len(), 4);
+    let compatible = scan(true);
+    assert_eq!(world.locations(&compatible), elsewhere);
+    assert_eq!(
+        world.notices(&compatible),
+        [
+            r#"Reserved { path: "home/.claude/skills/SYNCED" }"#,
+            r#"Reserved { path: "home/.claude/skills/Synced/inner" }"#,
+        ]
+    );
+}
+
+#[test]
+fn case_113_a_rescan_announces_only_what_changed() {
+    // On a disk that is watched: `only_what_changed_is_announced` in watch.rs.
+    let world = World::new();
+    for name in ["a", "b", "c"] {
+        world.skill(&format!("repo/.agents/skills/{name}"));
+    }
+    world.skill("home/.agents/skills/u");
+    let registry = registry(vec![world.source()]);
+    let news = registry.subscribe();
+    let told = || {
+        registry.refresh();
+        let set = news.try_next()?;
+        let told = set.changes.iter();
+        Some(told.map(|change| format!("{} {}", change.kind.as_str(), change.name)).collect())
+    };
+    let expect = |lines: &[&str]| Some(lines.iter().map(|&line| line.to_owned()).collect());
+    assert_eq!(told(), None::<Vec<String>>);
+    world.described("repo/.agents/skills/b", "something else");
+    assert_eq!(told(), expect(&["changed b"]));
+    world.file("repo/.agents/skills/a/data.csv", "1,2");
+    world.file("repo/.agents/skills/notes.txt", "x");
+    assert_eq!(told(), None);
+    std::fs::remove_dir_all(world.path("repo/.agents/skills/c")).unwrap();
+    assert_eq!(told(), expect(&["removed c"]));
+    // A root that comes to exist leaves the skills of all others alone, and they stay readable.
+    world.skill("repo/apps/web/.claude/skills/deploy");
+    assert_eq!(told(), expect(&["added apps/web:deploy"]));
+    world.skill("repo/apps/api/.claude/skills/deploy");
+    assert_eq!(told(), expect(&["added apps/api:deploy"]));
+    for skill in registry.list() {
+        assert!(registry.text(&skill.id).is_ok(), "{}", skill.location);
+    }
+}
+
+#[test]
+fn case_114_commands_are_skills_too() {
+    let world = World::new();
+    world.file("repo/.claude/commands/frontend/component.md", "Make a component.\n");
+    world.file("repo/.claude/commands/deploy.md", "---\nname: other\n---\nDeploy.\n");
+    world.file("repo/.claude/commands/notes.txt", "no command");
+    world.file("repo/.claude/commands/.hidden.md", "no command");
+    world.described("home/.agents/skills/deploy", "a skill");
+    let catalog = catalog(&world.scan());
+    assert_eq!(names(&catalog), ["deploy", "frontend:component"]);
+    assert_eq!(&*catalog.resolve("deploy").unwrap().skill.description, "a skill");
+    let command = &catalog.resolve("project:deploy").unwrap().skill;
+    assert_eq!(world.inner(&command.location), "repo/.claude/commands/deploy.md");
+    assert_eq!(
+        &*catalog.resolve("frontend:component").unwrap().skill.description,
+        "Make a component."
+    );
+}
+
+#[test]
+fn case_115_a_head_carries_no_grants() {
+    // Trust belongs to a later issue: nothing decides about it yet, and nothing here pretends to.
+    // What holds today is that a catalogue has nothing to grant: tools and hooks stay in the file.
+    let world = World::new();
+    let more = "allowed-tools: Bash(curl:*)\nhooks:\n  PreToolUse: []\n";
+    let text = format!("---\nname: a\ndescription: d\n{more}---\n\n!`curl evil`\n");
+    world.file("repo/.agents/skills/a/SKILL.md", text);
+    let scan = world.scan();
+    let head = format!("{:?}", scan.skills[0]);
+    assert!(!head.contains("curl") && !head.contains("PreToolUse"), "{head}");
+}
+
+#[test]
+fn planck_d1_d2_skills_are_loaded_and_other_folders_ignored() {
+    let world = World::new();
+    world.skill("skills/one");
+    world.skill("skills/two");
+    world.file("skills/three/NOTES.md", "no skill");
+    assert_eq!(names(&catalog(&world.scan_only("skills"))), ["one", "two"]);
+}
+
+#[test]
+fn planck_d3_a_missing_folder_is_no_news() {
+    let world = World::new();
+    let scan = world.scan_only("nowhere");
+    assert!(scan.skills.is_empty() && scan.faults.is_empty() && scan.notices.is_empty());
+}
+
+#[test]
+fn planck_d4_several_folders_are_merged() {
+    let world = World::new();
+    world.skill("one/a");
+    world.skill("two/b");
+    let extra = vec![world.path("one"), world.path("two")];
+    let place = Place { extra, ..world.standing_in("repo") };
+    let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
+    assert_eq!(names(&catalog(&scan)), ["a", "b"]);
+}
+
+#[test]
+fn planck_d5_a_tilde_does_not_crash() {
+    // It is a folder of that name; whoever reads flags and files expands it.
+    let world = World::new();
+    world.skill("repo/~/skills/a");
+    let place = Place { extra: vec!["~/skills".into(), "~".into()], ..world.standing_in("repo") };
+    let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
+    assert_eq!(world.locations(&scan), ["repo/~/skills/a/SKILL.md"]);
+}
+
+#[test]
+fn planck_d6_one_bad_file_leaves_the_others() {
+    let world = World::new();
+    world.skill("skills/good");
+    world.folder("skills/bad/SKILL.md");
+    world.file("skills/huge/SKILL.md", vec![b'x'; 2 * 1024 * 1024]);
+    let scan = world.scan_only("skills");
+    assert_eq!(world.locations(&scan), ["skills/good/SKILL.md"]);
+    let fault = |path: &str, why: &str| (path.to_owned(), why.to_owned());
+    assert_eq!(
+        world.faults(&scan),
+        [
+            fault("skills/bad/SKILL.md", "it is a folder, not a regular file"),
+            fault("skills/huge/SKILL.md", "it has 2.0 MB, more than is read"),
+        ]
+    );
+}
+
+#[test]
+fn planck_d7_the_project_beats_the_user() {
+    let world = World::new();
+    world.described("repo/.planck/skills/a", "of the project");
+    world.described("home/.planck/skills/a", "of the user");
+    let catalog = catalog(&world.scan());
+    assert_eq!(&*catalog.resolve("a").unwrap().skill.description, "of the project");
+    assert_eq!(catalog.entries().iter().filter(|entry| entry.is_shadowed()).count(), 1);
+}
+
+#[test]
+fn planck_d8_the_order_is_that_of_the_names() {
+    let world = World::new();
+    for name in ["zebra", "apple", "mango", "a1", "b-2"] {
+        world.skill(&format!("skills/{name}"));
+    }
+    let source = only(&world.path("skills"));
+    for _ in 0..5 {
+        let found = names(&catalog(&source.scan(Known::default())));
+        assert_eq!(found, ["a1", "apple", "b-2", "mango", "zebra"]);
+    }
+}
+
+#[test]
+fn planck_d9_a_folder_that_cannot_be_read_is_reported() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.skill("repo/.agents/skills/good");
+    world.skill("home/.agents/skills/locked/inner");
+    let locked = world.path("home/.agents/skills/locked");
+    let mode = |mode| std::fs::set_permissions(&locked, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o000);
+    let may_read = std::fs::read_dir(&locked).is_ok();
+    let scan = world.scan();
+    mode(0o755);
+    // Root reads everything; then nothing is missing and nothing is reported.
+    let (found, told): (&[&str], &[&str]) = if may_read {
+        (&["home/.agents/skills/locked/inner/SKILL.md", "repo/.agents/skills/good/SKILL.md"], &[])
+    } else {
+        (
+            &["repo/.agents/skills/good/SKILL.md"],
+            &[r#"Unreadable { path: "home/.agents/skills/locked", reason: "permission denied" }"#],
+        )
+    };
+    assert_eq!(world.locations(&scan), found);
+    assert_eq!(world.notices(&scan), told);
+}
+
+#[test]
+fn planck_g3_a_flag_that_flips_on_disk_counts_at_the_next_look() {
+    let world = World::new();
+    world.skill("skills/a");
+    let registry = registry(vec![only(&world.path("skills"))]);
+    assert!(registry.get("a").unwrap().model_invocable);
+    let closed = "---\nname: a\ndescription: d\ndisable-model-invocation: true\n---\n\nx\n";
+    world.file("skills/a/SKILL.md", closed);
+    registry.refresh();
+    assert!(!registry.get("a").unwrap().model_invocable);
+}
+
+#[test]
+fn one_folder_in_place_of_all_others_means_just_that() {
+    let world = World::new();
+    world.skill("repo/.agents/skills/root");
+    world.skill("repo/apps/web/.agents/skills/nested");
+    world.skill("only/this");
+    let place = Place { only: Some(world.path("only")), ..world.standing_in("repo") };
+    let source = FileSource::new(place, FileOptions::default());
+    assert_eq!(world.locations(&source.scan(Known::default())), ["only/this/SKILL.md"]);
+    assert_eq!(source.watched(), [world.path("only")]);
+}
+
+#[test]
+fn a_registry_of_nothing_holds_what_is_bundled() {
+    let world = World::new();
+    let place = world.standing_in("repo");
+    let registry = Registry::open(place, FileOptions::default(), Precedence::default());
+    let scopes: Vec<Scope> = registry.list().iter().map(|skill| skill.id.origin.scope).collect();
+    assert!(!scopes.is_empty() && scopes.iter().all(|scope| *scope == Scope::Bundled));
+}

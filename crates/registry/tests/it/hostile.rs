@@ -1,0 +1,289 @@
+//! Disks that are broken, or that somebody broke on purpose.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use prowess_catalog::{Catalog, Precedence, changes};
+use prowess_registry::{FileOptions, FileSource, Known, Notice, Place, SkillSource, WatchOptions};
+
+use crate::support::{World, catalog, fifo, names, only, registry, text};
+
+#[test]
+fn ten_thousand_broken_skills_hide_nothing() {
+    let world = World::new();
+    for number in 0..10_000 {
+        let folder = world.folder(&format!("skills/broken-{number}"));
+        match number % 4 {
+            0 => std::fs::create_dir(folder.join("SKILL.md")).unwrap(),
+            1 => std::os::unix::fs::symlink("nowhere", folder.join("SKILL.md")).unwrap(),
+            2 => std::os::unix::fs::symlink("SKILL.md", folder.join("SKILL.md")).unwrap(),
+            _ => std::fs::write(folder.join("SKILL.md"), b"\xff\xfe---\n\0").unwrap(),
+        }
+    }
+    world.skill("skills/good");
+    let registry = registry(vec![only(&world.path("skills"))]);
+    assert_eq!(&*registry.get("good").unwrap().description, "what it does");
+    // What can be read at all is taken at the start; the others are faults, each one of them.
+    assert_eq!(registry.list().len(), 2_501);
+    let report = registry.report();
+    assert_eq!(report.faults.len(), 7_500);
+    for (kind, why) in [
+        (0, "it is a folder, not a regular file"),
+        (1, "it is a link that leads nowhere, not a regular file"),
+        (2, "it is a link that leads to itself, not a regular file"),
+    ] {
+        let ending = format!("/broken-{kind}/SKILL.md");
+        let fault = report.faults.iter().find(|fault| fault.location.ends_with(&ending)).unwrap();
+        assert_eq!(fault.why.to_string(), why);
+    }
+    // And one that is mended comes back.
+    std::fs::remove_dir(world.path("skills/broken-0/SKILL.md")).unwrap();
+    world.skill("skills/broken-0");
+    registry.refresh();
+    assert!(registry.get("broken-0").is_ok());
+}
+
+#[test]
+fn five_thousand_skills_of_one_name_are_all_there() {
+    let world = World::new();
+    for number in 0..5_000 {
+        let text = text("same", &format!("number {number}"));
+        world.file(&format!("skills/s{number}/SKILL.md"), text);
+    }
+    world.skill("skills/other");
+    let scan = world.scan_only("skills");
+    let catalog = catalog(&scan);
+    assert_eq!(names(&catalog), ["other", "same"]);
+    assert_eq!(catalog.entries().len(), 5_001);
+    // The winner does not depend on the order of reading, and the last loser can be named.
+    let mut reversed = scan.skills.clone();
+    reversed.reverse();
+    let again = Catalog::new(reversed, Precedence::default(), 1);
+    assert_eq!(again.entries(), catalog.entries());
+    assert_eq!(&*catalog.resolve("same").unwrap().skill.description, "number 0");
+    let last = catalog.group("same").last().unwrap();
+    assert_eq!(catalog.resolve(&catalog.qualified_name(last)), Ok(last));
+    assert_eq!(catalog.resolve("s17").unwrap_err().name, "s17".into());
+    assert_eq!(changes(&Catalog::default(), &catalog).len(), 5_001);
+    assert!(changes(&catalog, &again).is_empty());
+}
+
+#[test]
+fn two_roots_that_link_to_each_other_end() {
+    let world = World::new();
+    world.skill("one/a");
+    world.skill("two/b");
+    world.link("two", "one/to-two");
+    world.link("one", "two/to-one");
+    let place =
+        Place { extra: vec![world.path("one"), world.path("two")], ..world.standing_in("repo") };
+    let source = FileSource::new(place, FileOptions::default());
+    let first = source.scan(Known::default());
+    assert_eq!(world.locations(&first), ["one/a/SKILL.md", "two/b/SKILL.md"]);
+    let second = source.scan(Known { skills: &first.skills, keep_last_good: true });
+    assert_eq!(world.locations(&second), ["one/a/SKILL.md", "two/b/SKILL.md"]);
+}
+
+#[test]
+fn two_roots_that_are_links_to_each_other_are_reported() {
+    let world = World::new();
+    world.link("two", "one");
+    world.link("one", "two");
+    world.skill("good/a");
+    let place = Place {
+        extra: ["one", "two", "good"].map(|path| world.path(path)).into(),
+        ..world.standing_in("repo")
+    };
+    let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
+    assert_eq!(world.locations(&scan), ["good/a/SKILL.md"]);
+    let reason = "too many levels of symbolic links";
+    assert_eq!(
+        world.notices(&scan),
+        ["one", "two"].map(|path| format!("Unreadable {{ path: {path:?}, reason: {reason:?} }}"))
+    );
+}
+
+#[test]
+fn roots_that_are_no_folders_are_reported_and_the_rest_works() {
+    let world = World::new();
+    world.skill("good/a");
+    fifo(&world.path("fifo"));
+    world.link("nowhere", "dangling");
+    world.file("binary", b"\x7fELF\0\0");
+    world.file("single.md", text("single", "a file that is a skill"));
+    let extra = ["fifo", "dangling", "binary", "single.md", "missing", "good"];
+    let place =
+        Place { extra: extra.map(|path| world.path(path)).into(), ..world.standing_in("repo") };
+    let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
+    let catalog = catalog(&scan);
+    assert!(catalog.resolve("a").is_ok() && catalog.resolve("single").is_ok());
+    let faults = world.faults(&scan);
+    let fault = ("fifo".to_owned(), "it is a FIFO, not a regular file".to_owned());
+    assert!(faults.contains(&fault), "{faults:?}");
+    let dangling = r#"Unreadable { path: "dangling", reason: "no such file or directory" }"#;
+    assert_eq!(world.notices(&scan), [dangling]);
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_read_like_all_others() {
+    let world = World::new();
+    let odd = |base: &str, name: &[u8]| world.folder(base).join(OsStr::from_bytes(name));
+    for name in [&b"caf\xe9"[..], b"\xff\xfe", b"ok"] {
+        let folder = odd("repo/.agents/skills", name);
+        std::fs::create_dir(&folder).unwrap();
+        let named = format!("skill-{}", name.len());
+        std::fs::write(folder.join("SKILL.md"), text(&named, "d")).unwrap();
+        std::fs::write(folder.join("data.txt"), &named).unwrap();
+    }
+    // A folder whose name looks like one that was written down.
+    world.file("repo/.agents/skills/caf\\xE9/SKILL.md", text("look-alike", "d"));
+    let command = odd("repo/.claude/commands", b"cmd-\xe9.md");
+    std::fs::write(command, "Do it.\n").unwrap();
+    let nested = odd("repo", b"app-\xe9").join(".claude/skills/deploy");
+    std::fs::create_dir_all(&nested).unwrap();
+    std::fs::write(nested.join("SKILL.md"), text("deploy", "d")).unwrap();
+    let registry = registry(vec![world.source()]);
+    let listed: Vec<String> =
+        registry.snapshot().listed().map(|entry| entry.name().to_owned()).collect();
+    let expected = ["app-\\xE9:deploy", "cmd-\u{fffd}", "look-alike", "skill-2", "skill-4"];
+    assert_eq!(listed, expected);
+    assert!(registry.report().faults.is_empty());
+    let mut ids = std::collections::BTreeSet::new();
+    for entry in registry.snapshot().entries() {
+        let skill = &entry.skill;
+        assert!(ids.insert(skill.id.clone()), "two skills share {:?}", skill.id);
+        let bytes = registry.text(&skill.id).unwrap();
+        let whole = String::from_utf8(bytes).unwrap();
+        assert!(entry.name().starts_with("cmd") || whole.contains(&*skill.name), "{whole}");
+    }
+    // Nothing of this is lost at the second look, and nothing is new.
+    let before = registry.snapshot();
+    assert_eq!(registry.refresh().entries(), before.entries());
+}
+
+#[test]
+fn a_tree_without_end_is_cut_and_said_so() {
+    let world = World::new();
+    let mut path = world.folder("skills");
+    // Deeper than a path may be long.
+    for _ in 0..60 {
+        path.push("folder");
+        std::fs::create_dir(&path).unwrap();
+    }
+    std::fs::write(path.join("SKILL.md"), text("deep", "d")).unwrap();
+    world.skill("skills/good");
+    let scan = world.scan_only("skills");
+    assert_eq!(world.locations(&scan), ["skills/good/SKILL.md"]);
+    let [Notice::TooDeep { path }] = &*scan.notices else { panic!("{:?}", scan.notices) };
+    assert!(path.ends_with("folder/folder/folder/folder/folder/folder"));
+}
+
+#[test]
+fn links_in_every_direction_end() {
+    let world = World::new();
+    world.skill("skills/a");
+    world.skill("skills/group/b");
+    world.link("skills/me", "skills/me");
+    world.link("skills", "skills/up");
+    world.link("skills", "skills/group/up");
+    world.link("skills/group", "skills/group/self");
+    world.link(".", "skills/world");
+    world.link("skills/a/SKILL.md", "skills/file-link");
+    let source = only(&world.path("skills"));
+    let first = source.scan(Known::default());
+    assert_eq!(world.locations(&first), ["skills/a/SKILL.md", "skills/group/b/SKILL.md"]);
+    let second = source.scan(Known { skills: &first.skills, keep_last_good: true });
+    assert_eq!(world.locations(&second), world.locations(&first));
+    assert_eq!(world.notices(&second), world.notices(&first));
+}
+
+#[test]
+fn files_that_are_no_commands_push_none_out() {
+    let world = World::new();
+    let folder = world.folder("repo/.claude/commands");
+    // As many as are looked at, and in whatever order the system lists them.
+    for number in 0..20_000 {
+        std::fs::write(folder.join(format!("{number}.txt")), "").unwrap();
+    }
+    for number in 0..1_000 {
+        std::fs::write(folder.join(format!("{number}.md")), "Do it.\n").unwrap();
+    }
+    let scan = world.scan();
+    assert_eq!((scan.skills.len(), world.notices(&scan)), (1_000, Vec::new()));
+}
+
+#[test]
+fn a_fault_of_one_command_outlives_an_edit_of_another() {
+    let world = World::new();
+    world.folder("repo/.claude/commands/");
+    world.file("repo/.claude/commands/big.md", vec![b'x'; 2 * 1024 * 1024]);
+    world.file("repo/.claude/commands/small.md", "One.\n");
+    let registry = registry(vec![world.source()]);
+    assert_eq!(registry.report().faults.len(), 1);
+    let options = WatchOptions {
+        quiet: std::time::Duration::from_millis(5),
+        longest: std::time::Duration::from_millis(50),
+        net: std::time::Duration::from_hours(1),
+        poll: std::time::Duration::from_hours(1),
+    };
+    let news = registry.subscribe();
+    let watching = registry.watch(options);
+    // The first look is at everything; only later ones look at single files.
+    let patience = std::time::Duration::from_mins(1);
+    let deadline = std::time::Instant::now() + patience;
+    while watching.looks() == 0 {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    world.file("repo/.claude/commands/small.md", "Two, and longer.\n");
+    assert_eq!(news.next_within(patience).unwrap().changes.len(), 1);
+    assert_eq!(registry.report().faults.len(), 1);
+}
+
+#[test]
+fn files_that_change_while_they_are_read_are_whole_or_reported() {
+    let world = World::new();
+    for number in 0..20 {
+        world.skill(&format!("skills/s{number}"));
+    }
+    let registry = registry(vec![only(&world.path("skills"))]);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..300 {
+                let name = format!("s{}", round % 20);
+                let file = world.path(&format!("skills/{name}/SKILL.md"));
+                let whole = text(&name, &format!("round {round}"));
+                // Half, then whole; or away and back.
+                if round % 3 == 0 {
+                    let away = world.path(&format!("away-{round}"));
+                    std::fs::rename(world.path(&format!("skills/{name}")), &away).unwrap();
+                    std::fs::rename(&away, world.path(&format!("skills/{name}"))).unwrap();
+                } else {
+                    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+                    std::fs::write(&file, &whole).unwrap();
+                }
+            }
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        while !done.load(std::sync::atomic::Ordering::Relaxed) {
+            for entry in registry.refresh().listed() {
+                let text = &*entry.skill.description;
+                let whole = text == "what it does"
+                    || text.strip_prefix("round ").is_some_and(|n| n.parse::<u32>().is_ok());
+                assert!(whole, "{text}");
+            }
+        }
+    });
+    registry.refresh();
+    assert!(registry.report().faults.is_empty());
+    let fresh = catalog(&world.scan_only("skills"));
+    let texts = |catalog: &Catalog| -> Vec<(String, String)> {
+        let pair = |entry: &prowess_catalog::Entry| {
+            (entry.name().to_owned(), entry.skill.description.to_string())
+        };
+        catalog.listed().map(pair).collect()
+    };
+    assert_eq!(texts(&registry.snapshot()), texts(&fresh));
+    assert_eq!(fresh.listed().len(), 20);
+}

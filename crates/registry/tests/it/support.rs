@@ -1,0 +1,152 @@
+//! A world of folders for one test.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use prowess_catalog::{Catalog, Precedence, Skill};
+use prowess_registry::{FileOptions, FileSource, Known, Place, Registry, Scan, SkillSource};
+
+/// A folder that is gone when the test is over: a repository, a home, and room beside them.
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        world.folder("repo/.git");
+        world.folder("home");
+        world
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub(crate) fn folder(&self, path: &str) -> PathBuf {
+        let path = self.path(path);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// A skill in the folder `path`, named like the folder.
+    pub(crate) fn skill(&self, path: &str) {
+        self.described(path, "what it does");
+    }
+
+    pub(crate) fn described(&self, path: &str, description: &str) {
+        let name = path.rsplit('/').next().unwrap();
+        self.file(&format!("{path}/SKILL.md"), text(name, description));
+    }
+
+    pub(crate) fn link(&self, target: &str, link: &str) {
+        let link = self.path(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(self.path(target), link).unwrap();
+    }
+
+    /// Standing in a folder of the world, with the home of the world.
+    pub(crate) fn standing_in(&self, current: &str) -> Place {
+        Place { current: self.path(current), home: Some(self.path("home")), ..Place::default() }
+    }
+
+    pub(crate) fn source(&self) -> FileSource {
+        FileSource::new(self.standing_in("repo"), FileOptions::default())
+    }
+
+    /// Everything that is seen from the repository.
+    pub(crate) fn scan(&self) -> Scan {
+        self.source().scan(Known::default())
+    }
+
+    /// One folder alone.
+    pub(crate) fn scan_only(&self, path: &str) -> Scan {
+        only(&self.path(path)).scan(Known::default())
+    }
+
+    /// A path as this world calls it.
+    pub(crate) fn inner(&self, path: &str) -> String {
+        let inner = Path::new(path).strip_prefix(self.folder.path());
+        inner.map_or_else(|_| path.to_owned(), |inner| inner.display().to_string())
+    }
+
+    /// Where the skills of a scan are, sorted.
+    pub(crate) fn locations(&self, scan: &Scan) -> Vec<String> {
+        let mut found: Vec<String> =
+            scan.skills.iter().map(|skill| self.inner(&skill.location)).collect();
+        found.sort();
+        found
+    }
+
+    /// The faults of a scan: where, and why.
+    pub(crate) fn faults(&self, scan: &Scan) -> Vec<(String, String)> {
+        let told =
+            |fault: &prowess_registry::Fault| (self.inner(&fault.location), fault.why.to_string());
+        scan.faults.iter().map(told).collect()
+    }
+
+    /// The notices of a scan, with the paths of this world.
+    pub(crate) fn notices(&self, scan: &Scan) -> Vec<String> {
+        let prefix = format!("{}/", self.folder.path().display());
+        scan.notices.iter().map(|notice| format!("{notice:?}").replace(&prefix, "")).collect()
+    }
+}
+
+pub(crate) fn text(name: &str, description: &str) -> String {
+    format!("---\nname: {name}\ndescription: {description}\n---\n\nDo it.\n")
+}
+
+pub(crate) fn only(folder: &Path) -> FileSource {
+    FileSource::of_folder(folder.to_owned(), FileOptions::default())
+}
+
+/// A registry of these sources, read once.
+pub(crate) fn registry(sources: Vec<FileSource>) -> Registry {
+    let registry = Registry::new(Precedence::default());
+    for source in sources {
+        registry.add_files(source);
+    }
+    registry.refresh();
+    registry
+}
+
+pub(crate) fn catalog(scan: &Scan) -> Catalog {
+    Catalog::new(scan.skills.clone(), Precedence::default(), 1)
+}
+
+/// Names that are listed.
+pub(crate) fn names(catalog: &Catalog) -> Vec<String> {
+    catalog.listed().map(|entry| entry.name().to_owned()).collect()
+}
+
+/// The heads of a scan in one order, to be compared with those of another.
+pub(crate) fn heads(scan: &Scan) -> Vec<Arc<Skill>> {
+    let mut heads = scan.skills.clone();
+    heads.sort_by(|a, b| a.id.cmp(&b.id));
+    heads
+}
+
+/// A FIFO, which waits for ever when it is opened as a file is.
+pub(crate) fn fifo(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode};
+    rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
+
+/// A small generator: the same on every run.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
