@@ -26,7 +26,11 @@ impl CliError {
     /// Adds what the system or a library says.
     pub(crate) fn cause(mut self, cause: impl Display) -> Self {
         let text = cause.to_string();
-        self.cause = Some(text.split(" (os error").next().unwrap_or_default().to_lowercase());
+        let text = text.split(" (os error").next().unwrap_or_default();
+        // The first letter only: the rest may be a path.
+        let mut rest = text.chars();
+        let first = rest.next().map(|first| first.to_lowercase().to_string());
+        self.cause = first.map(|first| format!("{first}{}", rest.as_str()));
         self
     }
 

@@ -72,6 +72,11 @@ pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// Names of the topics.
+pub(crate) fn topics<'a>() -> impl Iterator<Item = &'a str> {
+    TOPICS.iter().map(|(name, _)| *name).chain(["environment"])
+}
+
 pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> {
     let Some(subject) = &args.subject else {
         return overview(printer);
@@ -92,9 +97,8 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
     }
     let known: Vec<String> =
         root.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let topics = TOPICS.iter().map(|(name, _)| *name).chain(["environment"]);
     let error = CliError::new(format!("no help on `{subject}`"));
-    Err(match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics)) {
+    Err(match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics())) {
         Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
         None => error.hint("list the commands and topics with `prowess help`"),
     })

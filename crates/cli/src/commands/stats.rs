@@ -5,7 +5,6 @@ use prowess_diag::wording;
 use prowess_ports::{SkillSummary, Summary, UsageStore};
 use serde_json::{Value, json};
 
-use super::targets;
 use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::error::CliError;
@@ -23,11 +22,10 @@ pub(crate) fn run(
         return Err(CliError::new("there is no home folder to remember anything in")
             .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
     };
-    let summary = store.summary(None, args.limit).map_err(|error| {
-        let shown = targets::display(store.path(), environment);
-        CliError::new(format!("cannot read the store `{shown}`"))
-            .cause(error)
-            .hint("see what is wrong with `prowess doctor`")
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let summary = store.summary(None, limit).map_err(|error| {
+        CliError::new(usage::explain(&error, &store, environment))
+            .hint("see what else is wrong with `prowess doctor`")
     })?;
     if args.json {
         printer.json(&document(&summary))?;
@@ -45,17 +43,18 @@ pub(crate) fn run(
         let agents: Vec<&str> = skill.agents.iter().map(|(_, agent, _)| &**agent).collect();
         table.row(vec![
             Cell::styled(&skill.skill, cyan),
-            Cell::new(&wording::thousands(usize::try_from(skill.uses).unwrap_or(usize::MAX))),
+            Cell::number(&wording::thousands(usize::try_from(skill.uses).unwrap_or(usize::MAX))),
             Cell::new(&ago(now, skill.last_used)),
             Cell::new(&ended(skill)),
             Cell::styled(&agents.join(", "), dim),
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
-    let more = summary.total.saturating_sub(summary.skills.len());
-    if more > 0 {
-        printer.status(&format!("{} more with `--limit`", wording::thousands(more)));
-    }
+    let count = wording::count(summary.skills.len(), "skill");
+    printer.status(&match summary.total.saturating_sub(summary.skills.len()) {
+        0 => count,
+        more => format!("{count}; {} more with `--limit 0`", wording::thousands(more)),
+    });
     Ok(Exit::Done)
 }
 

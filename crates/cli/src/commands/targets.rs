@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::Form;
+use prowess_catalog::{Catalog, Entry, Form};
 use prowess_diag::{suggest, wording};
 use prowess_registry::Holds;
 use prowess_registry::fs::{nested, scopes};
 
 use crate::args::GlobalArgs;
+use crate::config::Config;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::library::Library;
+use crate::library::{self, Library};
 use crate::output::printer::Printer;
 
 /// How many neighbours of a path are looked at for a slip.
@@ -70,7 +71,11 @@ pub(crate) fn resolve(
     };
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
-    match catalog.resolve(name) {
+    let resolved = catalog.resolve(name);
+    if let Ok(entry) = resolved {
+        warn_of_namesakes(name, entry, &catalog, environment, printer);
+    }
+    match resolved {
         Ok(entry) if entry.skill.form == Form::Memory => {
             let text = library.registry.text(&entry.skill.id).map_err(|error| {
                 CliError::new(format!("cannot read {}", wording::tick(name))).cause(error)
@@ -102,6 +107,30 @@ pub(crate) fn resolve(
     }
 }
 
+/// Says that a skill whose folder has the name that was typed is not the one that it means.
+fn warn_of_namesakes(
+    typed: &str,
+    meant: &Entry,
+    catalog: &Catalog,
+    environment: &Environment,
+    printer: &Printer,
+) {
+    if meant.name() != typed {
+        return;
+    }
+    let show = |entry: &Entry| display(Path::new(&*entry.skill.location), environment);
+    let is_alias = |entry: &&Entry| entry.skill.alias.as_deref() == Some(typed);
+    for other in catalog.listed().filter(is_alias) {
+        printer.warn(&format!(
+            "{} is `{}`; `{}` is named {}",
+            wording::tick(typed),
+            show(meant),
+            show(other),
+            wording::tick(other.name())
+        ));
+    }
+}
+
 /// Names of everything in a folder; none when it cannot be read.
 fn entries(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NEIGHBOURS);
@@ -109,9 +138,12 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 /// Every folder that may hold skills and exists.
-pub(crate) fn visible_roots(global: &GlobalArgs, environment: &Environment) -> Vec<PathBuf> {
-    let mut place = environment.place();
-    place.extra.splice(0..0, global.skills_dir.iter().cloned());
+pub(crate) fn visible_roots(
+    global: &GlobalArgs,
+    config: &Config,
+    environment: &Environment,
+) -> Vec<PathBuf> {
+    let place = library::place(global, config, environment);
     let (nested, _) = nested::nested_roots(&place);
     scopes::roots(&place)
         .into_iter()
