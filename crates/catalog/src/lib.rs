@@ -8,6 +8,7 @@
 pub mod catalog;
 pub mod changes;
 pub mod index;
+pub mod outline;
 pub mod paths;
 pub mod precedence;
 pub mod rank;

@@ -13,7 +13,8 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use anstream::ColorChoice;
+use prowess_terminal::{Look, Printer};
 
 /// Find, check, explain and mend Agent Skills
 #[derive(Debug, Parser)]
@@ -85,6 +86,19 @@ pub(crate) struct GlobalArgs {
     /// Read every skill again and remember nothing
     #[arg(long, global = true)]
     pub(crate) no_cache: bool,
+}
+
+impl GlobalArgs {
+    /// How output is meant to look.
+    pub(crate) fn look(&self, environment: &Environment) -> Look {
+        let color = match self.color {
+            ColorArg::Auto => ColorChoice::Auto,
+            ColorArg::Always => ColorChoice::Always,
+            ColorArg::Never => ColorChoice::Never,
+        };
+        let progress = !self.no_progress && !environment.no_progress;
+        Look { color, quiet: self.quiet, progress, columns: environment.columns }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -482,7 +496,8 @@ pub(crate) struct HelpArgs {
 /// Prints what clap has to say: help and versions as answers, mistakes in our own words' form.
 pub(crate) fn explain_usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     if error.use_stderr() {
-        Printer::plain(environment).error(&usage_error(&error.render().to_string()));
+        Printer::new(Look { progress: false, columns: environment.columns, ..Look::default() })
+            .error(&usage_error(&error.render().to_string()));
         return Exit::Failed.into();
     }
     // A reader that went away is not an error.

@@ -12,7 +12,7 @@ use crate::commands::targets;
 use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 /// The skills that are seen from here, and what the configuration says of them.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use memchr::memchr;
 use super::segment::{BODY, Counts, FIELDS, Lengths, NAME, Segment, WHOLE, Writer, small};
 use super::tokens::{self, Kind};
 use prowess_catalog::Skill;
+use prowess_catalog::outline::headings;
 
 /// How much of a body is indexed. The beginning says what a skill is for; more was measured to
 /// help little and to cost much.
@@ -146,7 +147,7 @@ pub(super) fn each_field<'a>(document: Document<'a>, mut sink: impl FnMut(usize,
     }
     let body = document.body;
     let mut budget = MAX_HEADINGS;
-    for heading in headings(cut(body, MAX_SCANNED)) {
+    for (_, heading) in headings(cut(body, MAX_SCANNED)) {
         let heading = cut(heading, budget);
         budget -= heading.len();
         sink(5, heading);
@@ -179,30 +180,6 @@ pub(super) fn whole(name: &str) -> Vec<u8> {
         }
     });
     whole
-}
-
-/// The headings of a text, outside code.
-fn headings(body: &str) -> impl Iterator<Item = &str> {
-    let mut code = false;
-    let mut rest = body;
-    std::iter::from_fn(move || {
-        while !rest.is_empty() {
-            let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
-            let line = &rest[..end];
-            rest = rest.get(end + 1..).unwrap_or_default();
-            match line.as_bytes() {
-                [b'`', b'`', b'`', ..] => code = !code,
-                [b'#', ..] if !code => {
-                    let text = line.trim_start_matches('#');
-                    if line.len() - text.len() <= 6 && text.starts_with([' ', '\t']) {
-                        return Some(text.trim());
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    })
 }
 
 /// The beginning of a text, up to a blank near the limit so that no word is cut.

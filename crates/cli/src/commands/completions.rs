@@ -16,7 +16,7 @@ use crate::config;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 /// Longest help beside a candidate.
 const LONGEST_HELP: usize = 80;

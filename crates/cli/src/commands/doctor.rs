@@ -15,8 +15,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::Library;
-use crate::output::printer::{Printer, bold, wrap};
 use crate::usage;
+use prowess_terminal::{Printer, bold, wrap};
 
 /// How many skills that cannot be read are named.
 const MOST_FAULTS: usize = 20;

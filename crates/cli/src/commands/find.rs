@@ -12,8 +12,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::{Library, from};
-use crate::output::printer::Printer;
-use crate::output::table::{Cell, Table};
+use prowess_terminal::Printer;
+use prowess_terminal::{Cell, Table};
 
 /// How many reasons of a score are shown.
 const MOST_REASONS: usize = 6;

@@ -7,7 +7,7 @@ use crate::args::{Cli, HelpArgs};
 use crate::env::VARIABLES;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::{Printer, wrap};
+use prowess_terminal::{Printer, wrap};
 
 /// Texts that are not about one command.
 const TOPICS: &[(&str, &str)] = &[

@@ -15,8 +15,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::{Library, fault_word, from};
-use crate::output::printer::{Printer, bold, wrap};
-use crate::output::table::{Cell, Table};
+use prowess_terminal::{Cell, Table};
+use prowess_terminal::{Printer, bold, wrap};
 
 pub(crate) fn run(
     args: &ListArgs,

@@ -13,8 +13,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::Library;
-use crate::output::printer::{Printer, bold};
-use crate::output::table::cut;
+use prowess_terminal::cut;
+use prowess_terminal::{Printer, bold};
 
 /// Where the commands stand beside the facts.
 const COMMAND_COLUMN: usize = 52;

@@ -12,8 +12,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::Library;
-use crate::output::printer::{Printer, wrap};
 use crate::usage;
+use prowess_terminal::{Printer, wrap};
 
 /// How many skills count as used last.
 const LAST_USED: usize = 5;

@@ -9,9 +9,9 @@ use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
-use crate::output::table::{Cell, Table};
 use crate::usage;
+use prowess_terminal::Printer;
+use prowess_terminal::{Cell, Table};
 
 pub(crate) fn run(
     args: &StatsArgs,
@@ -44,7 +44,7 @@ pub(crate) fn run(
         table.row(vec![
             Cell::styled(&skill.skill, cyan),
             Cell::number(&wording::thousands(usize::try_from(skill.uses).unwrap_or(usize::MAX))),
-            Cell::new(&ago(now, skill.last_used)),
+            Cell::new(&wording::ago(now, skill.last_used)),
             Cell::new(&ended(skill)),
             Cell::styled(&agents.join(", "), dim),
         ]);
@@ -66,19 +66,6 @@ fn ended(skill: &SkillSummary) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
-}
-
-/// How long ago something was, as people say it.
-pub(crate) fn ago(now: i64, then: i64) -> String {
-    const SECOND: i64 = 1_000_000_000;
-    let seconds = now.saturating_sub(then).max(0) / SECOND;
-    let (number, unit) = match seconds {
-        0..60 => return "just now".to_owned(),
-        60..3_600 => (seconds / 60, "minute"),
-        3_600..86_400 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{} ago", wording::count(usize::try_from(number).unwrap_or(usize::MAX), unit))
 }
 
 fn document(summary: &Summary) -> Value {

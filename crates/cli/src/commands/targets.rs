@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::{self, Library};
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 /// How many neighbours of a path are looked at for a slip.
 const MOST_NEIGHBOURS: usize = 2000;
@@ -153,29 +153,14 @@ pub(crate) fn visible_roots(
         .collect()
 }
 
-/// A path as people read it: from the current folder if it is inside, with `~` for home.
+/// A path as people read it.
 pub(crate) fn display(path: &Path, environment: &Environment) -> String {
-    let inside =
-        path.strip_prefix(&environment.current).ok().filter(|rest| !rest.as_os_str().is_empty());
-    let at_home = || {
-        environment
-            .home
-            .as_ref()
-            .and_then(|home| path.strip_prefix(home).ok())
-            .filter(|_| path.is_absolute())
-    };
-    match (inside, at_home()) {
-        (Some(rest), _) => rest.display().to_string(),
-        (None, Some(rest)) => format!("~/{}", rest.display()),
-        (None, None) => path.strip_prefix(".").unwrap_or(path).display().to_string(),
-    }
+    prowess_terminal::display_path(path, &environment.current, environment.home.as_deref())
 }
 
-/// A path as programs open it: from the current folder if it is inside, else whole.
+/// A path as programs open it.
 pub(crate) fn plain(path: &Path, environment: &Environment) -> String {
-    let inside =
-        path.strip_prefix(&environment.current).ok().filter(|rest| !rest.as_os_str().is_empty());
-    inside.unwrap_or(path.strip_prefix(".").unwrap_or(path)).display().to_string()
+    prowess_terminal::plain_path(path, &environment.current)
 }
 
 /// Leaves out paths that lead to the same place as another, or inside one.

@@ -28,8 +28,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library;
-use crate::output::printer::Printer;
-use crate::output::progress::{Progress, into_inner};
+use prowess_terminal::Printer;
+use prowess_terminal::{Progress, into_inner};
 
 /// How many files are named after `--fix`.
 const MOST_NAMED: usize = 20;

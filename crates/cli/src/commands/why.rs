@@ -16,7 +16,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::{Library, fault_word, from, not_found};
-use crate::output::printer::{Printer, bold, wrap};
+use prowess_terminal::{Printer, bold, wrap};
 
 /// How wide the words before each answer are.
 const COLUMN: usize = 12;

@@ -21,7 +21,7 @@ const MOST_CELLS: usize = 95;
 
 /// Rows in columns. What does not fit into the terminal is cut, from the last column on.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     head: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
     wraps: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Table {
 
 /// A piece of text and how it looks.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     style: Style,
     to_the_right: bool,
@@ -37,37 +37,38 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// A text that may come from anywhere: what a terminal would act on is made harmless.
-    pub(crate) fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let text = sanitize::line(text).into_owned();
         Self { text, style: Style::new(), to_the_right: false }
     }
 
-    pub(crate) fn styled(text: &str, style: Style) -> Self {
+    pub fn styled(text: &str, style: Style) -> Self {
         Self { style, ..Self::new(text) }
     }
 
     /// A number: its last digit stands below that of the others.
-    pub(crate) fn number(text: &str) -> Self {
+    pub fn number(text: &str) -> Self {
         Self { to_the_right: true, ..Self::new(text) }
     }
 }
 
 impl Table {
-    pub(crate) fn new(head: &[&'static str]) -> Self {
+    pub fn new(head: &[&'static str]) -> Self {
         Self { head: head.to_vec(), rows: Vec::new(), wraps: false }
     }
 
     /// Wraps the last column where it would be cut.
-    pub(crate) fn wrapping(self) -> Self {
+    #[must_use]
+    pub fn wrapping(self) -> Self {
         Self { wraps: true, ..self }
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }
 
     /// Lays the rows out; without a width nothing is cut.
-    pub(crate) fn render(&self, width: Option<usize>) -> String {
+    pub fn render(&self, width: Option<usize>) -> String {
         let last = self.head.len().saturating_sub(1);
         let most = width.map_or(usize::MAX, |width| width * WIDEST / 100);
         let mut widths: Vec<usize> = (0..last)
@@ -135,7 +136,7 @@ fn line(text: &mut String, row: &[Cell], widths: &[usize], room: usize, wraps: b
 }
 
 /// Cuts text to a width, marking the cut.
-pub(crate) fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::printer::Printer;
+use crate::printer::Printer;
 
 /// Work that is done sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Counts what is done and shows it after a moment.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     wanted: bool,
     started: Instant,
     done: AtomicUsize,
@@ -21,7 +21,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(printer: &Printer) -> Self {
+    pub fn new(printer: &Printer) -> Self {
         Self {
             wanted: printer.shows_progress(),
             started: Instant::now(),
@@ -31,7 +31,7 @@ impl Progress {
     }
 
     /// One more is done.
-    pub(crate) fn step(&self) {
+    pub fn step(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if self.wanted && done.is_multiple_of(64) && self.started.elapsed() > PATIENCE {
             self.bar.get_or_init(spinner).set_position(done as u64);
@@ -39,7 +39,7 @@ impl Progress {
     }
 
     /// How long it took, as people say it.
-    pub(crate) fn elapsed(&self) -> String {
+    pub fn elapsed(&self) -> String {
         let elapsed = self.started.elapsed();
         match elapsed.as_millis() {
             0 => "less than 1 ms".to_owned(),
@@ -67,6 +67,6 @@ fn spinner() -> ProgressBar {
 }
 
 /// Takes what a mutex holds, also after a panic elsewhere.
-pub(crate) fn into_inner<T>(mutex: std::sync::Mutex<T>) -> T {
+pub fn into_inner<T>(mutex: std::sync::Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
