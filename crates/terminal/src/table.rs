@@ -78,7 +78,8 @@ impl Table {
                 widths.sort_unstable();
                 let hundredths = if width.is_some() { MOST_CELLS } else { 100 };
                 let at = (widths.len() * hundredths).div_ceil(100).saturating_sub(1);
-                let wide = widths.get(at).copied().unwrap_or(0);
+                let widest = widths.last().copied().unwrap_or(0);
+                let wide = widths.get(at).copied().unwrap_or(0).max(widest.min(ROOM_FOR_LAST));
                 wide.min(most).max(self.head[column].width())
             })
             .collect();

@@ -17,8 +17,9 @@ const TOPICS: &[(&str, &str)] = &[
 Exit codes
 
   0    done
-  1    done, and the answer is no: findings, a file that is not text,
-       something to change with `--diff`
+  1    done, and the answer is no: findings, nothing found, a skill that
+       models do not see, a file that is not text, something to change
+       with `--diff`, something to mend with `doctor`
   2    could not do it: usage, configuration, files
 
 A reader that goes away, as in `prowess explain | head -1`, is not an error.

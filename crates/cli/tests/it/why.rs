@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{Output, World};
 
 fn library() -> World {
     let world = World::new();
@@ -20,22 +20,33 @@ fn library() -> World {
     world
 }
 
+/// What people see, without the place in the order of use: it follows the times of files and, for
+/// those whose turn it is to be shown, the hour.
+fn snapshot(output: &Output) -> String {
+    let text = output.snapshot();
+    let line = |line: &str| match line.split_once("  number ") {
+        Some((before, _)) if before == "  use       " => format!("{before}  [ORDER]\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
 #[test]
 fn listed() {
-    insta::assert_snapshot!(library().run(&["why", "release-notes"]).expect(0).snapshot());
+    insta::assert_snapshot!(snapshot(&library().run(&["why", "release-notes"]).expect(0)));
 }
 
 #[test]
 fn winner_and_shadow() {
     let world = library();
-    insta::assert_snapshot!("winner", world.run(&["why", "pdf"]).expect(0).snapshot());
-    insta::assert_snapshot!("shadow", world.run(&["why", "user:pdf"]).expect(1).snapshot());
+    insta::assert_snapshot!("winner", snapshot(&world.run(&["why", "pdf"]).expect(0)));
+    insta::assert_snapshot!("shadow", snapshot(&world.run(&["why", "user:pdf"]).expect(1)));
 }
 
 #[test]
 fn hidden_by_its_author() {
     let world = library();
-    insta::assert_snapshot!(world.run(&["why", "deploy"]).expect(1).snapshot());
+    insta::assert_snapshot!(snapshot(&world.run(&["why", "deploy"]).expect(1)));
     // Hidden from people is not hidden from models.
     let output = world.run(&["why", "style"]).expect(0);
     assert!(output.stdout.contains("`user-invocable:"), "{}", output.snapshot());
@@ -48,11 +59,11 @@ fn hidden_by_the_configuration() {
         ".agents/prowess.toml",
         "[skills.visibility]\npdf = 'off'\nrelease-notes = 'user-only'\nstyle = 'name-only'\n[agents.writer]\nskills = ['style']\n",
     );
-    insta::assert_snapshot!("off", world.run(&["why", "pdf"]).expect(1).snapshot());
-    insta::assert_snapshot!("user_only", world.run(&["why", "release-notes"]).expect(1).snapshot());
-    insta::assert_snapshot!("name_only", world.run(&["why", "style"]).expect(0).snapshot());
+    insta::assert_snapshot!("off", snapshot(&world.run(&["why", "pdf"]).expect(1)));
+    insta::assert_snapshot!("user_only", snapshot(&world.run(&["why", "release-notes"]).expect(1)));
+    insta::assert_snapshot!("name_only", snapshot(&world.run(&["why", "style"]).expect(0)));
     let flags = ["why", "deploy", "--agent", "writer"];
-    insta::assert_snapshot!("not_granted", world.run(&flags).expect(1).snapshot());
+    insta::assert_snapshot!("not_granted", snapshot(&world.run(&flags).expect(1)));
 }
 
 #[test]
@@ -68,7 +79,7 @@ fn cut_for_want_of_room() {
 fn unreadable() {
     let world = library();
     world.folder(".agents/skills/broken/SKILL.md");
-    insta::assert_snapshot!(world.run(&["why", "broken"]).expect(1).snapshot());
+    insta::assert_snapshot!(snapshot(&world.run(&["why", "broken"]).expect(1)));
     let document = world.run(&["why", "broken", "--json"]).expect(1).json();
     assert_eq!(document["schema"], "prowess.why/1");
     assert_eq!(document["name"], "broken");
