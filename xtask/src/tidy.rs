@@ -11,10 +11,6 @@ use toml::Table;
 const MAX_FILE_LINES: usize = 800;
 /// Most lines of source a crate may have, tests apart.
 const MAX_CRATE_LINES: usize = 5000;
-/// Most lines of a surface: it grows by a file for each command, and no code depends on it.
-const MAX_SURFACE_LINES: usize = 8000;
-/// Crates that are surfaces.
-const SURFACES: &[&str] = &["cli"];
 /// Crates that nothing here may depend on directly, and why.
 const BANNED: &[(&str, &str)] = &[
     ("serde_yaml", "unmaintained"),
@@ -232,10 +228,11 @@ fn check_sizes(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Resu
         }
     }
     for (name, lines) in crates {
-        let is_surface = SURFACES.iter().any(|surface| name == Path::new(surface));
-        let most = if is_surface { MAX_SURFACE_LINES } else { MAX_CRATE_LINES };
-        if lines > most {
-            faults.push(format!("crate {} has {lines} lines, more than {most}", name.display()));
+        if lines > MAX_CRATE_LINES {
+            faults.push(format!(
+                "crate {} has {lines} lines, more than {MAX_CRATE_LINES}",
+                name.display()
+            ));
         }
     }
     Ok(())

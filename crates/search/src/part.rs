@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memchr::memchr;
-
 use super::segment::{BODY, Counts, FIELDS, Lengths, NAME, Segment, WHOLE, Writer, small};
 use super::tokens::{self, Kind};
 use prowess_catalog::Skill;
