@@ -19,6 +19,8 @@ const MAX_COMPARED: usize = 8;
 const MAX_NEAR: usize = 4;
 const MAX_PREFIXED_NAMES: usize = 64;
 const MAX_PREFIXED: usize = 64;
+/// Documents that words with one beginning may have, all together; names are looked at first.
+const MAX_PREFIXED_DOCUMENTS: u32 = 40_000;
 /// A query of so few words may be a name in one piece.
 const MAX_WORDS_OF_NAME: usize = 6;
 
@@ -157,19 +159,27 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
             spell(view, forms, stem, Form::Prefix, factor);
         }
     }
-    let mut terms: Vec<Vec<u8>> = Vec::new();
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    let mut others: Vec<Vec<u8>> = Vec::new();
     for (from, piece) in view.pieces() {
         let gone = |document| view.is_gone(from + document);
-        terms.extend(piece.names().beginning(typed, MAX_PREFIXED_NAMES, &gone));
+        names.extend(piece.names().beginning(typed, MAX_PREFIXED_NAMES, &gone));
         if typed.len() >= 3 {
             let found = piece.segment.beginning(typed, MAX_PREFIXED);
-            terms.extend(found.into_iter().map(|(term, _)| term));
+            others.extend(found.into_iter().map(|(term, _)| term));
         }
     }
-    terms.sort_unstable();
-    terms.dedup();
-    for term in terms {
+    names.sort_unstable();
+    others.sort_unstable();
+    let mut documents = 0;
+    for term in names.into_iter().chain(others) {
+        if documents > MAX_PREFIXED_DOCUMENTS {
+            break;
+        }
+        let before = forms.len();
         spell(view, forms, term, Form::Prefix, factor);
+        let added = forms[before..].iter().flat_map(|form| form.entries.iter().flatten());
+        documents += added.map(|entry| entry.documents).sum::<u32>();
     }
 }
 

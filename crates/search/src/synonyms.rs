@@ -1,4 +1,5 @@
-//! Words that developers use for one another.
+//! Words that developers use for one another: short forms that mean one thing only, and the two
+//! ways to spell English.
 
 use super::tokens;
 
@@ -6,41 +7,26 @@ use super::tokens;
 const ROWS: &[&[&str]] = &[
     &["a11y", "accessibility"],
     &["analyse", "analyze"],
-    &["app", "application"],
-    &["auth", "authentication"],
     &["authorisation", "authorization"],
     &["catalog", "catalogue"],
-    &["cert", "certificate"],
     &["color", "colour"],
-    &["config", "configuration"],
     &["db", "database"],
-    &["deps", "dependency"],
-    &["dev", "development"],
-    &["docs", "documentation"],
-    &["env", "environment"],
     &["gh", "github"],
     &["go", "golang"],
     &["i18n", "internationalisation", "internationalization"],
-    &["infra", "infrastructure"],
     &["js", "javascript"],
     &["k8s", "kubernetes"],
     &["l10n", "localisation", "localization"],
-    &["lib", "library"],
     &["licence", "license"],
     &["o11y", "observability"],
     &["optimise", "optimize"],
     &["organise", "organize"],
-    &["perf", "performance"],
     &["postgres", "postgresql"],
-    &["prod", "production"],
     &["py", "python"],
-    &["repo", "repository"],
-    &["spec", "specification"],
     &["summarise", "summarize"],
     &["tf", "terraform"],
     &["ts", "typescript"],
     &["visualisation", "visualization"],
-    &["vuln", "vulnerability"],
 ];
 
 /// Returns the other words of a stem's row, as they are typed.
@@ -72,7 +58,7 @@ mod tests {
     fn both_ways() {
         let found = |word: &str| of(&stemmed(word.as_bytes())).collect::<Vec<_>>();
         assert_eq!(found("Go".to_lowercase().as_str()), ["golang"]);
-        assert_eq!(found("repositories"), ["repo"]);
+        assert_eq!(found("databases"), ["db"]);
         assert_eq!(found("pdf"), [""; 0]);
     }
 }
