@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use prowess_catalog::Precedence;
 use prowess_catalog::index::{Entry, IndexOptions, Rank, Show, index};
-use prowess_catalog::search::Query;
 use prowess_registry::{FileOptions, FileSource, Place, Registry, WalkOptions, WatchOptions};
+use prowess_search::Query;
 
 use crate::bench::{copy_tree, median, millis, peak_memory, read_known};
 

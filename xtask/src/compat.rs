@@ -6,13 +6,15 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
+use prowess_catalog::index::{Entry, Format, IndexOptions, Rank, Show, index};
+use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
 use prowess_diag::Severity;
 use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
-use prowess_spec::parse;
+use prowess_spec::{Parsed, parse};
 use serde_json::Value;
 
 /// Prints one JSON line for each folder on standard input: its errors, or that it crashed.
@@ -21,6 +23,7 @@ import json, sys
 from pathlib import Path
 from skills_ref.validator import validate
 from skills_ref.parser import read_properties
+from skills_ref.prompt import to_prompt
 for line in sys.stdin:
     path = Path(line.rstrip("\n"))
     try:
@@ -31,7 +34,11 @@ for line in sys.stdin:
         properties = read_properties(path).to_dict()
     except Exception:
         properties = None
-    print(json.dumps({"path": str(path), "errors": errors, "properties": properties}))
+    try:
+        prompt = to_prompt([path])
+    except Exception:
+        prompt = None
+    print(json.dumps({"path": str(path), "errors": errors, "properties": properties, "prompt": prompt}))
 "#;
 
 pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
@@ -52,16 +59,17 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
             .collect();
         let folder = found.path.parent().unwrap_or(found.path).to_owned();
         if let Ok(mut ours) = ours.lock() {
-            ours.push((folder, errors, String::from_utf8_lossy(bytes).into_owned()));
+            let prompt = prompt(found.path, found.package.folder(), &parsed);
+            ours.push((folder, errors, String::from_utf8_lossy(bytes).into_owned(), prompt));
         }
     });
     let mut ours = ours.into_inner().unwrap_or_default();
     ours.sort();
     let theirs = reference(python, ours.iter().map(|(folder, ..)| folder.as_path()))?;
     let prowess = crate::corpus::build_command(root)?;
-    let (mut agree, mut explained, mut properties) = (0, 0, 0);
+    let (mut agree, mut explained, mut properties, mut prompts) = (0, 0, 0, 0);
     let mut unexplained = Vec::new();
-    for ((folder, errors, text), theirs) in ours.iter().zip(&theirs) {
+    for ((folder, errors, text, prompt), theirs) in ours.iter().zip(&theirs) {
         let reference = theirs["errors"].as_array();
         let valid = reference.is_some_and(Vec::is_empty);
         if valid == errors.is_empty() {
@@ -74,6 +82,13 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
                 folder.display(),
                 theirs["errors"]
             ));
+        }
+        if valid && errors.is_empty() {
+            prompts += 1;
+            if theirs["prompt"] != *prompt {
+                let theirs = &theirs["prompt"];
+                unexplained.push(format!("{}\n  {prompt:?}\n  {theirs}", folder.display()));
+            }
         }
         // Starting a process for each is slow; every fortieth will do.
         if agree % 40 == 1 && valid && errors.is_empty() {
@@ -94,7 +109,7 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
         }
     }
     println!(
-        "{} skills, {mutated} of them mutated: {agree} verdicts agree, {explained} differ by a documented bug of the reference, {} unexplained; {properties} property sets compared",
+        "{} skills, {mutated} of them mutated: {agree} verdicts agree, {explained} differ by a documented bug of the reference, {} unexplained; {properties} property sets and {prompts} prompts compared",
         ours.len(),
         unexplained.len()
     );
@@ -105,6 +120,23 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
         bail!("verdicts differ from the reference tool");
     }
     Ok(())
+}
+
+/// What we print of one skill as the reference tool's `to-prompt`.
+fn prompt(file: &Path, folder: Option<&str>, parsed: &Parsed<'_>) -> String {
+    let location = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let place = Place {
+        id: SkillId { origin: Arc::new(Origin::new(Scope::Extra, 0, "compat")), path: "x".into() },
+        form: Form::Folder,
+        location: location.to_string_lossy().into(),
+        given: folder.map(Into::into),
+        stamp: Stamp::default(),
+        sidecar: None,
+        fingerprint: 0,
+    };
+    let skill = Skill::from_text(place, parsed, None);
+    let entry = Entry { skill: &skill, name: &skill.name, show: Show::Full, rank: Rank::Rest };
+    index(&[entry], &IndexOptions { format: Format::XmlCompat, ..IndexOptions::default() }).text
 }
 
 /// The bug of the reference that explains a disagreement.

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use prowess_catalog::search::{Document, Mode, Query, SearchIndex, Weights};
 use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
 use prowess_registry::fs::walk::{WalkOptions, walk};
+use prowess_search::{Document, Mode, Query, SearchIndex, Weights};
 use prowess_spec::parse;
 use serde_json::Value;
 
@@ -59,12 +59,43 @@ pub(crate) fn run(library: &Path, queries: &Path, options: &[&str]) -> Result<()
             tune(&entries, &prompts, rounds.parse().context("a number of rounds")?);
             Ok(())
         }
+        ["--gate"] => gate(&entries, &prompts),
         ["--misses"] => {
             misses(&entries, &prompts);
             Ok(())
         }
         _ => bail!("no such options: {}", options.join(" ")),
     }
+}
+
+/// How much better than plain BM25 over descriptions the kept ranker must be, in mean reciprocal
+/// rank.
+const LEAST_LEAD: f64 = 0.1;
+
+/// Fails when the kept ranker no longer beats BM25 over descriptions clearly.
+fn gate(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
+    let figures = |search: &dyn Fn(&str) -> Vec<usize>| {
+        Figures::of(prompts.iter().map(|prompt| rank(&search(&prompt.text), prompt.right)))
+    };
+    let bm25 = Bm25::build(entries, Flavour::DESCRIPTION_STEMS);
+    let plain = figures(&|text| bm25.search(text));
+    let index = SearchIndex::build(entries.iter().map(Entry::document));
+    let positions = positions(entries);
+    let kept = figures(&|text| {
+        let query = Query { limit: DEPTH, explain: false, ..Query::new(text) };
+        index.search(&query).iter().map(|hit| positions[&hit.skill.id]).collect()
+    });
+    println!(
+        "{} skills, {} prompts: MRR {:.3} (R@1 {:.3}); BM25 over descriptions {:.3} (R@1 {:.3})",
+        entries.len(),
+        prompts.len(),
+        kept.reciprocal,
+        kept.first,
+        plain.reciprocal,
+        plain.first
+    );
+    ensure!(kept.reciprocal >= plain.reciprocal + LEAST_LEAD, "the lead is too small");
+    Ok(())
 }
 
 /// Reads every skill below a folder, in the order of their paths.

@@ -66,13 +66,14 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
         }
         Ok(String::from_utf8(output.stdout)?)
     };
-    let mut commands =
-        format!("{NOTE}# Commands\n\n```text\n{}```\n", ask(&["--color", "never", "-h"])?);
-    for command in ["new", "validate", "explain", "show", "schema", "help"] {
+    let overview = ask(&["--color", "never", "-h"])?;
+    let mut commands = format!("{NOTE}# Commands\n\n```text\n{overview}```\n");
+    for command in named_commands(&overview) {
         let help = ask(&["--color", "never", "help", command])?;
         commands.push_str(&format!("\n## prowess {command}\n\n```text\n{help}```\n"));
     }
-    for topic in ["exit-codes", "environment", "formats", "profiles"] {
+    let topics = overview.split_once("topics: ").map_or("", |(_, topics)| topics.trim());
+    for topic in topics.split(", ") {
         commands.push_str(&format!("\n## {topic}\n\n```text\n{}```\n", ask(&["help", topic])?));
     }
     files.insert("docs/reference/commands.md".into(), commands);
@@ -80,6 +81,13 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
         files.insert(format!("schemas/{schema}.json").into(), ask(&["schema", schema])?);
     }
     Ok(files)
+}
+
+/// The commands that the overview names: one a line, between its first heading and the options.
+fn named_commands(overview: &str) -> impl Iterator<Item = &str> {
+    let lines = overview.lines().skip_while(|line| *line != "Author:");
+    let lines = lines.take_while(|line| *line != "Options:");
+    lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
 }
 
 fn rule_index() -> String {

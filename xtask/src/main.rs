@@ -29,7 +29,7 @@ Usage: cargo xtask COMMAND
   bench-start                measure the start of the command beside `true`
   corpus FOLDER...           read every skill below the folders, count findings, try all fixes
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
-  eval-search LIBRARY QUERIES [--skills N | --tune ROUNDS | --misses]
+  eval-search LIBRARY QUERIES [--gate | --skills N | --tune ROUNDS | --misses]
                              measure how well and how fast search finds skills
 ";
 

@@ -102,7 +102,8 @@ impl Catalog {
         let mut aliases: Vec<(Box<str>, u32)> = Vec::new();
         for &index in &*self.listed {
             let entry = &self.entries[index as usize];
-            let bare = entry.qualified.as_ref().map(|_| &entry.skill.name);
+            let nested = !entry.skill.id.origin.nested.is_empty();
+            let bare = nested.then_some(&entry.skill.name);
             aliases
                 .extend(entry.skill.alias.iter().chain(bare).map(|alias| (alias.clone(), index)));
         }
@@ -250,12 +251,24 @@ fn first_letters(name: &str) -> u64 {
     u64::from_be_bytes(letters)
 }
 
-/// The name of a nested skill: its folder, a colon, its own name.
+/// The name that a skill is called by, where it is not simply its own: a nested one has its folder
+/// before it, and one that looks like the qualified name of another, `user:pdf`, has its scope.
 fn shown_name(skill: &Skill) -> Option<Box<str>> {
-    let nested = &skill.id.origin.nested;
-    // Names are compared in their normal form; a path may be written in another one.
-    let name = || name::normalise(&format!("{nested}:{}", skill.name)).into();
-    (!nested.is_empty()).then(name)
+    let Origin { nested, scope, .. } = &*skill.id.origin;
+    if nested.is_empty() && !skill.name.contains(':') {
+        return None;
+    }
+    let own = if nested.is_empty() {
+        skill.name.to_string()
+    } else {
+        // Names are compared in their normal form; a path may be written in another one.
+        name::normalise(&format!("{nested}:{}", skill.name)).into_owned()
+    };
+    let label = own.split([':', '/']).next().unwrap_or_default();
+    if Scope::parse(label).is_some() {
+        return Some(format!("{}:{own}", scope.as_str()).into());
+    }
+    (!nested.is_empty()).then(|| own.into())
 }
 
 /// What may stand before the colon of a qualified name, the shortest first.

@@ -8,11 +8,11 @@
 pub mod catalog;
 pub mod changes;
 pub mod index;
+pub mod outline;
 pub mod paths;
 pub mod precedence;
 pub mod rank;
 pub mod scope;
-pub mod search;
 pub mod skill;
 pub mod visibility;
 

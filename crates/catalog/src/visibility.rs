@@ -86,7 +86,7 @@ pub struct Policy {
     pub overrides: BTreeMap<String, Override>,
     /// What the agent was given.
     pub grant: Grant,
-    /// Files that were read or written, from the project's root; nothing where nobody keeps count,
+    /// Files that were read or written, seen from the current folder, as nested folders are; nothing where nobody keeps count,
     /// and then skills for certain files are listed with their condition.
     pub touched: Option<Vec<String>>,
 }

@@ -7,13 +7,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use anstream::ColorChoice;
+use prowess_terminal::{Look, Printer};
 
-/// Check, explain and mend Agent Skills
+/// Find, check, explain and mend Agent Skills
 #[derive(Debug, Parser)]
 #[command(name = "prowess", version, disable_help_subcommand = true, help_template = ROOT_HELP, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -83,6 +86,19 @@ pub(crate) struct GlobalArgs {
     /// Read every skill again and remember nothing
     #[arg(long, global = true)]
     pub(crate) no_cache: bool,
+}
+
+impl GlobalArgs {
+    /// How output is meant to look.
+    pub(crate) fn look(&self, environment: &Environment) -> Look {
+        let color = match self.color {
+            ColorArg::Auto => ColorChoice::Auto,
+            ColorArg::Always => ColorChoice::Always,
+            ColorArg::Never => ColorChoice::Never,
+        };
+        let progress = !self.no_progress && !environment.no_progress;
+        Look { color, quiet: self.quiet, progress, columns: environment.columns }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -158,7 +174,7 @@ Examples:
 )]
 pub(crate) struct ValidateArgs {
     /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills)
-    #[arg(value_name = "PATH|NAME")]
+    #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply safe fixes
     #[arg(long)]
@@ -176,10 +192,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "TARGET", help_heading = "Rules")]
     pub(crate) target: Option<String>,
     /// Only this rule (can be repeated, or a list with commas)
-    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) select: Vec<String>,
     /// Skip this rule (can be repeated, or a list with commas)
-    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) ignore: Vec<String>,
     /// Severity of a rule: error, warning, note, off (can be repeated, or a list with commas)
     #[arg(long, value_name = "RULE=LEVEL", help_heading = "Rules", value_delimiter = ',')]
@@ -230,7 +246,7 @@ Examples:
 )]
 pub(crate) struct ExplainArgs {
     /// Name of a rule, as it stands in brackets in a finding
-    #[arg(add = clap_complete::ArgValueCandidates::new(crate::commands::completions::rule_names))]
+    #[arg(add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) rule: Option<String>,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
@@ -248,7 +264,7 @@ Examples:
 )]
 pub(crate) struct ShowArgs {
     /// A skill's folder, its SKILL.md, or an installed name
-    #[arg(value_name = "PATH|NAME", add = clap_complete::ArgValueCandidates::new(crate::commands::completions::skill_names))]
+    #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) path: PathBuf,
     /// Print a file of the skill instead, by its path from the skill's folder
     #[arg(long, value_name = "FILE")]
@@ -287,10 +303,10 @@ pub(crate) struct ListArgs {
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Only skills of this scope: project, extra, user, bundled
-    #[arg(long, value_name = "SCOPE")]
+    #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
     pub(crate) scope: Option<String>,
     /// What this agent of the configuration sees
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
     /// Show versions and places, and cut nothing
     #[arg(short, long, help_heading = "Output")]
@@ -320,7 +336,7 @@ pub(crate) struct FindArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) meta: Vec<String>,
     /// Only skills of this scope: project, extra, user, bundled
-    #[arg(long, value_name = "SCOPE")]
+    #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
     pub(crate) scope: Option<String>,
     /// Find the words as one piece of text, unranked, in names, descriptions and metadata
     #[arg(long)]
@@ -368,7 +384,7 @@ pub(crate) struct PromptArgs {
     #[arg(long)]
     pub(crate) recent: bool,
     /// What this agent of the configuration sees
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
     /// Print the listing and the report as JSON
     #[arg(long, help_heading = "Output")]
@@ -384,21 +400,21 @@ pub(crate) enum PromptFormatArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain why a skill is listed, hidden, cut or not found",
+    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models do not get to see it.",
     after_help = "\
 Examples:
-  prowess why release-notes               where it stands
+  prowess why release-notes                          where it stands
   prowess why release-notes --query \"what changed\"   how it ranks for these words"
 )]
 pub(crate) struct WhyArgs {
     /// Name of a skill; qualified ones such as `user:pdf` work, too
-    #[arg(value_name = "NAME", add = clap_complete::ArgValueCandidates::new(crate::commands::completions::skill_names))]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
     pub(crate) name: String,
     /// How it ranks for these words
     #[arg(long, value_name = "WORDS")]
     pub(crate) query: Option<String>,
     /// As this agent of the configuration sees it
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
@@ -410,11 +426,11 @@ pub(crate) struct WhyArgs {
     about = "Show which skills are used\n\nAgents that run with prowess leave a record of every use: how often, when last, and how it ended. It stays on this machine.",
     after_help = "\
 Examples:
-  prowess stats                           the skills used last
+  prowess stats                           the skills used most
   prowess stats --json                    the same for a program"
 )]
 pub(crate) struct StatsArgs {
-    /// Print at most this many (default: 20)
+    /// Print at most this many, or 0 for all (default: 20)
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, hide_default_value = true)]
     pub(crate) limit: usize,
     /// Print as JSON
@@ -446,7 +462,7 @@ Examples:
 )]
 pub(crate) struct CompletionsArgs {
     /// bash, elvish, fish, powershell, zsh
-    #[arg(value_name = "SHELL")]
+    #[arg(value_name = "SHELL", add = ArgValueCandidates::new(completions::shells))]
     pub(crate) shell: String,
 }
 
@@ -473,13 +489,15 @@ Examples:
 )]
 pub(crate) struct HelpArgs {
     /// A command, or a topic: exit-codes, environment, formats, profiles
+    #[arg(add = ArgValueCandidates::new(completions::subjects))]
     pub(crate) subject: Option<String>,
 }
 
 /// Prints what clap has to say: help and versions as answers, mistakes in our own words' form.
 pub(crate) fn explain_usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     if error.use_stderr() {
-        Printer::plain(environment).error(&usage_error(&error.render().to_string()));
+        Printer::new(Look { progress: false, columns: environment.columns, ..Look::default() })
+            .error(&usage_error(&error.render().to_string()));
         return Exit::Failed.into();
     }
     // A reader that went away is not an error.

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use prowess_catalog::visibility::GrantFault;
 use prowess_catalog::{Catalog, Entry, Grant, NotFound, Policy, Precedence};
 use prowess_diag::wording;
-use prowess_registry::{FaultKind, FileOptions, Notice, Registry};
+use prowess_registry::{FaultKind, FileOptions, Notice, Place, Registry};
 
 use crate::args::GlobalArgs;
 use crate::commands::targets;
 use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 /// The skills that are seen from here, and what the configuration says of them.
 #[derive(Debug)]
@@ -31,18 +32,8 @@ impl Library {
         for report in warnings.iter().filter(|_| !printer.is_quiet()) {
             printer.findings(report);
         }
-        let mut place = environment.place();
-        let flags = global.skills_dir.iter().map(|folder| environment.current.join(folder));
-        let mut extra: Vec<_> = flags.collect();
-        extra.append(&mut place.extra);
-        extra.extend(config.dirs.iter().cloned());
-        for folder in &global.skills_dir {
-            if !folder.exists() {
-                let message = format!("`--skills-dir {}` does not exist", folder.display());
-                return Err(CliError::new(message).hint("name a folder that holds skills"));
-            }
-        }
-        place.extra = extra;
+        check_flags(global)?;
+        let place = place(global, &config, environment);
         let precedence = config.precedence.unwrap_or_default();
         let options = FileOptions {
             cache: environment.cache_folder().filter(|_| !global.no_cache),
@@ -73,11 +64,17 @@ impl Library {
         };
         let catalog = self.catalog();
         grant.check(&catalog).map_err(|fault| {
-            CliError::new(format!(
+            let error = CliError::new(format!(
                 "the agent {} is given what is not there",
                 wording::tick(agent.unwrap_or_default())
-            ))
-            .cause(fault)
+            ));
+            match &fault {
+                GrantFault::Unknown(missing) if !missing.near.is_empty() => {
+                    error.hint(not_found(missing).hints.concat())
+                }
+                GrantFault::Unknown(_) | GrantFault::NothingLoaded => error,
+            }
+            .cause(&fault)
         })?;
         Ok(Policy { overrides: self.config.visibility.clone(), grant, touched: None })
     }
@@ -120,6 +117,26 @@ impl Library {
             )),
         }
     }
+}
+
+/// Where skills are looked for: flags count more than the environment, which counts more than files.
+pub(crate) fn place(global: &GlobalArgs, config: &Config, environment: &Environment) -> Place {
+    let mut place = environment.place();
+    let mut extra = global.skills_dir.clone();
+    extra.append(&mut place.extra);
+    extra.extend(config.dirs.iter().cloned());
+    place.extra = extra;
+    place
+}
+
+/// A folder that was typed must be there.
+pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), CliError> {
+    let Some(folder) = global.skills_dir.iter().find(|folder| !folder.is_dir()) else {
+        return Ok(());
+    };
+    let is = if folder.exists() { "is not a folder" } else { "does not exist" };
+    Err(CliError::new(format!("`--skills-dir {}` {is}", folder.display()))
+        .hint("name a folder that holds skills"))
 }
 
 /// Says that there is no such skill, and what there is.

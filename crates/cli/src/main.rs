@@ -7,7 +7,6 @@ mod env;
 mod error;
 mod exit;
 mod library;
-mod output;
 mod usage;
 
 use std::process::ExitCode;
@@ -16,7 +15,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::env::Environment;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 fn main() -> ExitCode {
     let environment = Environment::read();
@@ -27,7 +26,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return args::explain_usage(&error, &environment),
     };
-    let printer = Printer::new(&cli.global, &environment);
+    let printer = Printer::new(cli.global.look(&environment));
     match run(&cli, &environment, &printer) {
         Ok(_) if printer.reader_left() => exit::Exit::Done.into(),
         Ok(code) => code.into(),

@@ -1,12 +1,14 @@
 //! What is remembered of the use of skills, as commands read it.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use prowess_catalog::rank::{Usage, union};
-use prowess_ports::{Clock, UsageQuery, UsageStore};
+use prowess_ports::{Clock, UsageError, UsageQuery, UsageStore};
 use prowess_registry::fs::scopes;
 use prowess_store::{SqliteUsage, SystemClock, Tolerant};
 
+use crate::commands::targets;
 use crate::env::Environment;
 
 /// What time it is, in nanoseconds since 1970.
@@ -17,6 +19,26 @@ pub(crate) fn now() -> i64 {
 /// The store; nothing where there is no home to keep it in.
 pub(crate) fn store(environment: &Environment) -> Option<SqliteUsage> {
     environment.store_file().map(SqliteUsage::new)
+}
+
+/// What is wrong with the store, with its path as people read it.
+pub(crate) fn explain(
+    error: &UsageError,
+    store: &SqliteUsage,
+    environment: &Environment,
+) -> String {
+    let path = store.path();
+    let shown = targets::display(path, environment);
+    let mut text = error.to_string().replace(&*path.to_string_lossy(), &shown);
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(&format!(": {cause_text}"));
+        }
+        source = cause.source();
+    }
+    text
 }
 
 /// Which project the use of skills is counted for: the repository, else the current folder.

@@ -77,6 +77,19 @@ fn join<T: Display>(items: impl IntoIterator<Item = T>, word: &str) -> String {
     }
 }
 
+/// Returns how long ago something was, as people say it; times are nanoseconds.
+pub fn ago(now: i64, then: i64) -> String {
+    const SECOND: i64 = 1_000_000_000;
+    let seconds = now.saturating_sub(then).max(0) / SECOND;
+    let (number, unit) = match seconds {
+        0..60 => return "just now".to_owned(),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{} ago", count(usize::try_from(number).unwrap_or(usize::MAX), unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

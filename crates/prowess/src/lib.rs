@@ -87,7 +87,7 @@
 
 pub use prowess_catalog::{
     Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
-    Precedence, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank, search,
+    Precedence, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
 };
 pub use prowess_diag as diag;
 pub use prowess_lint as lint;
@@ -98,6 +98,7 @@ pub use prowess_registry::{
     SkillBuilder, SkillSource, Subscription, WalkOptions, WatchMode, WatchOptions, Watching,
     resource,
 };
+pub use prowess_search as search;
 pub use prowess_spec as spec;
 #[cfg(feature = "sqlite")]
 pub use prowess_store as store;

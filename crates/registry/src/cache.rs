@@ -156,7 +156,7 @@ impl Cache {
         };
         let skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
         if fresh > 0 || skills.len() != self.rows {
-            let _ = write(folder, &file_for(folder, root), began, &skills);
+            let _ = write(&file_for(folder, root), began, &skills);
         }
     }
 }
@@ -164,10 +164,11 @@ impl Cache {
 /// Bytes before the table: magic, checksum, time, number of rows.
 const HEADER: usize = 8 + 4 + 8 + 4;
 
-/// A hash of a place. Another release of the compiler may give other hashes; then nothing is found
-/// and everything is read.
+/// A hash of a place. Another release of ours or of the compiler gives other hashes; then nothing is
+/// found and everything is read.
 fn hash(location: &str) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
     location.hash(&mut hasher);
     hasher.finish()
 }
@@ -179,8 +180,9 @@ fn file_for(folder: &Path, root: &Path) -> PathBuf {
     folder.join(format!("heads-{name}.bin"))
 }
 
-fn read(file: &Path) -> Option<Cache> {
-    // Whatever lies there: a FIFO must not keep us waiting.
+/// Reads a file of the cache, whatever lies there: a FIFO must not keep us waiting, nor a large
+/// file fill our memory.
+pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
     let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
     let facts = file.metadata().ok()?;
@@ -189,6 +191,21 @@ fn read(file: &Path) -> Option<Cache> {
     }
     let mut bytes = Vec::with_capacity(usize::try_from(facts.len()).ok()?);
     file.take(MAX_CACHE).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Puts a file of the cache in its place, whole or not at all.
+pub(crate) fn write_cache(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut temporary = tempfile::Builder::new().prefix("new-").tempfile_in(folder)?;
+    temporary.write_all(bytes)?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Option<Cache> {
+    let bytes = read_cache(file)?;
     let rest = bytes.strip_prefix(MAGIC)?;
     let (sum, rest) = rest.split_first_chunk::<4>()?;
     if crc32fast::hash(rest).to_le_bytes() != *sum {
@@ -200,7 +217,7 @@ fn read(file: &Path) -> Option<Cache> {
     Some(Cache { bytes, began, rows })
 }
 
-fn write(folder: &Path, file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
+fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);
     let mut heads = Vec::new();
     let mut table: Vec<(u64, u32, u32)> = Vec::with_capacity(skills.len());
@@ -218,13 +235,10 @@ fn write(folder: &Path, file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std:
         body.extend_from_slice(&length.to_le_bytes());
     }
     body.append(&mut heads);
-    std::fs::create_dir_all(folder)?;
-    let mut temporary = tempfile::Builder::new().prefix("heads-").tempfile_in(folder)?;
-    temporary.write_all(MAGIC)?;
-    temporary.write_all(&crc32fast::hash(&body).to_le_bytes())?;
-    temporary.write_all(&body)?;
-    temporary.persist(file)?;
-    Ok(())
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
+    bytes.append(&mut body);
+    write_cache(file, &bytes)
 }
 
 fn pack(stamp: Stamp) -> [u64; 4] {

@@ -355,6 +355,11 @@ impl Registry {
         sources.iter().find(|source| source.owns(id)).map(Arc::clone).ok_or(ReadError::Gone)
     }
 
+    /// Where the first source of folders keeps its cache.
+    pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
+        self.file_sources().iter().find_map(|source| source.cache_folder().map(Path::to_owned))
+    }
+
     pub(crate) fn searching(&self) -> &Searching {
         &self.shared.searching
     }

@@ -1,12 +1,15 @@
 //! Keeps a search index in step with the catalogue.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::search::{Document, Hit, PartBuilder, Query, SearchIndex};
 use prowess_catalog::{Catalog, Form, Skill, SkillId, changes};
+use prowess_search::{Document, Hit, PartBuilder, Query, SearchIndex};
 use prowess_spec::parse;
+use sha2::{Digest, Sha256};
 
+use crate::cache::{read_cache, write_cache};
 use crate::fs::read::read_file;
 use crate::registry::Registry;
 
@@ -33,14 +36,35 @@ impl Registry {
         let index = match &*made {
             Some((then, index)) if Arc::ptr_eq(then, &now) => return Arc::clone(index),
             Some((then, index)) => self.follow(then, &now, index),
-            None => {
-                let skills: Vec<&Arc<Skill>> = now.listed().map(|entry| &entry.skill).collect();
-                SearchIndex::from_parts(self.take_apart(&skills))
-            }
+            None => self.first(&now),
         };
         let order = now.listed().map(|entry| &entry.skill.id);
         let index = Arc::new(index.arranged(order));
         *made = Some((now, Arc::clone(&index)));
+        index
+    }
+
+    /// Makes the first index: of what the last program remembered, as far as it still holds.
+    fn first(&self, now: &Catalog) -> SearchIndex {
+        let skills: Vec<Arc<Skill>> = now.listed().map(|entry| Arc::clone(&entry.skill)).collect();
+        let file = self.cache_folder().map(|folder| folder.join(file_name(&skills)));
+        let remembered = file.as_deref().and_then(read_cache);
+        let remembered = remembered.and_then(|bytes| SearchIndex::from_bytes(&bytes, &skills));
+        let index = match remembered {
+            Some((index, missing)) if missing.is_empty() && index.len() == skills.len() => {
+                return index;
+            }
+            Some((index, missing)) if missing.len() <= skills.len() / 10 => {
+                let missing: Vec<&Arc<Skill>> =
+                    missing.iter().filter_map(|&place| skills.get(place)).collect();
+                index.with_part(&[], self.take_apart_alone(&missing))
+            }
+            _ => SearchIndex::from_parts(self.take_apart(&skills.iter().collect::<Vec<_>>())),
+        };
+        if let Some(file) = file {
+            // Failing is no harm: the next program makes it again.
+            let _ = write_cache(&file, &index.to_bytes());
+        }
         index
     }
 
@@ -69,7 +93,7 @@ impl Registry {
     }
 
     /// Reads the bodies of skills and takes them apart, with several threads where that pays.
-    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<prowess_catalog::search::Part> {
+    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<prowess_search::Part> {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = threads.min(skills.len().div_ceil(SKILLS_PER_THREAD)).max(1);
         let each = skills.len().div_ceil(threads).max(1);
@@ -82,7 +106,7 @@ impl Registry {
         })
     }
 
-    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> prowess_catalog::search::Part {
+    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> prowess_search::Part {
         let mut builder = PartBuilder::new();
         let mut buffer = Vec::new();
         for &skill in skills {
@@ -98,4 +122,16 @@ impl Registry {
         }
         builder.finish()
     }
+}
+
+/// The file of a set of roots: another project, another file.
+fn file_name(skills: &[Arc<Skill>]) -> String {
+    let roots: BTreeSet<&str> = skills.iter().map(|skill| &*skill.id.origin.root).collect();
+    let mut hasher = Sha256::new();
+    for root in roots {
+        hasher.update((root.len() as u64).to_le_bytes());
+        hasher.update(root);
+    }
+    let name: String = hasher.finalize().iter().take(12).map(|b| format!("{b:02x}")).collect();
+    format!("search-{name}.bin")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use prowess_catalog::search::tokens;
+use prowess_search::tokens;
 
 use super::{DEPTH, Entry};
 

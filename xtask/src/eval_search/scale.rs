@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_catalog::SkillId;
-use prowess_catalog::search::{Part, PartBuilder, Query, SearchIndex};
+use prowess_search::{Part, PartBuilder, Query, SearchIndex};
 
 use super::{Entry, Prompt, hash, timed};
 

@@ -318,3 +318,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn no_command_takes_the_qualified_name_of_another_skill() {
+    let user = vendor(Scope::User, 1, "claude", "/dwelling/.claude/skills");
+    let commands = vendor(Scope::Project, 0, "claude", "/work/.claude/commands");
+    let pdf = make(&user, "pdf", Form::Folder, &text("pdf", ""));
+    let thief = make(&commands, "user/pdf.md", Form::Command, "Take over.\n");
+    let catalog = catalog(vec![Arc::clone(&pdf), Arc::clone(&thief)]);
+    assert_eq!(catalog.resolve("user:pdf").unwrap().skill.id, pdf.id);
+    let entry = catalog.entry_of(&thief).unwrap();
+    assert_eq!(entry.name(), "project:user:pdf");
+    assert_eq!(catalog.resolve(entry.name()).unwrap().skill.id, thief.id);
+}

@@ -1,18 +1,22 @@
 //! `prowess completions`, and what is completed at run time.
 
+use std::ffi::OsStr;
+
 use clap::CommandFactory;
 use clap_complete::CompletionCandidate;
+use clap_complete::engine::{PathCompleter, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
-use prowess_catalog::Precedence;
+use prowess_catalog::Scope;
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
 
 use crate::args::{Cli, CompletionsArgs};
+use crate::config;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 /// Longest help beside a candidate.
 const LONGEST_HELP: usize = 80;
@@ -47,17 +51,54 @@ pub(crate) fn answer(environment: &Environment) -> bool {
     complete.try_complete(arguments, Some(&environment.current)).unwrap_or(true)
 }
 
+/// Paths, and names of the skills that are visible from here.
+pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let begins = |candidate: &CompletionCandidate| {
+        candidate.get_value().as_encoded_bytes().starts_with(typed.as_encoded_bytes())
+    };
+    let names = skill_names().into_iter().filter(begins);
+    names.chain(PathCompleter::any().complete(typed)).collect()
+}
+
 /// Names of the skills that are visible from here.
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
+    let (config, _) = config::load(&environment).unwrap_or_default();
     let options = FileOptions { cache: environment.cache_folder(), ..FileOptions::default() };
-    let registry = Registry::open(environment.place(), options, Precedence::default());
+    let mut place = environment.place();
+    place.extra.extend(config.dirs);
+    let registry = Registry::open(place, options, config.precedence.unwrap_or_default());
     let catalog = registry.snapshot();
     let candidate = |entry: &prowess_catalog::Entry| {
         let help = wording::shorten(&entry.skill.listing_text(), LONGEST_HELP);
         CompletionCandidate::new(entry.name()).help(Some(sanitize::line(&help).into_owned().into()))
     };
     catalog.listed().map(candidate).collect()
+}
+
+/// Names of the scopes, as far as people can type them.
+pub(crate) fn scopes() -> Vec<CompletionCandidate> {
+    let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Program);
+    scopes.map(|scope| CompletionCandidate::new(scope.as_str())).collect()
+}
+
+/// Names of the shells.
+pub(crate) fn shells() -> Vec<CompletionCandidate> {
+    Shells::builtins().names().map(CompletionCandidate::new).collect()
+}
+
+/// Names of the agents in the configuration.
+pub(crate) fn agents() -> Vec<CompletionCandidate> {
+    let (config, _) = config::load(&Environment::read()).unwrap_or_default();
+    config.agents.keys().map(CompletionCandidate::new).collect()
+}
+
+/// Commands and topics.
+pub(crate) fn subjects() -> Vec<CompletionCandidate> {
+    let root = Cli::command();
+    let commands = root.get_subcommands().map(|command| command.get_name().to_owned());
+    let topics = super::help::topics().map(str::to_owned);
+    commands.chain(topics).map(CompletionCandidate::new).collect()
 }
 
 /// Names of the rules.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anstyle::AnsiColor;
-use prowess_catalog::Origin;
+use prowess_catalog::{Origin, Scope};
 use prowess_diag::{sanitize, wording};
-use prowess_ports::UsageStore;
+use prowess_ports::{UsageError, UsageStore};
 use prowess_registry::{Notice, WatchMode, WatchOptions};
 use serde_json::{Value, json};
 
@@ -15,11 +15,13 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::Library;
-use crate::output::printer::{Printer, bold};
 use crate::usage;
+use prowess_terminal::{Printer, bold, wrap};
 
 /// How many skills that cannot be read are named.
 const MOST_FAULTS: usize = 20;
+/// Where the answers begin, behind state and area.
+const COLUMN: usize = 14;
 
 /// How one thing is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,10 +55,12 @@ pub(crate) fn run(
     if args.json {
         printer.json(&document(&checks))?;
     } else {
-        printer.answer(&text(&checks))?;
-        printer.status(&match bad {
-            0 => "Everything is in order".to_owned(),
-            bad => format!("{} to mend", wording::count(bad, "thing")),
+        printer.answer(&text(&checks, printer.list_width()))?;
+        let odd = checks.iter().filter(|check| check.state == State::Odd).count();
+        printer.status(&match (bad, odd) {
+            (0, 0) => "Everything is in order".to_owned(),
+            (0, odd) => format!("Nothing to mend; {} worth knowing", wording::count(odd, "thing")),
+            (bad, _) => format!("{} to mend", wording::count(bad, "thing")),
         });
     }
     Ok(if bad == 0 { Exit::Done } else { Exit::No })
@@ -82,8 +86,11 @@ fn folders(library: &Library, environment: &Environment) -> Vec<Check> {
         .iter()
         .map(|(origin, count)| {
             let root = targets::display(Path::new(&*origin.root), environment);
-            let text =
-                format!("{root} ({}): {}", origin.scope.as_str(), wording::count(*count, "skill"));
+            let scope = match origin.scope {
+                Scope::Bundled => String::new(),
+                scope => format!(" ({})", scope.as_str()),
+            };
+            let text = format!("{root}{scope}: {}", wording::count(*count, "skill"));
             check("folder", State::Good, text)
         })
         .collect();
@@ -137,8 +144,9 @@ fn skills(library: &Library, environment: &Environment) -> Vec<Check> {
     }
     let shadowed = catalog.entries().iter().filter(|entry| entry.is_shadowed()).count();
     if shadowed > 0 {
-        let text =
-            format!("{} shadowed by others of the same name", wording::count(shadowed, "skill"));
+        let are = if shadowed == 1 { "is" } else { "are" };
+        let shadowed = wording::count(shadowed, "skill");
+        let text = format!("{shadowed} {are} shadowed by others of the same name");
         let mut found = check("skill", State::Odd, text);
         found.hint = Some("see `prowess list --all`".to_owned());
         checks.push(found);
@@ -188,7 +196,9 @@ fn cache(global: &GlobalArgs, environment: &Environment) -> Check {
         Err(error) => {
             let error = error.to_string();
             let reason = error.split(" (os error").next().unwrap_or_default().to_lowercase();
-            check("cache", State::Bad, format!("{shown}: {reason}"))
+            let mut found = check("cache", State::Bad, format!("{shown}: {reason}"));
+            found.hint = Some("move it away; the cache is always safe to delete".to_owned());
+            found
         }
     }
 }
@@ -211,14 +221,25 @@ fn store(environment: &Environment) -> Check {
             check("store", State::Good, format!("{shown}: remembers {count}"))
         }
         Err(error) => {
-            let mut found = check("store", State::Bad, format!("{shown}: {error}"));
-            found.hint = Some("move the file away; a new one is made".to_owned());
+            let text = usage::explain(&error, &store, environment);
+            let mut found = check("store", State::Bad, text);
+            found.hint = match error {
+                UsageError::Busy { .. } => Some("try again when that process is done".to_owned()),
+                UsageError::ReadOnly { .. } => Some("make it writable".to_owned()),
+                UsageError::NotAFile { .. } | UsageError::Damaged { .. } => {
+                    Some("move it away; a new one is made at the next use".to_owned())
+                }
+                UsageError::Foreign { .. } | UsageError::Newer { .. } => {
+                    Some("set `PROWESS_STORE_URL` to another file".to_owned())
+                }
+                _ => None,
+            };
             found
         }
     }
 }
 
-fn text(checks: &[Check]) -> String {
+fn text(checks: &[Check], width: usize) -> String {
     let mut text = String::new();
     for found in checks {
         let (mark, color) = match found.state {
@@ -227,10 +248,14 @@ fn text(checks: &[Check]) -> String {
             State::Bad => ("bad", AnsiColor::Red),
         };
         let style = bold(color);
-        let line = sanitize::line(&found.text);
-        text.push_str(&format!("{style}{mark:4}{style:#}  {:6}  {line}\n", found.area));
+        let indent = format!("\n{:COLUMN$}", "");
+        let lines = |text: &str| {
+            wrap(&sanitize::line(text), width.saturating_sub(COLUMN).max(20)).join(&indent)
+        };
+        let shown = lines(&found.text);
+        text.push_str(&format!("{style}{mark:4}{style:#}  {:6}  {shown}\n", found.area));
         if let Some(hint) = &found.hint {
-            text.push_str(&format!("{:14}{}\n", "", sanitize::line(hint)));
+            text.push_str(&format!("{:COLUMN$}{}\n", "", lines(hint)));
         }
     }
     text

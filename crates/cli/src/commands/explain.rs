@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::{Printer, bold, wrap};
+use prowess_terminal::{Printer, bold, wrap};
 
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {
     let Some(name) = &args.rule else {

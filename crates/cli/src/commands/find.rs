@@ -1,8 +1,9 @@
 //! `prowess find`
 
 use anstyle::{AnsiColor, Style};
-use prowess_catalog::search::{Hit, Mode, Query};
+use prowess_catalog::{Entry, Hidden, Sight, View, Who};
 use prowess_diag::wording;
+use prowess_search::{Hit, Mode, Query};
 use serde_json::{Value, json};
 
 use super::list;
@@ -11,8 +12,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::{Library, from};
-use crate::output::printer::Printer;
-use crate::output::table::{Cell, Table};
+use prowess_terminal::Printer;
+use prowess_terminal::{Cell, Table};
 
 /// How many reasons of a score are shown.
 const MOST_REASONS: usize = 6;
@@ -30,59 +31,78 @@ pub(crate) fn run(
                 .hint("for example: `--meta team=docs`")
         })
     });
+    let metadata = metadata.collect::<Result<_, _>>()?;
+    let scope = args.scope.as_deref().map(list::parse_scope).transpose()?;
+    let library = Library::open(global, environment, printer)?;
+    let policy = library.policy(None)?;
+    let catalog = library.catalog();
+    let view = View::new(&catalog, &policy, Who::Person);
+    let is_off = |entry: &Entry| view.sight(entry) == Sight::Hidden(Hidden::SwitchedOff);
+    // What is switched off is left out below, and one more tells whether there are more.
+    let beyond = catalog.listed().filter(|entry| is_off(entry)).count() + 1;
     let query = Query {
-        metadata: metadata.collect::<Result<_, _>>()?,
-        scope: args.scope.as_deref().map(list::parse_scope).transpose()?,
-        limit: args.limit,
+        metadata,
+        scope,
+        limit: if args.limit == 0 { 0 } else { args.limit.saturating_add(beyond) },
         mode: if args.substring { Mode::Substring } else { Mode::Ranked },
         prefix: true,
         explain: args.explain || args.json,
         ..Query::new(&text)
     };
-    let library = Library::open(global, environment, printer)?;
     let hits = library.registry.search(&query);
-    let catalog = library.catalog();
-    let by_id = |hit: &Hit| catalog.entry_of(&hit.skill);
+    let mut hits: Vec<(&Hit, &Entry)> = hits
+        .iter()
+        .filter_map(|hit| Some((hit, catalog.entry_of(&hit.skill)?)))
+        .filter(|(_, entry)| !is_off(entry))
+        .collect();
+    let has_more = args.limit > 0 && hits.len() > args.limit;
+    if has_more {
+        hits.truncate(args.limit);
+    }
     if args.json {
         let found: Vec<Value> = hits
             .iter()
-            .filter_map(|hit| {
-                let mut value = list::describe(&catalog, by_id(hit)?);
+            .map(|(hit, entry)| {
+                let mut value = list::describe(&catalog, entry);
                 value["score"] = json!(hit.score);
                 value["reasons"] = hit.explanation.iter().map(reason).collect();
-                Some(value)
+                value
             })
             .collect();
-        printer.json(&json!({ "schema": "prowess.find/1", "query": text, "skills": found }))?;
+        printer.json(
+            &json!({ "schema": "prowess.find/1", "query": text, "skills": found, "more": has_more }),
+        )?;
         return Ok(if hits.is_empty() { Exit::No } else { Exit::Done });
     }
     if hits.is_empty() {
-        printer.error(&nothing(&text, &library));
+        printer.error(&nothing(args, &library));
+        library.warn(environment, printer);
         return Ok(Exit::No);
     }
     let cyan = AnsiColor::Cyan.on_default();
     let dim = Style::new().dimmed();
     let mut table = if args.explain {
-        Table::new(&["SCORE", "NAME", "FROM", "WHY"])
+        Table::new(&["SCORE", "NAME", "WHY"]).wrapping()
     } else {
         Table::new(&["NAME", "FROM", "DESCRIPTION"])
     };
-    for hit in &hits {
-        let Some(entry) = by_id(hit) else { continue };
+    for (hit, entry) in &hits {
         let mut row = Vec::new();
         if args.explain {
-            row.push(Cell::new(&format!("{:.2}", hit.score)));
+            row.push(Cell::number(&format!("{:.2}", hit.score)));
         }
         row.push(Cell::styled(entry.name(), cyan));
-        row.push(Cell::styled(&from(entry), dim));
         if args.explain {
             row.push(Cell::new(&reasons(hit)));
         } else {
+            row.push(Cell::styled(&from(entry), dim));
             row.push(Cell::new(&hit.skill.listing_text()));
         }
         table.row(row);
     }
     printer.answer(&table.render(printer.width()))?;
+    let count = wording::count(hits.len(), "skill");
+    printer.status(&if has_more { format!("{count}; more with `--limit 0`") } else { count });
     Ok(Exit::Done)
 }
 
@@ -93,8 +113,9 @@ pub(crate) fn reasons(hit: &Hit) -> String {
         .iter()
         .take(MOST_REASONS)
         .map(|reason| {
-            use prowess_catalog::search::Form;
+            use prowess_search::Form;
             let form = match reason.form {
+                Form::NameCover => return format!("the name as a whole {:.2}", reason.points),
                 Form::Exact | Form::Gram => String::new(),
                 form => format!(" ({})", form.as_str()),
             };
@@ -107,7 +128,7 @@ pub(crate) fn reasons(hit: &Hit) -> String {
     parts.join(" + ")
 }
 
-fn reason(reason: &prowess_catalog::search::Reason) -> Value {
+fn reason(reason: &prowess_search::Reason) -> Value {
     json!({
         "field": reason.field.as_str(),
         "term": &*reason.term,
@@ -116,8 +137,12 @@ fn reason(reason: &prowess_catalog::search::Reason) -> Value {
     })
 }
 
-fn nothing(text: &str, library: &Library) -> CliError {
+fn nothing(args: &FindArgs, library: &Library) -> CliError {
     let count = wording::count(library.catalog().listed().len(), "skill");
-    let error = CliError::new(format!("none of {count} fits `{text}`"));
+    let asked = [args.words.join(" ")].into_iter().filter(|words| !words.is_empty());
+    let scope = args.scope.iter().map(|scope| format!("--scope {scope}"));
+    let asked = asked.chain(args.meta.iter().map(|pair| format!("--meta {pair}"))).chain(scope);
+    let asked: Vec<String> = asked.map(wording::tick).collect();
+    let error = CliError::new(format!("none of {count} fits {}", asked.join(" ")));
     error.hint("use other words, or see all with `prowess list`")
 }

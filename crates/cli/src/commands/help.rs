@@ -7,7 +7,7 @@ use crate::args::{Cli, HelpArgs};
 use crate::env::VARIABLES;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::{Printer, wrap};
+use prowess_terminal::{Printer, wrap};
 
 /// Texts that are not about one command.
 const TOPICS: &[(&str, &str)] = &[
@@ -17,8 +17,9 @@ const TOPICS: &[(&str, &str)] = &[
 Exit codes
 
   0    done
-  1    done, and the answer is no: findings, a file that is not text,
-       something to change with `--diff`
+  1    done, and the answer is no: findings, nothing found, a skill that
+       models do not see, a file that is not text, something to change
+       with `--diff`, something to mend with `doctor`
   2    could not do it: usage, configuration, files
 
 A reader that goes away, as in `prowess explain | head -1`, is not an error.
@@ -72,6 +73,11 @@ pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// Names of the topics.
+pub(crate) fn topics<'a>() -> impl Iterator<Item = &'a str> {
+    TOPICS.iter().map(|(name, _)| *name).chain(["environment"])
+}
+
 pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> {
     let Some(subject) = &args.subject else {
         return overview(printer);
@@ -92,9 +98,8 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
     }
     let known: Vec<String> =
         root.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let topics = TOPICS.iter().map(|(name, _)| *name).chain(["environment"]);
     let error = CliError::new(format!("no help on `{subject}`"));
-    Err(match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics)) {
+    Err(match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics())) {
         Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
         None => error.hint("list the commands and topics with `prowess help`"),
     })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use prowess_catalog::{Catalog, Change, Entry, Policy, Scope, Sight, View, Who};
 use prowess_diag::{sanitize, suggest, wording};
-use prowess_registry::WatchOptions;
+use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::{Value, json};
 
 use super::targets;
@@ -15,8 +15,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::{Library, fault_word, from};
-use crate::output::printer::{Printer, bold};
-use crate::output::table::{Cell, Table};
+use prowess_terminal::{Cell, Table};
+use prowess_terminal::{Printer, bold, wrap};
 
 pub(crate) fn run(
     args: &ListArgs,
@@ -32,6 +32,13 @@ pub(crate) fn run(
         policy: &policy,
         environment,
     };
+    // First watched, then printed: what happens from now on is told.
+    let watched = args.watch.then(|| {
+        let changes = library.registry.subscribe();
+        let watching = library.registry.watch(WatchOptions::default());
+        library.registry.refresh();
+        (changes, watching)
+    });
     let catalog = library.catalog();
     if args.json && args.watch {
         printer.answer(&format!("{}\n", listing.json(&catalog, &library)))?;
@@ -41,8 +48,13 @@ pub(crate) fn run(
         listing.print(&catalog, printer)?;
         library.warn(environment, printer);
     }
-    if args.watch {
-        return watch(&library, args.json, environment, printer);
+    let Some((changes, _watching)) = watched else { return Ok(Exit::Done) };
+    printer.status("Watching; stop with Ctrl-C");
+    while !printer.reader_left() {
+        let Some(set) = changes.next_within(Duration::from_hours(1)) else { continue };
+        if set.generation > catalog.generation() {
+            print_changes(&set, args.json, environment, printer)?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -105,8 +117,24 @@ impl Listing<'_> {
             });
             return Ok(());
         }
-        let cyan = AnsiColor::Cyan.on_default();
-        let dim = Style::new().dimmed();
+        match printer.width() {
+            Some(width) if self.args.wide => printer.answer(&self.blocks(catalog, &rows, width))?,
+            width => printer.answer(&self.table(catalog, &rows).render(width))?,
+        }
+        let hidden = catalog.entries().len() - rows.len();
+        let count = wording::count(rows.len(), "skill");
+        printer.status(&match hidden {
+            0 => count,
+            hidden if self.scope.is_none() => {
+                format!("{count}; {} more with `--all`", wording::thousands(hidden))
+            }
+            _ => count,
+        });
+        Ok(())
+    }
+
+    fn table(&self, catalog: &Catalog, rows: &[(&Entry, Sight)]) -> Table {
+        let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
         let wide = self.args.wide;
         let mut head = vec!["NAME"];
         if wide {
@@ -121,10 +149,9 @@ impl Listing<'_> {
         }
         head.push("DESCRIPTION");
         let mut table = Table::new(&head);
-        for (entry, sight) in &rows {
+        for (entry, sight) in rows {
             let skill = &entry.skill;
-            let name = catalog.qualified_name(entry);
-            let name = if name == *skill.location { entry.name().to_owned() } else { name };
+            let name = name(catalog, entry);
             let mut row = vec![Cell::styled(&name, if entry.is_shadowed() { dim } else { cyan })];
             if wide {
                 row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
@@ -140,18 +167,32 @@ impl Listing<'_> {
             row.push(Cell::new(&skill.listing_text()));
             table.row(row);
         }
-        let width = printer.width().filter(|_| !wide);
-        printer.answer(&table.render(width))?;
-        let hidden = catalog.entries().len() - rows.len();
-        let count = wording::count(rows.len(), "skill");
-        printer.status(&match hidden {
-            0 => count,
-            hidden if self.scope.is_none() => {
-                format!("{count}; {} more with `--all`", wording::thousands(hidden))
+        table
+    }
+
+    /// Everything about each skill, wrapped: no terminal is wide enough for a table of it.
+    fn blocks(&self, catalog: &Catalog, rows: &[(&Entry, Sight)], width: usize) -> String {
+        let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
+        let mut text = String::new();
+        for (entry, sight) in rows {
+            let skill = &entry.skill;
+            let version = skill.version.as_deref().map(|version| format!(" {version}"));
+            let status =
+                if self.args.all { format!(", {}", status(*sight)) } else { String::new() };
+            let place = targets::display(Path::new(&*skill.location), self.environment);
+            let style = if entry.is_shadowed() { dim } else { cyan };
+            text.push_str(&format!(
+                "{style}{}{style:#}{}  {dim}{}{status}{dim:#}\n    {dim}{}{dim:#}\n",
+                sanitize::line(&name(catalog, entry)),
+                sanitize::line(&version.unwrap_or_default()),
+                from(entry),
+                sanitize::line(&place),
+            ));
+            for line in wrap(&sanitize::line(&skill.listing_text()), width.saturating_sub(4)) {
+                text.push_str(&format!("    {line}\n"));
             }
-            _ => count,
-        });
-        Ok(())
+        }
+        text
     }
 
     fn json(&self, catalog: &Catalog, library: &Library) -> Value {
@@ -186,6 +227,12 @@ impl Listing<'_> {
             "faults": faults,
         })
     }
+}
+
+/// The name to type: a qualified one where another skill has the plain one.
+fn name(catalog: &Catalog, entry: &Entry) -> String {
+    let name = catalog.qualified_name(entry);
+    if name == *entry.skill.location { entry.name().to_owned() } else { name }
 }
 
 /// What every JSON document says of a skill.
@@ -237,31 +284,20 @@ fn status(sight: Sight) -> &'static str {
     }
 }
 
-/// Prints changes until it is interrupted or nobody reads any more.
-fn watch(
-    library: &Library,
+fn print_changes(
+    set: &ChangeSet,
     as_json: bool,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
-    let changes = library.registry.subscribe();
-    let watching = library.registry.watch(WatchOptions::default());
-    printer.status("Watching; stop with Ctrl-C");
-    loop {
-        let Some(set) = changes.next_within(Duration::from_hours(1)) else { continue };
-        let text = if as_json {
-            let changed: Vec<Value> = set.changes.iter().map(change_json).collect();
-            let value = json!({ "schema": "prowess.changes/1", "generation": set.generation, "changes": changed, "lagged": set.lagged });
-            format!("{value}\n")
-        } else {
-            set.changes.iter().map(|change| change_line(change, environment)).collect()
-        };
-        printer.answer(&text)?;
-        if printer.reader_left() {
-            drop(watching);
-            return Ok(Exit::Done);
-        }
-    }
+) -> Result<(), CliError> {
+    let text = if as_json {
+        let changed: Vec<Value> = set.changes.iter().map(change_json).collect();
+        let value = json!({ "schema": "prowess.changes/1", "generation": set.generation, "changes": changed, "lagged": set.lagged });
+        format!("{value}\n")
+    } else {
+        set.changes.iter().map(|change| change_line(change, environment)).collect()
+    };
+    printer.answer(&text)
 }
 
 fn change_json(change: &Change) -> Value {

@@ -13,7 +13,7 @@ use crate::args::{NewArgs, TemplateArg};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 /// A file of a template: path, text, whether it is executable.
 type TemplateFile = (&'static str, &'static str, bool);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use prowess_catalog::index::IndexOptions;
+use prowess_catalog::index::{Fate, IndexOptions};
 use prowess_catalog::{Catalog, Origin, Scope};
 use prowess_diag::{sanitize, wording};
 
@@ -13,8 +13,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::Library;
-use crate::output::printer::{Printer, bold};
-use crate::output::table::cut;
+use prowess_terminal::cut;
+use prowess_terminal::{Printer, bold};
 
 /// Where the commands stand beside the facts.
 const COMMAND_COLUMN: usize = 52;
@@ -75,9 +75,8 @@ fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width:
     let places = sanitize::line(&places.join(", ")).into_owned();
     let dim = Style::new().dimmed();
     let places = cut(&places, width.saturating_sub(20).max(20));
-    let line =
-        format!("  {:8} {:>6}  {dim}{places}{dim:#}", scope.as_str(), wording::thousands(total));
-    format!("{}\n", line.trim_end())
+    let line = format!("  {:8} {:>6}", scope.as_str(), wording::thousands(total));
+    if places.is_empty() { format!("{line}\n") } else { format!("{line}  {dim}{places}{dim:#}\n") }
 }
 
 /// What is worth knowing, each with the command that says more.
@@ -96,8 +95,8 @@ fn facts(
         ..IndexOptions::default()
     };
     let index = prompt::make(catalog, &policy, &ranked, &options);
-    let short = index.report.rows.iter();
-    let short = short.filter(|row| row.fate != prowess_catalog::index::Fate::Whole).count();
+    let rows = &index.report.rows;
+    let short = rows.iter().filter(|row| row.fate != Fate::Whole).count();
     let mut lines: Vec<(String, &str)> = Vec::new();
     let is = |n: usize| if n == 1 { "is" } else { "are" };
     if shadowed > 0 {
@@ -116,9 +115,14 @@ fn facts(
         lines.push((format!("{n} cannot be read"), "prowess doctor"));
     }
     let tokens = wording::count(index.tokens, "token");
+    let shown = rows.iter().filter(|row| row.fate.is_shown()).count();
+    let number = wording::thousands;
     let cost = match short {
-        0 => format!("a model sees all of them for {tokens}"),
-        short => format!("a model sees {tokens}; {} not whole", wording::thousands(short)),
+        _ if shown < rows.len() => {
+            format!("a model sees {} of {} in {tokens}", number(shown), number(rows.len()))
+        }
+        0 => format!("a model sees all of them in {tokens}"),
+        short => format!("a model sees all, {} cut short, in {tokens}", number(short)),
     };
     lines.push((cost, "prowess prompt"));
     let green = AnsiColor::Green.on_default();

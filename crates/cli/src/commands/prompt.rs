@@ -12,8 +12,8 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::Library;
-use crate::output::printer::Printer;
 use crate::usage;
+use prowess_terminal::{Printer, wrap};
 
 /// How many skills count as used last.
 const LAST_USED: usize = 5;
@@ -55,12 +55,14 @@ pub(crate) fn run(
         printer.json(&report_json(&made))?;
         return Ok(Exit::Done);
     }
-    if printer.width().is_some() {
+    if made.text.is_empty() {
+        // Nothing goes into the prompt, not even an empty line.
+    } else if printer.width().is_some() {
         printer.answer(&prowess_diag::sanitize::block(&format!("{}\n", made.text)))?;
     } else {
         printer.verbatim(format!("{}\n", made.text).as_bytes())?;
     }
-    report(&made, printer);
+    report(&made, args.recent, printer);
     library.warn(environment, printer);
     Ok(Exit::Done)
 }
@@ -104,7 +106,7 @@ pub(crate) fn make(
 }
 
 /// Says what the listing costs and what was left out of it.
-fn report(made: &IndexText, printer: &Printer) {
+fn report(made: &IndexText, recent: bool, printer: &Printer) {
     let rows = &made.report.rows;
     let limit = match made.report.limit {
         Limit::Tokens(tokens) => format!(" of {}", wording::thousands(tokens)),
@@ -128,7 +130,8 @@ fn report(made: &IndexText, printer: &Printer) {
         }
     }
     printer.status(&line);
-    if !cut.is_empty() {
+    // Whoever asks for the last used knows that the others are left out.
+    if !cut.is_empty() && !recent {
         let named: Vec<String> = cut.iter().take(MOST_NAMED).map(wording::tick).collect();
         let more = cut.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 {
@@ -137,7 +140,8 @@ fn report(made: &IndexText, printer: &Printer) {
             String::new()
         };
         let named = prowess_diag::sanitize::line(&named.join(", ")).into_owned();
-        printer.status(&format!("left out: {named}{more}; see `prowess why NAME`"));
+        let text = format!("left out: {named}{more}; see `prowess why NAME`");
+        printer.status(&wrap(&text, printer.list_width()).join("\n"));
     }
 }
 

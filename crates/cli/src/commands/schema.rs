@@ -7,7 +7,7 @@ use crate::args::SchemaArgs;
 use crate::config;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, CliError> {
     let all = || {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
+use prowess_catalog::outline::headings;
 use prowess_diag::{Severity, sanitize, wording};
 use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_registry::digest::{self, FactKind, FileFacts};
@@ -15,9 +16,9 @@ use serde_json::{Map, Value, json};
 use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
 use crate::env::Environment;
-use crate::error::CliError;
+use crate::error::{CliError, no_digest};
 use crate::exit::Exit;
-use crate::output::printer::{Printer, bold, wrap};
+use prowess_terminal::{Printer, bold, wrap};
 
 pub(crate) fn run(
     args: &ShowArgs,
@@ -82,17 +83,19 @@ fn show(
     let folder =
         folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let files = match folder {
-        Some(folder) => digest::files(folder)?,
+        Some(folder) => digest::files(folder).map_err(|error| no_digest(&error))?,
         None => Vec::new(),
     };
     let digest = match folder {
-        Some(folder) => Some(digest::digest(folder, &files)?),
+        Some(folder) => Some(digest::digest(folder, &files).map_err(|error| no_digest(&error))?),
         None => None,
     };
     let view = View {
         identity: identify(&parsed.manifest, package.folder(), parsed.body_text()),
         file: targets::display(file, environment),
-        outline: outline(parsed.body_text()),
+        outline: headings(parsed.body_text())
+            .map(|(level, text)| (level, text.to_owned()))
+            .collect(),
         errors: findings.iter().filter(|finding| finding.severity == Severity::Error).count(),
         warnings: findings.iter().filter(|finding| finding.severity == Severity::Warning).count(),
         parsed: &parsed,
@@ -253,36 +256,6 @@ fn python_string(text: &str) -> String {
 
 /// A heading: its level, its text.
 type Heading = (usize, String);
-
-/// The headings of a body, outside code.
-fn outline(body: &str) -> Vec<Heading> {
-    let mut fence: Option<(char, usize)> = None;
-    let mut headings = Vec::new();
-    for line in body.lines() {
-        let trimmed = line.trim_start();
-        let mark = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'));
-        let length = mark.map_or(0, |mark| trimmed.chars().take_while(|&c| c == mark).count());
-        match (fence, mark) {
-            (None, Some(mark)) if length >= 3 => fence = Some((mark, length)),
-            (Some((open, wanted)), Some(mark))
-                if mark == open && length >= wanted && trimmed[length..].trim().is_empty() =>
-            {
-                fence = None;
-            }
-            (None, _) => {
-                let level = line.bytes().take_while(|&byte| byte == b'#').count();
-                if (1..=6).contains(&level) && line[level..].starts_with(' ') {
-                    headings.push((
-                        level,
-                        line[level..].trim().trim_end_matches('#').trim_end().to_owned(),
-                    ));
-                }
-            }
-            (Some(_), _) => {}
-        }
-    }
-    headings
-}
 
 /// Everything `show` knows.
 struct View<'a> {

@@ -12,7 +12,7 @@ use crate::args::ShowArgs;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
+use prowess_terminal::Printer;
 
 pub(crate) fn run(
     skill: &Path,

@@ -5,14 +5,13 @@ use prowess_diag::wording;
 use prowess_ports::{SkillSummary, Summary, UsageStore};
 use serde_json::{Value, json};
 
-use super::targets;
 use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
-use crate::output::table::{Cell, Table};
 use crate::usage;
+use prowess_terminal::Printer;
+use prowess_terminal::{Cell, Table};
 
 pub(crate) fn run(
     args: &StatsArgs,
@@ -23,11 +22,10 @@ pub(crate) fn run(
         return Err(CliError::new("there is no home folder to remember anything in")
             .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
     };
-    let summary = store.summary(None, args.limit).map_err(|error| {
-        let shown = targets::display(store.path(), environment);
-        CliError::new(format!("cannot read the store `{shown}`"))
-            .cause(error)
-            .hint("see what is wrong with `prowess doctor`")
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let summary = store.summary(None, limit).map_err(|error| {
+        CliError::new(usage::explain(&error, &store, environment))
+            .hint("see what else is wrong with `prowess doctor`")
     })?;
     if args.json {
         printer.json(&document(&summary))?;
@@ -45,17 +43,18 @@ pub(crate) fn run(
         let agents: Vec<&str> = skill.agents.iter().map(|(_, agent, _)| &**agent).collect();
         table.row(vec![
             Cell::styled(&skill.skill, cyan),
-            Cell::new(&wording::thousands(usize::try_from(skill.uses).unwrap_or(usize::MAX))),
-            Cell::new(&ago(now, skill.last_used)),
+            Cell::number(&wording::thousands(usize::try_from(skill.uses).unwrap_or(usize::MAX))),
+            Cell::new(&wording::ago(now, skill.last_used)),
             Cell::new(&ended(skill)),
             Cell::styled(&agents.join(", "), dim),
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
-    let more = summary.total.saturating_sub(summary.skills.len());
-    if more > 0 {
-        printer.status(&format!("{} more with `--limit`", wording::thousands(more)));
-    }
+    let count = wording::count(summary.skills.len(), "skill");
+    printer.status(&match summary.total.saturating_sub(summary.skills.len()) {
+        0 => count,
+        more => format!("{count}; {} more with `--limit 0`", wording::thousands(more)),
+    });
     Ok(Exit::Done)
 }
 
@@ -67,19 +66,6 @@ fn ended(skill: &SkillSummary) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
-}
-
-/// How long ago something was, as people say it.
-pub(crate) fn ago(now: i64, then: i64) -> String {
-    const SECOND: i64 = 1_000_000_000;
-    let seconds = now.saturating_sub(then).max(0) / SECOND;
-    let (number, unit) = match seconds {
-        0..60 => return "just now".to_owned(),
-        60..3_600 => (seconds / 60, "minute"),
-        3_600..86_400 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{} ago", wording::count(usize::try_from(number).unwrap_or(usize::MAX), unit))
 }
 
 fn document(summary: &Summary) -> Value {

@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::Form;
+use prowess_catalog::{Catalog, Entry, Form};
 use prowess_diag::{suggest, wording};
 use prowess_registry::Holds;
 use prowess_registry::fs::{nested, scopes};
 
 use crate::args::GlobalArgs;
+use crate::config::Config;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::library::Library;
-use crate::output::printer::Printer;
+use crate::library::{self, Library};
+use prowess_terminal::Printer;
 
 /// How many neighbours of a path are looked at for a slip.
 const MOST_NEIGHBOURS: usize = 2000;
@@ -70,7 +71,11 @@ pub(crate) fn resolve(
     };
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
-    match catalog.resolve(name) {
+    let resolved = catalog.resolve(name);
+    if let Ok(entry) = resolved {
+        warn_of_namesakes(name, entry, &catalog, environment, printer);
+    }
+    match resolved {
         Ok(entry) if entry.skill.form == Form::Memory => {
             let text = library.registry.text(&entry.skill.id).map_err(|error| {
                 CliError::new(format!("cannot read {}", wording::tick(name))).cause(error)
@@ -102,6 +107,30 @@ pub(crate) fn resolve(
     }
 }
 
+/// Says that a skill whose folder has the name that was typed is not the one that it means.
+fn warn_of_namesakes(
+    typed: &str,
+    meant: &Entry,
+    catalog: &Catalog,
+    environment: &Environment,
+    printer: &Printer,
+) {
+    if meant.name() != typed {
+        return;
+    }
+    let show = |entry: &Entry| display(Path::new(&*entry.skill.location), environment);
+    let is_alias = |entry: &&Entry| entry.skill.alias.as_deref() == Some(typed);
+    for other in catalog.listed().filter(is_alias) {
+        printer.warn(&format!(
+            "{} is `{}`; `{}` is named {}",
+            wording::tick(typed),
+            show(meant),
+            show(other),
+            wording::tick(other.name())
+        ));
+    }
+}
+
 /// Names of everything in a folder; none when it cannot be read.
 fn entries(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NEIGHBOURS);
@@ -109,9 +138,12 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 /// Every folder that may hold skills and exists.
-pub(crate) fn visible_roots(global: &GlobalArgs, environment: &Environment) -> Vec<PathBuf> {
-    let mut place = environment.place();
-    place.extra.splice(0..0, global.skills_dir.iter().cloned());
+pub(crate) fn visible_roots(
+    global: &GlobalArgs,
+    config: &Config,
+    environment: &Environment,
+) -> Vec<PathBuf> {
+    let place = library::place(global, config, environment);
     let (nested, _) = nested::nested_roots(&place);
     scopes::roots(&place)
         .into_iter()
@@ -121,29 +153,14 @@ pub(crate) fn visible_roots(global: &GlobalArgs, environment: &Environment) -> V
         .collect()
 }
 
-/// A path as people read it: from the current folder if it is inside, with `~` for home.
+/// A path as people read it.
 pub(crate) fn display(path: &Path, environment: &Environment) -> String {
-    let inside =
-        path.strip_prefix(&environment.current).ok().filter(|rest| !rest.as_os_str().is_empty());
-    let at_home = || {
-        environment
-            .home
-            .as_ref()
-            .and_then(|home| path.strip_prefix(home).ok())
-            .filter(|_| path.is_absolute())
-    };
-    match (inside, at_home()) {
-        (Some(rest), _) => rest.display().to_string(),
-        (None, Some(rest)) => format!("~/{}", rest.display()),
-        (None, None) => path.strip_prefix(".").unwrap_or(path).display().to_string(),
-    }
+    prowess_terminal::display_path(path, &environment.current, environment.home.as_deref())
 }
 
-/// A path as programs open it: from the current folder if it is inside, else whole.
+/// A path as programs open it.
 pub(crate) fn plain(path: &Path, environment: &Environment) -> String {
-    let inside =
-        path.strip_prefix(&environment.current).ok().filter(|rest| !rest.as_os_str().is_empty());
-    inside.unwrap_or(path.strip_prefix(".").unwrap_or(path)).display().to_string()
+    prowess_terminal::plain_path(path, &environment.current)
 }
 
 /// Leaves out paths that lead to the same place as another, or inside one.

@@ -27,8 +27,9 @@ use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::printer::Printer;
-use crate::output::progress::{Progress, into_inner};
+use crate::library;
+use prowess_terminal::Printer;
+use prowess_terminal::{Progress, into_inner};
 
 /// How many files are named after `--fix`.
 const MOST_NAMED: usize = 20;
@@ -41,11 +42,10 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let exit = once(args, global, environment, printer)?;
-    if args.watch && !printer.reader_left() {
-        watch(args, global, environment, printer)?;
+    if args.watch {
+        return watch(args, global, environment, printer);
     }
-    Ok(exit)
+    once(args, global, environment, printer)
 }
 
 /// Checks again whenever a skill changes, until it is interrupted or nobody reads any more.
@@ -54,11 +54,11 @@ fn watch(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<(), CliError> {
-    let paths = sources(&args.paths, global, environment, printer)?.unwrap_or_default();
-    if paths.is_empty() {
+) -> Result<Exit, CliError> {
+    let (config, _) = settings(args, environment)?;
+    let Some(paths) = sources(&args.paths, &config, global, environment, printer)? else {
         return Err(CliError::new("`--watch` needs files, not standard input"));
-    }
+    };
     let registry = Registry::default();
     for path in paths {
         // A SKILL.md is watched with its folder.
@@ -66,17 +66,30 @@ fn watch(
         let folder = environment.current.join(folder.unwrap_or(path));
         registry.add_files(FileSource::of_folder(folder, FileOptions::default()));
     }
+    // First watched, then checked: what happens from now on is noticed.
+    let _watching = registry.watch(WatchOptions::default());
     registry.refresh();
     let changes = registry.subscribe();
-    let _watching = registry.watch(WatchOptions::default());
+    let mut exit = once(args, global, environment, printer)?;
     printer.status("Watching; stop with Ctrl-C");
     while !printer.reader_left() {
         if changes.next_within(Duration::from_hours(1)).is_some() {
             printer.status("");
-            once(args, global, environment, printer)?;
+            // A mistake in a file that is being edited is no reason to stop.
+            exit = once(args, global, environment, printer).unwrap_or_else(|error| {
+                printer.error(&error);
+                Exit::Failed
+            });
         }
     }
-    Ok(())
+    Ok(exit)
+}
+
+fn settings(
+    args: &ValidateArgs,
+    environment: &Environment,
+) -> Result<(Config, Vec<FileReport>), CliError> {
+    if args.no_config { Ok(Default::default()) } else { config::load(environment) }
 }
 
 fn once(
@@ -85,8 +98,7 @@ fn once(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let (config, warnings) =
-        if args.no_config { Default::default() } else { config::load(environment)? };
+    let (config, warnings) = settings(args, environment)?;
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
     }
@@ -110,12 +122,13 @@ fn once(
         statistics: args.statistics,
         layout: printer.layout(),
         global,
+        config: &config,
         environment,
         progress: Progress::new(printer),
         results: Mutex::default(),
         places: Mutex::default(),
     };
-    let roots = sources(&args.paths, global, environment, printer)?;
+    let roots = sources(&args.paths, &config, global, environment, printer)?;
     if roots.is_none()
         && job.action == Action::Fix
         && (format != FormatArg::Full || args.statistics)
@@ -173,6 +186,7 @@ fn once(
 /// Turns what was typed into paths; nothing means standard input.
 fn sources(
     typed: &[PathBuf],
+    config: &Config,
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
@@ -186,7 +200,8 @@ fn sources(
         return Ok(None);
     }
     if typed.is_empty() {
-        let roots = targets::visible_roots(global, environment);
+        library::check_flags(global)?;
+        let roots = targets::visible_roots(global, config, environment);
         if roots.is_empty() {
             return Err(CliError::new("no skills are visible from here")
                 .hint("name a folder: `prowess validate PATH`")
@@ -290,6 +305,7 @@ struct Job<'a> {
     statistics: bool,
     layout: full::Options,
     global: &'a GlobalArgs,
+    config: &'a Config,
     environment: &'a Environment,
     progress: Progress,
     results: Mutex<Results>,
@@ -372,6 +388,12 @@ impl Job<'_> {
                 self.unread(path, &ReadFault::Unreadable(reason.clone()));
             }
         }
+        // An empty `.agents/skills` is no mistake; an empty folder that was named is one.
+        let mut roots: Option<Vec<PathBuf>> = None;
+        let mut is_root = |folder: &PathBuf| {
+            let find = || targets::visible_roots(self.global, self.config, self.environment);
+            roots.get_or_insert_with(find).contains(folder)
+        };
         for (folder, &skills) in folders.iter().zip(&summary.by_root) {
             // Where something was left out, nobody knows that there is no skill.
             let is_cut = |notice: &Notice| match notice {
@@ -381,16 +403,11 @@ impl Job<'_> {
                 Notice::TooMany { root, .. } => root.starts_with(folder),
                 Notice::SeenBefore { .. } | Notice::Reserved { .. } => false,
             };
-            if skills == 0 && !self.is_default_root(folder) && !summary.notices.iter().any(is_cut) {
+            if skills == 0 && !is_root(folder) && !summary.notices.iter().any(is_cut) {
                 self.unread(folder, &ReadFault::Missing);
             }
         }
         summary.notices
-    }
-
-    /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
-    fn is_default_root(&self, folder: &Path) -> bool {
-        targets::visible_roots(self.global, self.environment).iter().any(|root| root == folder)
     }
 
     /// A path for whoever reads the output: people know `~`, programs must open it.

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anstyle::AnsiColor;
-use prowess_catalog::index::IndexOptions;
+use prowess_catalog::index::{Cut, Fate, IndexOptions};
 use prowess_catalog::rank::{Ranked, Reason};
-use prowess_catalog::search::Query;
 use prowess_catalog::{Catalog, Entry, Hidden, Policy, Sight, View, Who};
 use prowess_diag::{sanitize, wording};
+use prowess_search::Query;
 use serde_json::{Value, json};
 
 use super::{find, list, prompt, targets};
@@ -15,8 +15,8 @@ use crate::args::{GlobalArgs, WhyArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::library::{Library, from, not_found};
-use crate::output::printer::{Printer, bold, wrap};
+use crate::library::{Library, fault_word, from, not_found};
+use prowess_terminal::{Printer, bold, wrap};
 
 /// How wide the words before each answer are.
 const COLUMN: usize = 12;
@@ -33,35 +33,63 @@ pub(crate) fn run(
     let entry = match catalog.resolve(&args.name) {
         Ok(entry) => entry,
         Err(fault) => {
-            return Err(
-                unreadable(&library, &args.name, environment).unwrap_or_else(|| not_found(&fault))
-            );
+            return unreadable(args, &library, environment, printer)
+                .unwrap_or_else(|| Err(not_found(&fault)));
         }
     };
     let answers = Answers::new(args, &library, &policy, &catalog, entry, environment);
     if args.json {
         printer.json(&answers.json(&catalog, entry))?;
     } else {
-        printer.answer(&answers.text(entry, printer.text_width(), environment))?;
+        printer.answer(&text(entry.name(), &answers.lines, printer))?;
     }
     let seen = !matches!(answers.model, Sight::Hidden(_));
     Ok(if seen { Exit::Done } else { Exit::No })
 }
 
-/// A skill that is there and cannot be read is not missing.
-fn unreadable(library: &Library, name: &str, environment: &Environment) -> Option<CliError> {
+/// A skill that is there and cannot be read is not missing: why is the answer.
+fn unreadable(
+    args: &WhyArgs,
+    library: &Library,
+    environment: &Environment,
+    printer: &Printer,
+) -> Option<Result<Exit, CliError>> {
     let report = library.registry.report();
     let is_meant = |location: &str| {
         let folder = Path::new(location).parent().and_then(Path::file_name);
-        folder.is_some_and(|folder| folder.to_str() == Some(name))
+        folder.is_some_and(|folder| folder.to_str() == Some(&*args.name))
     };
     let fault = report.faults.iter().find(|fault| is_meant(&fault.location))?;
-    let path = targets::display(Path::new(&*fault.location), environment);
-    let command = format!("prowess validate {}", wording::shell_word(&path));
-    Some(
-        CliError::new(format!("`{path}` cannot be read: {}", fault.why))
-            .hint(format!("see `{command}`")),
-    )
+    let printed = if args.json {
+        let fault = json!({
+            "location": fault.location,
+            "kind": fault_word(&fault.why),
+            "why": fault.why.to_string(),
+        });
+        printer.json(&json!({ "schema": "prowess.why/1", "name": args.name, "fault": fault }))
+    } else {
+        let path = targets::display(Path::new(&*fault.location), environment);
+        let command = format!("prowess validate {}", wording::shell_word(&path));
+        let answers = [
+            Answer { about: "place", text: path },
+            Answer { about: "problem", text: format!("{}; see `{command}`", fault.why) },
+        ];
+        printer.answer(&text(&args.name, &answers, printer))
+    };
+    Some(printed.map(|()| Exit::No))
+}
+
+/// The questions and answers about a skill, one below the other.
+fn text(name: &str, answers: &[Answer], printer: &Printer) -> String {
+    let cyan = bold(AnsiColor::Cyan);
+    let mut text = format!("{cyan}{}{cyan:#}\n", sanitize::line(name));
+    for answer in answers {
+        let room = printer.text_width().saturating_sub(COLUMN + 2).max(20);
+        let lines = wrap(&sanitize::line(&answer.text), room);
+        let indent = format!("\n  {:COLUMN$}", "");
+        text.push_str(&format!("  {:COLUMN$}{}\n", answer.about, lines.join(&indent)));
+    }
+    text
 }
 
 /// One question and its answer.
@@ -71,7 +99,7 @@ struct Answer {
 }
 
 struct Answers {
-    answers: Vec<Answer>,
+    lines: Vec<Answer>,
     model: Sight,
     person: Sight,
     fate: Option<String>,
@@ -98,7 +126,7 @@ impl Answers {
             say(
                 "shadowed",
                 format!(
-                    "yes, by {}; call it `{}`",
+                    "by {}; `{}` means this one",
                     show(&winner.skill.location),
                     catalog.qualified_name(entry)
                 ),
@@ -128,8 +156,8 @@ impl Answers {
         say(
             "models",
             match model {
-                Sight::Full => "see name and description".to_owned(),
-                Sight::NameOnly => "see the name alone, as configured".to_owned(),
+                Sight::Full => "may see name and description".to_owned(),
+                Sight::NameOnly => "may see the name alone, as configured".to_owned(),
                 Sight::Hidden(why) => {
                     format!("do not see it: {}{}", why.reason(), remedy(why, entry))
                 }
@@ -154,13 +182,20 @@ impl Answers {
             let made = prompt::make(catalog, policy, &ranked, &options);
             let row = made.report.rows.iter().find(|row| *row.name == *entry.name());
             fate = row.map(|row| row.fate.explain());
-            say("prompt", fate.clone().unwrap_or_else(|| "not shown".to_owned()));
+            let text = fate.clone().unwrap_or_else(|| "not shown".to_owned());
+            let remedy = match row {
+                Some(row) if row.fate == Fate::Cut(Cut::NoRoom) => {
+                    "; `prompt.budget` in the configuration gives more"
+                }
+                _ => "",
+            };
+            say("prompt", format!("{text}{remedy}"));
             let place = ranked.iter().position(|ranked| ranked.skill.id == entry.skill.id);
             rank = place.map(|place| (place + 1, ranked_reason(&ranked[place])));
             let text = match &rank {
-                Some((place, why)) => format!("number {place} among the last used: {why}"),
+                Some((place, why)) => format!("number {place} in the order of use: {why}"),
                 None if entry.skill.pinned => "pinned by its author".to_owned(),
-                None => "not among the last used".to_owned(),
+                None => "not used lately".to_owned(),
             };
             say("use", text);
         }
@@ -199,19 +234,7 @@ impl Answers {
                 ),
             );
         }
-        Self { answers, model, person, fate, rank, query }
-    }
-
-    fn text(&self, entry: &Entry, width: usize, _environment: &Environment) -> String {
-        let cyan = bold(AnsiColor::Cyan);
-        let mut text = format!("{cyan}{}{cyan:#}\n", sanitize::line(entry.name()));
-        for answer in &self.answers {
-            let room = width.saturating_sub(COLUMN + 2).max(20);
-            let lines = wrap(&sanitize::line(&answer.text), room);
-            let indent = format!("\n  {:COLUMN$}", "");
-            text.push_str(&format!("  {:COLUMN$}{}\n", answer.about, lines.join(&indent)));
-        }
-        text
+        Self { lines: answers, model, person, fate, rank, query }
     }
 
     fn json(&self, catalog: &Catalog, entry: &Entry) -> Value {

@@ -69,7 +69,7 @@ impl Config {
             window: self.window.or(base.window),
             budget: self.budget.or(base.budget),
             entry_characters: self.entry_characters.or(base.entry_characters),
-            agents: base.agents.into_iter().chain(self.agents).collect(),
+            agents: narrower(self.agents, base.agents),
         }
     }
 }
@@ -86,6 +86,24 @@ fn stricter(
         if strictness(setting) > strictness(*entry) {
             *entry = setting;
         }
+    }
+    far
+}
+
+/// As with visibility: a nearer file may take skills away from an agent, never give it others.
+fn narrower(
+    near: BTreeMap<String, Grant>,
+    mut far: BTreeMap<String, Grant>,
+) -> BTreeMap<String, Grant> {
+    for (name, grant) in near {
+        let known = far.entry(name).or_default();
+        known.deny.extend(grant.deny);
+        known.allow = match (grant.allow, known.allow.take()) {
+            (Some(near), Some(far)) => {
+                Some(near.into_iter().filter(|name| far.contains(name)).collect())
+            }
+            (near, far) => near.or(far),
+        };
     }
     far
 }
@@ -118,7 +136,8 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
         let (mut found, report) = read::read(&shown, text);
         // Folders in a file are meant from the project's root, or from where the user's file is.
-        let base = if path.ends_with(PROJECT_FILE) { base.join("..") } else { base };
+        let is_project = path.ends_with(PROJECT_FILE);
+        let base = base.parent().filter(|_| is_project).map_or(base.clone(), PathBuf::from);
         for folder in &mut found.dirs {
             *folder = expand(folder, &base, environment);
         }

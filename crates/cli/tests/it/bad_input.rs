@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::world::{DESCRIPTION, Output, World};
+use crate::world::{DESCRIPTION, NOBODY, Output, World};
 
 /// Checks the folder `skills`, in which one good skill stands beside the bad one: the bad one is
 /// reported, the good one is counted.
@@ -231,7 +231,6 @@ fn nothing_but_fences() {
 /// Root reads everything, so that another user must look; where that cannot be, the test says so.
 #[test]
 fn unreadable_folder_and_file() {
-    const NOBODY: u32 = 65534;
     let world = World::new();
     world.good("skills/zz-good");
     let folder =
@@ -269,7 +268,6 @@ fn unreadable_folder_and_file() {
 
 #[test]
 fn fix_in_a_folder_that_cannot_be_written() {
-    const NOBODY: u32 = 65534;
     let world = World::new();
     let file = world.named("skills/pdf-tools", "PDF_tools");
     let before = std::fs::read(&file).unwrap();

@@ -57,17 +57,17 @@ fn words_end_at_the_explanation() {
 #[test]
 fn overview() {
     let world = World::new();
-    let bare = world.run::<&str>(&[]);
-    insta::assert_snapshot!(bare.snapshot());
-    for same in [&["-h"][..], &["--help"], &["help"]] {
-        assert_eq!(world.run(same).snapshot(), bare.snapshot(), "{same:?}");
+    let help = world.run(&["help"]);
+    insta::assert_snapshot!(help.snapshot());
+    for same in [["-h"], ["--help"]] {
+        assert_eq!(world.run(&same).snapshot(), help.snapshot(), "{same:?}");
     }
 }
 
 #[test]
 fn overview_fits_one_screen() {
     let help = World::new().run(&["-h"]).expect(0).stdout;
-    assert!(help.lines().count() <= 24, "{help}");
+    assert!(help.lines().count() <= 40, "{help}");
     assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
 }
 
@@ -132,6 +132,10 @@ fn prepared() -> World {
     world.good("skills/release-notes");
     world.named("skills/pdf-tools", "PDF_tools");
     world.good(".agents/skills/csv-report");
+    world.skill(
+        ".agents/skills/release-notes",
+        "name: release-notes\ndescription: Says what changed. Use when a version is released.\nmetadata:\n  team: docs\n",
+    );
     world
 }
 

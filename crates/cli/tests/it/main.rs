@@ -13,15 +13,24 @@
 )]
 
 mod bad_input;
+mod completions;
 mod config;
 mod conformance;
+mod doctor;
 mod explain;
+mod find;
 mod fix;
 mod help;
+mod list;
 mod new;
 mod output;
+mod overview;
+mod prompt;
 mod schema;
 mod show;
+mod stats;
 mod unsafe_fixes;
 mod validate;
+mod watch;
+mod why;
 mod world;

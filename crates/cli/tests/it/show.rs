@@ -292,3 +292,31 @@ fn a_file_that_is_not_text() {
         ("", "warning: `logo.png` is not text: image/png, 12 B\n")
     );
 }
+
+#[test]
+fn bundled_skill() {
+    let world = World::new();
+    insta::assert_snapshot!(world.run(&["show", "prowess"]).expect(0).snapshot());
+    let text = world.run(&["show", "prowess", "--file", "SKILL.md"]).expect(0).stdout;
+    assert_eq!(text, include_str!("../../../../skills/prowess/SKILL.md"));
+    assert_eq!(
+        world.run(&["show", "prowess", "--file", "other.md"]).expect(2).errors(),
+        "error: a bundled skill is one file, SKILL.md\n"
+    );
+    let document = world.run(&["show", "bundled:prowess", "--json"]).expect(0).json();
+    assert_eq!(document["name"], "prowess");
+}
+
+#[test]
+fn skill_by_name() {
+    let world = World::new();
+    world.good(".agents/skills/pdf");
+    let own = world.good("~/.claude/skills/pdf");
+    let file = |name: &str| world.run(&["show", name, "--json"]).expect(0).json()["file"].clone();
+    assert_eq!(file("pdf"), ".agents/skills/pdf/SKILL.md");
+    assert_eq!(file("project:pdf"), ".agents/skills/pdf/SKILL.md");
+    assert_eq!(file("user:pdf"), "~/.claude/skills/pdf/SKILL.md");
+    let text = world.run(&["show", "user:pdf", "--file", "SKILL.md"]).expect(0).stdout;
+    assert_eq!(text, std::fs::read_to_string(own).unwrap());
+    insta::assert_snapshot!(world.run(&["show", "pdff"]).expect(2).snapshot());
+}

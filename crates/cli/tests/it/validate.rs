@@ -527,14 +527,38 @@ fn installed_names() {
         let output = world.run(&["validate", name]).expect(0);
         assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n", "{name}");
     }
-    // The project counts more than the home.
-    world.named(".agents/skills/csv-report", "wrong");
+    // The project counts more than the home; the other one has a longer name.
+    world.skill(".agents/skills/csv-report", "name: csv-report\n");
     let output = world.run(&["validate", "csv-report", "--format", "concise"]).expect(1);
     assert!(
         output.stdout.starts_with(".agents/skills/csv-report/SKILL.md:"),
         "{}",
         output.snapshot()
     );
+    world.run(&["validate", "user:csv-report"]).expect(0);
+}
+
+/// The name of a folder is enough as long as no skill has it for its own name.
+#[test]
+fn folder_names_of_misnamed_skills() {
+    let world = World::new();
+    world.named(".agents/skills/csv-report", "wrong");
+    for name in ["csv-report", "wrong"] {
+        let output = world.run(&["validate", name, "--format", "concise"]).expect(1);
+        assert!(output.stdout.contains("error[name-folder-mismatch]"), "{}", output.snapshot());
+        assert_eq!(
+            output.errors(),
+            "1 error in 1 of 1 skill (1 fixable with `--fix --unsafe-fixes`)\n"
+        );
+    }
+    // An agent that asks for `csv-report` gets this one now, and whoever types it is told.
+    world.good("~/.agents/skills/csv-report");
+    insta::assert_snapshot!(world.run(&["validate", "csv-report"]).expect(0).snapshot());
+}
+
+#[test]
+fn bundled_skill_is_not_a_file() {
+    insta::assert_snapshot!(World::new().run(&["validate", "prowess"]).expect(2).snapshot());
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! A temporary world to run the command in.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A command that takes longer than this hangs. Far above what any test needs.
 const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The user who owns nothing.
+pub(crate) const NOBODY: u32 = 65534;
 
 /// A description that no rule has anything to say about.
 pub(crate) const DESCRIPTION: &str =
@@ -152,6 +155,30 @@ impl Run<'_> {
         self
     }
 
+    /// Takes an environment variable away.
+    pub(crate) fn env_remove(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Starts it, to read its lines as they come.
+    pub(crate) fn start(mut self) -> Running {
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let streams: [Box<dyn Read + Send>; 2] =
+            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        for stream in streams {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let lines = BufReader::new(stream).lines().map_while(Result::ok);
+                // Whoever started it may have seen enough.
+                lines.map(|line| sender.send(line)).take_while(Result::is_ok).count()
+            });
+        }
+        Running { child, lines }
+    }
+
     /// Waits no longer than this.
     pub(crate) fn patience(mut self, seconds: u64) -> Self {
         self.patience = Duration::from_secs(seconds);
@@ -168,6 +195,18 @@ impl Run<'_> {
     pub(crate) fn uid(mut self, uid: u32) -> Self {
         self.command.uid(uid).gid(uid);
         self
+    }
+
+    /// Runs as nobody where the tests run as root: nobody has no home to fall back on.
+    pub(crate) fn without_a_home(self) -> Self {
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+        if !is_root {
+            return self;
+        }
+        // Others may pass through the temporary folder itself.
+        let around = self.world.project.parent().unwrap();
+        std::fs::set_permissions(around, PermissionsExt::from_mode(0o755)).unwrap();
+        self.uid(NOBODY)
     }
 
     /// Writes to this in place of a pipe that is read.
@@ -214,6 +253,37 @@ impl Run<'_> {
             project: self.world.project.to_str().unwrap().to_owned(),
             home: self.world.home.to_str().unwrap().to_owned(),
         })
+    }
+}
+
+/// A command that runs until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Running {
+    /// Waits for a line, of standard output or standard error, that fits.
+    #[track_caller]
+    pub(crate) fn line(&self, fits: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if fits(&line) => return line,
+                Ok(line) => seen.push(line),
+                Err(error) => panic!("{error}; these lines came:\n{}", seen.join("\n")),
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -20,10 +20,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
         if script.run_directly
-            && !seen.contains(path)
+            && seen.insert(path)
             && skill.package.look(path) == Look::File(Some(false))
         {
-            seen.insert(path);
             out.report(
                 Finding::at(
                     script.span,

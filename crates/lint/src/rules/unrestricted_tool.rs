@@ -55,10 +55,14 @@ fn why(pattern: &ToolPattern) -> Option<String> {
 
 /// An interpreter or wrapper with nothing but options, or another of its kind, behind it.
 fn runs_anything(words: &str) -> Option<String> {
-    let program = |word: &'_ str| word.rsplit('/').next().unwrap_or(word).to_owned();
     let mut words = words.split_whitespace();
     let first = program(words.next()?);
     let is_one = |word: &str| RUNS_ANYTHING.contains(&word);
-    let open = is_one(&first) && words.all(|word| word.starts_with('-') || is_one(&program(word)));
+    let open = is_one(first) && words.all(|word| word.starts_with('-') || is_one(program(word)));
     open.then(|| format!("`{first}` runs whatever it is given"))
+}
+
+/// The name of a program without its folder.
+fn program(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
 }

@@ -87,6 +87,11 @@ impl FileSource {
         Self::new(place, FileOptions { nested: false, ..options })
     }
 
+    /// Where heads are kept between two starts.
+    pub(crate) fn cache_folder(&self) -> Option<&Path> {
+        self.options.cache.as_deref()
+    }
+
     /// Whether this is the source of one folder.
     pub(crate) fn is_only(&self, folder: &Path) -> bool {
         self.place.only.as_deref() == Some(folder)
@@ -536,7 +541,7 @@ impl Collector<'_> {
             if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
                 return self.fault(root, place.location, FaultKind::Moving);
             }
-            if !is_usable(&parsed, place.form) {
+            if !is_usable(&parsed) {
                 return self.fault(root, place.location, FaultKind::Broken);
             }
         }
@@ -559,9 +564,9 @@ impl Collector<'_> {
 
 /// Whether a text can take the place of one that was fine: not empty, not cut off in its
 /// frontmatter, not full of what cannot be read.
-fn is_usable(parsed: &Parsed<'_>, form: Form) -> bool {
-    // Most commands have no frontmatter; one that was begun is another matter.
-    let may_lack = form != Form::Folder && !"---".starts_with(parsed.text.trim());
+fn is_usable(parsed: &Parsed<'_>) -> bool {
+    // Most commands and some skills have no frontmatter; one that was begun is another matter.
+    let may_lack = !"---".starts_with(parsed.text.trim());
     let is_fatal = |kind: &ProblemKind| {
         matches!(kind, ProblemKind::FrontmatterMissing if !may_lack)
             || matches!(

@@ -3,9 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+/// Longest link; what goes on for longer is none, or a line of brackets would take for ever.
+const MAX_LINK: usize = 1024;
+
 /// Reads a link's target at the start of `text`: up to `close`, or to the end of the line for a
 /// definition. Returns where the target stands and how much text the link takes.
 pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usize)> {
+    let text = close.map_or(text, |_| &text[..text.floor_char_boundary(MAX_LINK)]);
     let blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
     let (target, mut at) = if text[blanks..].starts_with('<') {
         let end = blanks + text[blanks..].find('>')?;
@@ -14,16 +18,12 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
         let mut depth = 0_usize;
         let mut end = text.len();
         for (at, byte) in text.bytes().enumerate().skip(blanks) {
+            if matches!(byte, b' ' | b'\t') || byte == b')' && depth == 0 && close.is_some() {
+                end = at;
+                break;
+            }
             match byte {
-                b' ' | b'\t' => {
-                    end = at;
-                    break;
-                }
                 b'(' => depth += 1,
-                b')' if depth == 0 && close.is_some() => {
-                    end = at;
-                    break;
-                }
                 b')' => depth = depth.saturating_sub(1),
                 _ => {}
             }

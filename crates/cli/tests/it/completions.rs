@@ -1,0 +1,77 @@
+//! `prowess completions`, and the engine behind it.
+
+use crate::world::World;
+
+const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
+
+#[test]
+fn script_for_every_shell() {
+    let world = World::new();
+    for shell in SHELLS {
+        let output = world.run(&["completions", shell]).expect(0);
+        assert!(output.stdout.contains("COMPLETE"), "{shell}: {}", output.stdout);
+        assert!(output.stdout.contains("prowess"), "{shell}: {}", output.stdout);
+        assert_eq!(output.stderr, "", "{shell}");
+    }
+}
+
+#[test]
+fn unknown_shell() {
+    assert_eq!(
+        World::new().run(&["completions", "bsh"]).expect(2).errors(),
+        "error: no completions for `bsh`: it is `bash`, `elvish`, `fish`, `powershell` or `zsh`\nhint: did you mean `prowess completions bash`?\n"
+    );
+}
+
+/// Asks as the script for bash does; the last word is completed.
+fn complete(world: &World, words: &[&str]) -> Vec<String> {
+    let arguments = [&["--", "prowess"], words].concat();
+    let run = world
+        .command(&arguments)
+        .env("COMPLETE", "bash")
+        .env("_CLAP_IFS", "\n")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+        .env("_CLAP_COMPLETE_SPACE", "true");
+    let output = run.run().expect(0);
+    assert_eq!(output.stderr, "", "{words:?}");
+    output.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn names_of_skills() {
+    let world = World::new();
+    world.good(".agents/skills/release-notes");
+    world.good("~/.claude/skills/csv-report");
+    world.good("shared/retro");
+    assert_eq!(complete(&world, &["show", "re"]), ["release-notes"]);
+    assert_eq!(complete(&world, &["why", "c"]), ["csv-report"]);
+    assert_eq!(complete(&world, &["validate", "rel"]), ["release-notes"]);
+    world.file(".agents/prowess.toml", "[skills]\ndirs = ['shared']\n");
+    assert_eq!(complete(&world, &["show", "ret"]), ["retro"]);
+    // A mistake in the configuration is for another time.
+    world.file(".agents/prowess.toml", "broken");
+    assert_eq!(complete(&world, &["show", "re"]), ["release-notes"]);
+}
+
+#[test]
+fn paths() {
+    let world = World::with_a_good_skill();
+    assert_eq!(complete(&world, &["show", "skills/rel"]), ["skills/release-notes/"]);
+    assert_eq!(complete(&world, &["validate", "ski"]), ["skills/"]);
+}
+
+#[test]
+fn commands_flags_and_words() {
+    let world = World::new();
+    assert_eq!(complete(&world, &["comp"]), ["completions"]);
+    assert_eq!(complete(&world, &["list", "--wi"]), ["--wide"]);
+    assert_eq!(complete(&world, &["explain", "name-fold"]), ["name-folder-mismatch"]);
+    assert_eq!(complete(&world, &["validate", "--select", "name-fold"]), ["name-folder-mismatch"]);
+    assert_eq!(complete(&world, &["completions", "f"]), ["fish"]);
+    assert_eq!(complete(&world, &["help", "exit"]), ["exit-codes"]);
+    assert_eq!(complete(&world, &["help", "val"]), ["validate"]);
+    assert_eq!(complete(&world, &["list", "--scope", "pro"]), ["project"]);
+    world.file(".agents/prowess.toml", "[agents.writer]\n");
+    assert_eq!(complete(&world, &["prompt", "--agent", ""]), ["writer"]);
+}

@@ -1,0 +1,105 @@
+//! `prowess doctor`
+
+use std::process::Command;
+
+use crate::world::{Output, World};
+
+/// The states of an area.
+fn states(output: &Output, area: &str) -> Vec<String> {
+    let document = output.json();
+    assert_eq!(document["schema"], "prowess.doctor/1");
+    let checks = document["checks"].as_array().unwrap().iter();
+    let of_area = checks.filter(|check| check["area"] == area);
+    of_area.map(|check| check["state"].as_str().unwrap().to_owned()).collect()
+}
+
+fn library() -> World {
+    let world = World::new();
+    world.good(".agents/skills/pdf");
+    world.good("~/.claude/skills/csv-report");
+    world
+}
+
+/// The output without the size of the cache.
+fn snapshot(output: &Output) -> String {
+    let line = |line: &str| match line.split_once("~/cache: ") {
+        Some((before, size)) if size.ends_with('B') => format!("{before}~/cache: [SIZE]\n"),
+        _ => format!("{line}\n"),
+    };
+    output.snapshot().lines().map(line).collect()
+}
+
+#[test]
+fn all_good() {
+    insta::assert_snapshot!(snapshot(&library().run(&["doctor"]).expect(0)));
+}
+
+#[test]
+fn shadowed_and_mended_skills_are_noted() {
+    let world = library();
+    world.good("~/.claude/skills/pdf");
+    world.skill(".agents/skills/odd", "name: odd\ndescription: Uses: a colon\n");
+    insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(0)));
+}
+
+#[test]
+fn fifo_in_place_of_a_skill() {
+    let world = library();
+    let folder = world.folder(".agents/skills/pipe");
+    let made = Command::new("mkfifo").arg(folder.join("SKILL.md")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: there is no mkfifo");
+    }
+    insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(1)));
+    assert_eq!(states(&world.run(&["doctor", "--json"]).expect(1), "skill"), ["bad"]);
+    for command in [&["list"][..], &["prompt"], &["find", "form"]] {
+        world.run(command).expect(0);
+    }
+}
+
+#[test]
+fn database_that_is_a_folder() {
+    let world = library();
+    world.folder("~/data/prowess.db");
+    let output = world.run(&["doctor", "--json"]).expect(1);
+    assert_eq!(states(&output, "store"), ["bad"]);
+    let document = output.json();
+    let checks = document["checks"].as_array().unwrap();
+    let bad = checks.iter().find(|check| check["area"] == "store").unwrap();
+    assert_eq!(bad["text"], "the usage database `~/data/prowess.db` is not a regular file");
+    assert_eq!(bad["hint"], "move it away; a new one is made at the next use");
+    for command in [&["list"][..], &["prompt"], &["why", "pdf"], &[]] {
+        let output = world.run(command).expect(0);
+        assert!(!output.stderr.contains("error"), "{}", output.snapshot());
+    }
+    world.run(&["stats"]).expect(2);
+}
+
+#[test]
+fn cache_that_is_a_file() {
+    let world = library();
+    world.file("~/cache", "");
+    insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(1)));
+    world.run(&["list"]).expect(0);
+    let output = world.run(&["doctor", "--json", "--no-cache"]).expect(0);
+    assert_eq!(states(&output, "cache"), ["note"]);
+}
+
+#[test]
+fn folder_that_is_a_file() {
+    let world = library();
+    world.file(".claude/skills", "");
+    let output = world.run(&["doctor"]);
+    assert!(output.code < 2, "{}", output.snapshot());
+    world.run(&["list"]).expect(0);
+}
+
+#[test]
+fn mistake_in_the_configuration_is_shown() {
+    let world = library();
+    world.file(".agents/prowess.toml", "[skills]\ndirs = 'a'\n");
+    for command in [&["doctor"][..], &["list"], &["prompt"], &[]] {
+        let output = world.run(command).expect(2);
+        assert!(output.stderr.contains("`dirs` must be a list of texts"), "{}", output.snapshot());
+    }
+}

@@ -1,0 +1,50 @@
+//! `prowess` alone.
+
+use crate::world::World;
+
+#[test]
+fn nothing_here_yet() {
+    insta::assert_snapshot!(World::new().run::<&str>(&[]).expect(0).snapshot());
+}
+
+#[test]
+fn what_there_is() {
+    let world = World::new();
+    world.good(".agents/skills/pdf");
+    world.good(".claude/skills/release-notes");
+    world.good("~/.claude/skills/pdf");
+    world.good("~/.claude/skills/csv-report");
+    world.skill(".agents/skills/odd", "name: odd\ndescription: Uses: a colon\n");
+    world.folder(".agents/skills/broken/SKILL.md");
+    insta::assert_snapshot!(world.run::<&str>(&[]).expect(0).snapshot());
+}
+
+#[test]
+fn what_does_not_fit() {
+    let world = World::new();
+    world.good(".agents/skills/pdf");
+    world.file(".agents/prowess.toml", "[prompt]\nbudget = 10\n");
+    let output = world.run::<&str>(&[]).expect(0);
+    assert!(output.stdout.contains("  a model sees "), "{}", output.snapshot());
+    for line in output.stdout.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+/// Every command that it names can be typed.
+#[test]
+fn commands_it_names_exist() {
+    let world = World::new();
+    world.good(".agents/skills/pdf");
+    world.good("~/.claude/skills/pdf");
+    let text = world.run::<&str>(&[]).expect(0).stdout;
+    let named = text.match_indices("prowess ").filter_map(|(at, _)| {
+        let command = text[at..].split_whitespace().nth(1)?;
+        command.starts_with(char::is_alphabetic).then_some(command)
+    });
+    let named: Vec<&str> = named.collect();
+    assert!(named.len() >= 4, "{text}");
+    for command in named {
+        world.run(&["help", command]).expect(0);
+    }
+}

@@ -1,0 +1,110 @@
+//! `prowess stats`, and what use does to the order of skills.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use prowess_catalog::rank::Outcome;
+use prowess_ports::{UsageStore, Use};
+use prowess_store::SqliteUsage;
+use serde_json::json;
+
+use crate::world::World;
+
+/// A time a little more than so many hours before now, in nanoseconds since 1970.
+fn hours_ago(hours: u64) -> i64 {
+    let then = SystemTime::now() - Duration::from_secs(hours * 3600 + 5);
+    i64::try_from(then.duration_since(UNIX_EPOCH).unwrap().as_nanos()).unwrap()
+}
+
+/// A world in which skills were used.
+fn used() -> World {
+    let world = World::new();
+    for name in ["pdf", "release-notes", "csv-report"] {
+        world.good(&format!(".agents/skills/{name}"));
+    }
+    let store = SqliteUsage::new(world.path("~/data/prowess.db"));
+    let project = world.path(".git").parent().unwrap().to_str().unwrap().to_owned();
+    let record = |skill: &str, agent: &str, outcome, hours| {
+        let used = Use::new(project.as_str(), skill, hours_ago(hours));
+        store.record(&Use { agent: agent.into(), outcome, ..used }).unwrap();
+    };
+    for hours in (1..=12).rev() {
+        record("pdf", "writer", Some(Outcome::Done), hours);
+    }
+    record("pdf", "reviewer", Some(Outcome::Failed), 50);
+    record("release-notes", "writer", Some(Outcome::Refused), 30);
+    record("csv-report", "writer", None, 1000);
+    world
+}
+
+#[test]
+fn nothing_remembered() {
+    let world = World::new();
+    assert_eq!(
+        world.run(&["stats"]).expect(0).snapshot(),
+        "exit: 0\n----- stdout -----\n\n----- stderr -----\nNo use of a skill is remembered yet\n"
+    );
+    let document = world.run(&["stats", "--json"]).expect(0).json();
+    assert_eq!(document, json!({ "schema": "prowess.stats/1", "total": 0, "skills": [] }));
+    // Asking makes nothing.
+    assert!(!world.path("~/data").exists());
+}
+
+#[test]
+fn what_was_used() {
+    let world = used();
+    insta::assert_snapshot!(world.run(&["stats"]).expect(0).snapshot());
+    let document = world.run(&["stats", "--json"]).expect(0).json();
+    assert_eq!(document["total"], 3);
+    let first = &document["skills"][0];
+    assert_eq!((&first["name"], &first["uses"]), (&json!("pdf"), &json!(13)));
+    assert_eq!(first["outcomes"], json!({ "done": 12, "failed": 1, "refused": 0 }));
+    assert_eq!(first["agents"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn limits() {
+    let world = used();
+    let errors = |flags: &[&str]| world.run(&[&["stats"], flags].concat()).expect(0).errors();
+    assert_eq!(errors(&["-n", "1"]), "1 skill; 2 more with `--limit 0`\n");
+    assert_eq!(errors(&["--limit", "0"]), "3 skills\n");
+}
+
+#[test]
+fn store_named_by_the_environment() {
+    let world = used();
+    let store = world.path("~/data/prowess.db");
+    for url in [format!("sqlite:{}", store.display()), store.display().to_string()] {
+        let run = world.command(&["stats", "--json"]).env("PROWESS_HOME", world.path("~/other"));
+        assert_eq!(run.env("PROWESS_STORE_URL", &url).run().json()["total"], 3, "{url}");
+    }
+}
+
+#[test]
+fn use_decides_the_order() {
+    let world = used();
+    let output = world.run(&["why", "pdf"]).expect(0);
+    assert!(
+        output.stdout.contains("use         number 1 in the order of use: used 13 times"),
+        "{}",
+        output.snapshot()
+    );
+    let recent = world.run(&["prompt", "--recent", "-q"]).expect(0).stdout;
+    assert!(recent.starts_with("## Last used skills\n\n- **pdf**"), "{recent}");
+}
+
+#[test]
+fn broken_store_is_said_and_stops_nobody() {
+    let world = used();
+    let text = "this is not a database, whatever it is called";
+    world.file("~/data/prowess.db", text);
+    for command in [&["list"][..], &["prompt"], &["why", "pdf"], &["find", "form"], &[]] {
+        let output = world.run(command).expect(0);
+        assert!(!output.stdout.is_empty(), "{command:?}");
+    }
+    insta::assert_snapshot!(world.run(&["stats"]).expect(2).snapshot());
+    let doctor = world.run(&["doctor"]).expect(1).stdout;
+    let store: Vec<&str> = doctor.lines().skip_while(|line| !line.contains("  store  ")).collect();
+    insta::assert_snapshot!("doctor_of_a_broken_store", store.join("\n"));
+    // It may be somebody's: it is left as it is.
+    assert_eq!(world.read("~/data/prowess.db"), text);
+}

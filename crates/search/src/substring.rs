@@ -1,0 +1,47 @@
+//! Search as Agentick does it: a piece of text, anywhere, without ranking.
+
+use super::{Hit, Query};
+use prowess_catalog::Skill;
+use std::sync::Arc;
+
+/// Returns the skills that contain the text, in the order given.
+///
+/// The text is trimmed and lower-cased, and looked for in name, description, `when_to_use` and the
+/// values of the metadata. Filters are those of [`admits`]. Stops at the limit; 0 means none.
+pub fn search<'a>(skills: impl IntoIterator<Item = &'a Arc<Skill>>, query: &Query<'_>) -> Vec<Hit> {
+    let wanted = query.text.trim().to_lowercase();
+    let most = if query.limit == 0 { usize::MAX } else { query.limit };
+    skills
+        .into_iter()
+        .filter(|skill| admits(query, skill) && (wanted.is_empty() || contains(skill, &wanted)))
+        .take(most)
+        .map(|skill| Hit { skill: Arc::clone(skill), score: 0.0, explanation: Vec::new() })
+        .collect()
+}
+
+/// Whether a skill passes the filters of a query: its scope, and every pair of metadata exactly.
+pub fn admits(query: &Query<'_>, skill: &Skill) -> bool {
+    let has = |(key, value): &(&str, &str)| {
+        skill.metadata.iter().any(|(own, content)| **own == **key && **content == **value)
+    };
+    query.scope.is_none_or(|scope| skill.id.origin.scope == scope) && query.metadata.iter().all(has)
+}
+
+fn contains(skill: &Skill, wanted: &str) -> bool {
+    let texts = [Some(&skill.name), Some(&skill.description), skill.when_to_use.as_ref()];
+    let values = skill.metadata.iter().map(|(_, value)| value);
+    texts.into_iter().flatten().chain(values).any(|text| holds(text, wanted))
+}
+
+/// Whether the lower-cased text contains what is wanted.
+fn holds(text: &str, wanted: &str) -> bool {
+    if !text.is_ascii() {
+        return text.to_lowercase().contains(wanted);
+    }
+    let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
+    let Some(first) = wanted.first() else {
+        return true;
+    };
+    text.windows(wanted.len())
+        .any(|piece| piece[0].to_ascii_lowercase() == *first && piece.eq_ignore_ascii_case(wanted))
+}

@@ -1,0 +1,15 @@
+//! The only way to a terminal: answers go to standard output, everything else to standard error.
+//!
+//! Knows how things look, not what they mean: no skill, no command line, no environment variable.
+
+mod failure;
+mod path;
+mod printer;
+mod progress;
+mod table;
+
+pub use failure::Failure;
+pub use path::{display_path, plain_path};
+pub use printer::{Look, Printer, bold, wrap};
+pub use progress::{Progress, into_inner};
+pub use table::{Cell, Table, cut};

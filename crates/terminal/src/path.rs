@@ -1,0 +1,40 @@
+//! Paths as they are shown.
+
+use std::path::Path;
+
+/// Returns a path as people read it: from the current folder if it is inside, with `~` for home.
+pub fn display_path(path: &Path, current: &Path, home: Option<&Path>) -> String {
+    let at_home =
+        || home.and_then(|home| path.strip_prefix(home).ok()).filter(|_| path.is_absolute());
+    match (inside(path, current), at_home()) {
+        (Some(rest), _) => rest.display().to_string(),
+        (None, Some(rest)) => format!("~/{}", rest.display()),
+        (None, None) => path.strip_prefix(".").unwrap_or(path).display().to_string(),
+    }
+}
+
+/// Returns a path as programs open it: from the current folder if it is inside, else whole.
+pub fn plain_path(path: &Path, current: &Path) -> String {
+    let whole = path.strip_prefix(".").unwrap_or(path);
+    inside(path, current).unwrap_or(whole).display().to_string()
+}
+
+fn inside<'p>(path: &'p Path, current: &Path) -> Option<&'p Path> {
+    path.strip_prefix(current).ok().filter(|rest| !rest.as_os_str().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_shortened_for_people_only() {
+        let (current, home) = (Path::new("/dwelling/work"), Some(Path::new("/dwelling")));
+        let show = |path: &str| display_path(Path::new(path), current, home);
+        assert_eq!(show("/dwelling/work/a"), "a");
+        assert_eq!(show("/dwelling/b"), "~/b");
+        assert_eq!(show("/etc/c"), "/etc/c");
+        assert_eq!(plain_path(Path::new("/dwelling/b"), current), "/dwelling/b");
+        assert_eq!(plain_path(Path::new("./d"), current), "d");
+    }
+}

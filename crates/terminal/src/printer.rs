@@ -1,0 +1,245 @@
+//! Answers go to standard output, everything else to standard error.
+
+use std::cell::Cell;
+use std::io::{IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use prowess_diag::render::full;
+use prowess_diag::{LineIndex, sanitize};
+
+use crate::failure::Failure;
+
+/// Widest text that is laid out for people; wider terminals get margins.
+const MAX_WIDTH: usize = 120;
+
+/// Where output goes and how it looks.
+#[derive(Debug)]
+pub struct Printer {
+    look: Look,
+    reader_left: Cell<bool>,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// When to use colours.
+    pub color: ColorChoice,
+    /// How little is wanted: 1 leaves results and errors, 2 only the exit code.
+    pub quiet: u8,
+    /// Whether progress is wanted.
+    pub progress: bool,
+    /// How wide the terminal is, where somebody knows better than it does.
+    pub columns: Option<usize>,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { color: ColorChoice::Auto, quiet: 0, progress: true, columns: None }
+    }
+}
+
+impl Printer {
+    /// Makes a printer. Progress is only ever shown on a terminal.
+    pub fn new(look: Look) -> Self {
+        let progress = look.progress && look.quiet == 0 && std::io::stderr().is_terminal();
+        Self { look: Look { progress, ..look }, reader_left: Cell::new(false) }
+    }
+
+    /// Whether only results and errors are wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.look.quiet > 0
+    }
+
+    /// Whether progress may be shown.
+    pub fn shows_progress(&self) -> bool {
+        self.look.progress
+    }
+
+    /// How findings are laid out on standard output.
+    pub fn layout(&self) -> full::Options {
+        let stdout = std::io::stdout();
+        let color = match self.look.color {
+            ColorChoice::Always | ColorChoice::AlwaysAnsi => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => AutoStream::choice(&stdout) != ColorChoice::Never,
+        };
+        full::Options { color, width: self.width() }
+    }
+
+    /// Columns of the terminal; nothing when the output is not a terminal.
+    pub fn width(&self) -> Option<usize> {
+        let asked = terminal_width()?;
+        Some(self.look.columns.unwrap_or(asked))
+    }
+
+    /// Columns for lists: on a terminal they are wrapped, in a pipe each entry is one line.
+    pub fn list_width(&self) -> usize {
+        self.width().unwrap_or(usize::MAX)
+    }
+
+    /// Columns for running text.
+    pub fn text_width(&self) -> usize {
+        self.width().unwrap_or(80).clamp(40, MAX_WIDTH)
+    }
+
+    /// Writes the answer. A reader that went away is not an error.
+    pub fn answer(&self, text: &str) -> Result<(), Failure> {
+        if self.look.quiet >= 2 {
+            return Ok(());
+        }
+        let mut stream = AutoStream::new(std::io::stdout().lock(), self.look.color);
+        self.finish(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
+    }
+
+    /// Writes text of the user's as the answer, to the byte.
+    pub fn verbatim(&self, text: &[u8]) -> Result<(), Failure> {
+        let mut stream = std::io::stdout().lock();
+        self.finish(stream.write_all(text).and_then(|()| stream.flush()))
+    }
+
+    /// Writes a diff as the answer. In a pipe it keeps every byte, so that it can be applied; a
+    /// terminal gets it with colours, and with nothing in it that the terminal would act on.
+    pub fn diff(&self, text: &str) -> Result<(), Failure> {
+        if self.look.quiet >= 2 {
+            return Ok(());
+        }
+        let is_terminal = std::io::stdout().is_terminal();
+        let has_color = self.layout().color;
+        if !is_terminal && !has_color {
+            return self.verbatim(text.as_bytes());
+        }
+        let mut shown = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            let style = match line.as_bytes() {
+                _ if !has_color => Style::new(),
+                [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => Style::new().bold(),
+                [b'@', ..] => AnsiColor::Cyan.on_default(),
+                [b'-', ..] => AnsiColor::Red.on_default(),
+                [b'+', ..] => AnsiColor::Green.on_default(),
+                _ => Style::new(),
+            };
+            let line = line.trim_end_matches('\n');
+            let line = if is_terminal {
+                sanitize::block(line.trim_end_matches('\r'))
+            } else {
+                line.into()
+            };
+            shown.push_str(&format!("{style}{line}{style:#}\n"));
+        }
+        self.verbatim(shown.as_bytes())
+    }
+
+    fn finish(&self, result: std::io::Result<()>) -> Result<(), Failure> {
+        match result {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.reader_left.set(true);
+            }
+            Err(error) => return Err(Failure::new("cannot write to standard output").cause(error)),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether whoever read the answer has gone away. Then nobody wants to know how it ended.
+    pub fn reader_left(&self) -> bool {
+        self.reader_left.get()
+    }
+
+    /// Writes a JSON document as the answer.
+    pub fn json(&self, value: &serde_json::Value) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::new("cannot write JSON").cause(error))?;
+        self.answer(&format!("{text}\n"))
+    }
+
+    /// Says how it went, on standard error.
+    pub fn status(&self, text: &str) {
+        if self.look.quiet == 0 {
+            self.stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// Warns: it was done, but.
+    pub fn warn(&self, text: &str) {
+        if self.look.quiet == 0 {
+            let style = bold(AnsiColor::Yellow);
+            self.stderr(&format!("{style}warning{style:#}: {}\n", sanitize::line(text)));
+        }
+    }
+
+    /// Shows findings about a file that is not a skill, such as the configuration.
+    pub fn findings(&self, report: &prowess_diag::FileReport) {
+        if self.look.quiet >= 2 {
+            return;
+        }
+        let lines = LineIndex::new(report.text());
+        for diagnostic in &report.diagnostics {
+            let text = full::finding(
+                report,
+                &lines,
+                diagnostic,
+                full::Options { color: true, width: self.width() },
+            );
+            self.stderr(&text);
+        }
+    }
+
+    /// Says what went wrong, and what to type next.
+    pub fn error(&self, error: &Failure) {
+        if self.look.quiet >= 2 {
+            return;
+        }
+        if let Some(report) = &error.report {
+            self.findings(report);
+        }
+        let red = bold(AnsiColor::Red);
+        let mut text = format!("{red}error{red:#}: {}", sanitize::line(&error.message));
+        if let Some(cause) = &error.cause {
+            text.push_str(&format!(": {}", sanitize::line(cause)));
+        }
+        text.push('\n');
+        let cyan = bold(AnsiColor::Cyan);
+        for hint in &error.hints {
+            text.push_str(&format!("{cyan}hint{cyan:#}: {}\n", sanitize::line(hint)));
+        }
+        self.stderr(&text);
+    }
+
+    fn stderr(&self, text: &str) {
+        // Nobody is left to tell when standard error is gone.
+        let _ =
+            AutoStream::new(std::io::stderr().lock(), self.look.color).write_all(text.as_bytes());
+    }
+}
+
+/// A bold style in one of the sixteen colours.
+pub fn bold(color: AnsiColor) -> Style {
+    color.on_default().bold()
+}
+
+fn terminal_width() -> Option<usize> {
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
+/// Breaks text at blanks.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().map_or(0, |line| line.chars().count());
+        if last > 0 && last + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
