@@ -107,6 +107,8 @@ impl Catalog {
             aliases
                 .extend(entry.skill.alias.iter().chain(bare).map(|alias| (alias.clone(), index)));
         }
+        // What looks like a qualified name, or like a place, must not lead anywhere else.
+        aliases.retain(|(alias, _)| !is_label(alias) && !alias.starts_with('/'));
         aliases.sort_unstable();
         aliases.dedup();
         let is_unique = |at: usize| {
@@ -264,11 +266,17 @@ fn shown_name(skill: &Skill) -> Option<Box<str>> {
         // Names are compared in their normal form; a path may be written in another one.
         name::normalise(&format!("{nested}:{}", skill.name)).into_owned()
     };
-    let label = own.split([':', '/']).next().unwrap_or_default();
-    if Scope::parse(label).is_some() {
+    if is_label(&own) {
         return Some(format!("{}:{own}", scope.as_str()).into());
     }
     (!nested.is_empty()).then(|| own.into())
+}
+
+/// Whether a name begins with the word of a scope, as a qualified name does.
+fn is_label(name: &str) -> bool {
+    let mut parts = name.splitn(2, [':', '/']);
+    let first = parts.next().unwrap_or_default();
+    parts.next().is_some() && Scope::parse(first).is_some()
 }
 
 /// What may stand before the colon of a qualified name, the shortest first.

@@ -10,8 +10,8 @@ use crate::catalog::{Catalog, Entry, NotFound};
 use crate::paths::PathGlobs;
 use crate::skill::SkillId;
 
-/// What a person set for one skill.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a person set for one skill, the strictest last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Override {
     /// As the skill says.
     #[default]
@@ -197,6 +197,11 @@ pub struct View<'c> {
     denied: BTreeSet<Cow<'c, str>>,
     /// What was denied, by skill.
     denied_skills: BTreeSet<&'c SkillId>,
+    /// Settings of the person, by name in its normal form, and by skill.
+    settings: BTreeMap<Cow<'c, str>, Override>,
+    skill_settings: BTreeMap<&'c SkillId, Override>,
+    /// Names of skills that are seen although another one has their name.
+    names: BTreeMap<&'c SkillId, String>,
 }
 
 impl Grant {
@@ -220,14 +225,45 @@ impl<'c> View<'c> {
             found.map(|entry| &entry.skill.id).collect()
         };
         let Grant { allow, deny } = &policy.grant;
-        Self {
+        let mut view = Self {
             catalog,
             policy,
             who,
             granted: allow.as_deref().map(ids),
             denied: deny.iter().map(|denied| name::normalise(denied)).collect(),
             denied_skills: ids(deny),
+            settings: BTreeMap::new(),
+            skill_settings: BTreeMap::new(),
+            names: BTreeMap::new(),
+        };
+        for (written, &setting) in &policy.overrides {
+            let by_name = view.settings.entry(name::normalise(written)).or_default();
+            *by_name = setting.max(*by_name);
+            if let Some(entry) = catalog.lookup(written) {
+                let by_skill = view.skill_settings.entry(&entry.skill.id).or_default();
+                *by_skill = setting.max(*by_skill);
+            }
         }
+        view.names = view.granted_shadows();
+        view
+    }
+
+    /// Skills that were granted by a qualified name while the one that took their name was not. They
+    /// are seen under that name, or a project could empty an agent's list by shadowing.
+    fn granted_shadows(&self) -> BTreeMap<&'c SkillId, String> {
+        let Some(granted) = &self.granted else { return BTreeMap::new() };
+        let is_seen = |entry: &&Entry| {
+            let winner = self.catalog.winner_over(entry);
+            granted.contains(&entry.skill.id)
+                && winner.is_some_and(|winner| !self.is_granted(winner))
+        };
+        let seen = self.catalog.entries().iter().filter(is_seen);
+        seen.map(|entry| (&entry.skill.id, self.catalog.qualified_name(entry))).collect()
+    }
+
+    /// Returns the name under which a skill is seen.
+    pub fn name<'v>(&'v self, entry: &'v Entry) -> &'v str {
+        self.names.get(&entry.skill.id).map_or_else(|| entry.name(), String::as_str)
     }
 
     /// Whether the agent was given a skill. A denied name is denied to every copy that has it, or
@@ -242,7 +278,8 @@ impl<'c> View<'c> {
 
     /// Tells what is seen of a skill, and why not all.
     pub fn sight(&self, entry: &Entry) -> Sight {
-        if entry.is_shadowed() { Sight::Hidden(Hidden::Shadowed) } else { self.sight_alone(entry) }
+        let is_hidden = entry.is_shadowed() && !self.names.contains_key(&entry.skill.id);
+        if is_hidden { Sight::Hidden(Hidden::Shadowed) } else { self.sight_alone(entry) }
     }
 
     /// What is seen of a skill that is asked for by a name that means it alone.
@@ -267,13 +304,15 @@ impl<'c> View<'c> {
     }
 
     fn setting(&self, entry: &Entry) -> Override {
-        let overrides = &self.policy.overrides;
-        if overrides.is_empty() {
+        if self.settings.is_empty() {
             return Override::On;
         }
-        let exact = overrides.get(entry.name());
-        let by_alias = || entry.skill.alias.as_deref().and_then(|alias| overrides.get(alias));
-        exact.or_else(by_alias).copied().unwrap_or_default()
+        // The strictest of all that mean the skill, by whatever name.
+        let skill = &entry.skill;
+        let names = [Some(entry.name()), Some(&skill.name), skill.alias.as_deref()];
+        let by_name = names.into_iter().flatten().filter_map(|name| self.settings.get(name));
+        let by_skill = self.skill_settings.get(&skill.id);
+        by_name.chain(by_skill).copied().max().unwrap_or_default()
     }
 
     /// Whether one of the files that a skill is meant for was touched.
@@ -295,7 +334,7 @@ impl<'c> View<'c> {
 
     /// Returns what is seen, in order of name.
     pub fn visible(&self) -> impl Iterator<Item = (&'c Entry, Sight)> + '_ {
-        self.catalog.listed().filter_map(|entry| match self.sight(entry) {
+        self.catalog.entries().iter().filter_map(|entry| match self.sight(entry) {
             Sight::Hidden(_) => None,
             sight => Some((entry, sight)),
         })

@@ -37,11 +37,11 @@ Author:
   explain [RULE]           Explain a rule, with a bad and a good example
 
 Use:
-  list                     List skills, where they come from and what shadows what
+  list                     List skills, their origin and what shadows what
   find WORDS...            Search skills, the best first
   show PATH|NAME           Show one skill: metadata, outline, files, size
   prompt                   Print exactly what a model would see
-  why NAME                 Explain why a skill is listed, hidden, cut or not found
+  why NAME                 Explain why a skill is listed, hidden or cut
 
 Manage:
   stats                    Show which skills are used

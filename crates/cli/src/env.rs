@@ -133,6 +133,7 @@ impl Environment {
             home: self.home.clone(),
             config_home: self.config_home.clone(),
             extra: self.skills_path.clone(),
+            project_extra: Vec::new(),
             only: None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_catalog::visibility::GrantFault;
 use prowess_catalog::{Catalog, Entry, Grant, NotFound, Policy, Precedence};
 use prowess_diag::wording;
-use prowess_registry::{FaultKind, FileOptions, Notice, Place, Registry};
+use prowess_registry::{FileOptions, Notice, Place, Registry};
 
 use crate::args::GlobalArgs;
 use crate::commands::targets;
@@ -13,6 +13,9 @@ use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
 use prowess_terminal::Printer;
+
+/// How many notices about folders are printed.
+const MOST_NOTICES: usize = 10;
 
 /// The skills that are seen from here, and what the configuration says of them.
 #[derive(Debug)]
@@ -79,31 +82,37 @@ impl Library {
         Ok(Policy { overrides: self.config.visibility.clone(), grant, touched: None })
     }
 
+    /// Names in the configuration that mean no skill, but nearly do. One that is far from all others
+    /// may be a skill of another project.
+    fn unknown_names(&self) -> Vec<(String, NotFound)> {
+        let catalog = self.catalog();
+        let settings =
+            self.config.visibility.keys().map(|name| (format!("`skills.visibility.{name}`"), name));
+        let denied = self.config.agents.iter().flat_map(|(agent, grant)| {
+            grant.deny.iter().map(move |name| (format!("`{name}` in `agents.{agent}.deny`"), name))
+        });
+        let faults = settings
+            .chain(denied)
+            .filter_map(|(written, name)| Some((written, catalog.resolve(name).err()?)));
+        faults.filter(|(_, fault)| !fault.near.is_empty()).collect()
+    }
+
     /// Says what could not be read or was not looked at, in a line each kind.
     pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
         let report = self.registry.report();
         let show = |path: &std::path::Path| targets::display(path, environment);
-        for notice in &report.notices {
-            match notice {
-                Notice::Unreadable { path, reason } => {
-                    printer.warn(&format!("cannot read `{}`: {reason}", show(path)));
-                }
-                Notice::TooDeep { path } => printer.warn(&format!(
-                    "folders below `{}` are too deep and were not searched",
-                    show(path)
-                )),
-                Notice::TooMany { root, limit } => printer.warn(&format!(
-                    "only {} of `{}` were searched",
-                    wording::count(*limit, "folder"),
-                    show(root)
-                )),
-                Notice::Reserved { path } => printer.warn(&format!(
-                    "`{}` was left out: Claude Code keeps this name for itself",
-                    show(path)
-                )),
-                // The same folder by another way: nothing is missing.
-                Notice::SeenBefore { .. } => {}
+        for (written, fault) in self.unknown_names() {
+            let near = wording::either(fault.near.iter().map(wording::tick));
+            printer.warn(&format!("{written} means no skill; did you mean {near}?"));
+        }
+        // The same folder by another way: nothing is missing.
+        let is_news = |notice: &&Notice| !matches!(notice, Notice::SeenBefore { .. });
+        for (told, notice) in report.notices.iter().filter(is_news).enumerate() {
+            if told == MOST_NOTICES {
+                printer.warn("more was not looked at; see `prowess doctor`");
+                break;
             }
+            printer.warn(&notice.explain(&show));
         }
         match report.faults.as_slice() {
             [] => {}
@@ -126,6 +135,7 @@ pub(crate) fn place(global: &GlobalArgs, config: &Config, environment: &Environm
     extra.append(&mut place.extra);
     extra.extend(config.dirs.iter().cloned());
     place.extra = extra;
+    place.project_extra.clone_from(&config.project_dirs);
     place
 }
 
@@ -157,14 +167,5 @@ pub(crate) fn from(entry: &Entry) -> String {
         origin.scope.as_str().to_owned()
     } else {
         format!("{}/{}", origin.scope.as_str(), origin.vendor)
-    }
-}
-
-/// Why a skill could not be read, in a word for programs.
-pub(crate) fn fault_word(why: &FaultKind) -> &'static str {
-    match why {
-        FaultKind::Read(_) => "unreadable",
-        FaultKind::Broken => "broken",
-        FaultKind::Moving => "moving",
     }
 }

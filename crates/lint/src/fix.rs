@@ -33,7 +33,7 @@ pub struct Fixed {
 ///
 /// A safe fix after which another key of the frontmatter would read differently is not applied,
 /// whatever its rule says, and counts as a suggestion. A suggestion is applied unless there would
-/// be an error that was not there before. Text that is not UTF-8 has no safe place to touch:
+/// be an error that was not there before; one that another uncovers is left for the next time. Text that is not UTF-8 has no safe place to touch:
 /// nothing is returned.
 pub fn fix_all(
     bytes: &[u8],
@@ -42,17 +42,15 @@ pub fn fix_all(
     least: Applicability,
 ) -> Option<Fixed> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let mut fixed = fix_safely(text.to_owned(), package, rules);
+    let fixed = fix_safely(text.to_owned(), package, rules);
     if least == Applicability::Safe {
         return Some(fixed);
     }
-    for _ in 0..MAX_ROUNDS {
-        let Some(next) = fix_suggested(&fixed, package, rules) else {
-            break;
-        };
-        fixed = Fixed { applied: fixed.applied + next.applied, ..next };
-    }
-    Some(fixed)
+    // Once only: a suggestion that comes up behind another was never shown to anybody.
+    Some(match fix_suggested(&fixed, package, rules) {
+        Some(next) => Fixed { applied: fixed.applied + next.applied, ..next },
+        None => fixed,
+    })
 }
 
 /// Applies the safe fixes until none is left.

@@ -86,6 +86,20 @@ pub enum FaultKind {
     Broken,
     /// It changed while it was read.
     Moving,
+    /// It is a link that leads out of the project.
+    Outside,
+}
+
+impl FaultKind {
+    /// Returns the word used in JSON.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Read(_) => "unreadable",
+            Self::Broken => "broken",
+            Self::Moving => "moving",
+            Self::Outside => "outside",
+        }
+    }
 }
 
 impl std::fmt::Display for FaultKind {
@@ -99,6 +113,7 @@ impl std::fmt::Display for FaultKind {
             Self::Read(ReadFault::Unreadable(reason)) => f.write_str(reason),
             Self::Broken => f.write_str("its frontmatter cannot be read"),
             Self::Moving => f.write_str("it changed while it was read"),
+            Self::Outside => f.write_str("it is a link that leads out of the project"),
         }
     }
 }

@@ -46,14 +46,14 @@ pub struct Entry<'a> {
 
 /// Returns what somebody sees of a catalogue, as entries: in order of name, with the places that
 /// their use gives them.
-pub fn entries<'c>(view: &View<'c>, ranked: &[Ranked]) -> Vec<Entry<'c>> {
+pub fn entries<'v>(view: &'v View<'_>, ranked: &[Ranked]) -> Vec<Entry<'v>> {
     let rank = |skill: &Skill| {
         let place = ranked.iter().position(|ranked| ranked.skill.id == skill.id);
         if skill.pinned { Rank::Pinned } else { place.map_or(Rank::Rest, Rank::Used) }
     };
-    let entry = |(entry, sight): (&'c catalog::Entry, Sight)| Entry {
+    let entry = |(entry, sight): (&'v catalog::Entry, Sight)| Entry {
         skill: &entry.skill,
-        name: entry.name(),
+        name: view.name(entry),
         show: if sight == Sight::NameOnly { Show::NameOnly } else { Show::Full },
         rank: rank(&entry.skill),
     };

@@ -315,3 +315,55 @@ fn a_nested_copy_falls_under_a_denied_bare_name() {
     assert_absent(&catalog, &granted(None, &["deploy"]), Who::Model, "apps/web:deploy");
     assert_absent(&catalog, &granted(None, &["apps/web:deploy"]), Who::Model, "deploy");
 }
+
+fn set(overrides: &[(&str, Override)]) -> Policy {
+    let overrides = overrides.iter().map(|(name, setting)| ((*name).to_owned(), *setting));
+    Policy { overrides: overrides.collect(), ..Policy::default() }
+}
+
+#[test]
+fn the_strictest_setting_counts_whatever_the_name() {
+    let nested = {
+        let mut origin = Origin::new(Scope::Project, 1, "/work/apps/web/.agents/skills");
+        origin.nested = "apps/web".into();
+        Arc::new(origin)
+    };
+    let catalog = catalog(vec![
+        folder(&project(), "pdf-tools", &text("pdf", "")),
+        folder(&nested, "deploy", &text("deploy", "")),
+    ]);
+    let off = Override::Off;
+    // Off under one name is off, whatever is said under another.
+    let policy = set(&[("pdf-tools", off), ("pdf", Override::On)]);
+    assert_eq!(seen(&catalog, &policy, Who::Model), ["apps/web:deploy"]);
+    for (name, left) in [
+        ("deploy", "pdf"),
+        ("apps/web:deploy", "pdf"),
+        ("project:pdf", "apps/web:deploy"),
+        ("ｐｄｆ", "apps/web:deploy"),
+    ] {
+        assert_eq!(seen(&catalog, &set(&[(name, off)]), Who::Person), [left], "{name}");
+    }
+}
+
+#[test]
+fn a_granted_skill_is_seen_although_another_took_its_name() {
+    let mine = folder(&user(), "pdf", &text("pdf", ""));
+    let catalog = catalog(vec![folder(&project(), "pdf", &text("pdf", "")), Arc::clone(&mine)]);
+    let policy = granted(Some(&["user:pdf"]), &[]);
+    let view = View::new(&catalog, &policy, Who::Model);
+    let found: Vec<_> =
+        view.visible().map(|(entry, _)| (view.name(entry), &entry.skill.id)).collect();
+    assert_eq!(found, [("user:pdf", &mine.id)]);
+    assert_eq!(view.resolve("user:pdf").unwrap().skill.id, mine.id);
+    assert!(view.resolve("pdf").is_err());
+    // Where the winner is granted too, there is nothing to tell apart.
+    assert_eq!(seen(&catalog, &granted(None, &[]), Who::Model), ["pdf"]);
+}
+
+#[test]
+fn no_alias_answers_to_a_qualified_name() {
+    let catalog = catalog(vec![folder(&project(), "user:zip", &text("other", ""))]);
+    assert!(catalog.resolve("user:zip").is_err());
+    assert!(granted(Some(&["user:zip"]), &[]).grant.check(&catalog).is_err());
+}

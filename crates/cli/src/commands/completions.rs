@@ -67,13 +67,21 @@ pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let options = FileOptions { cache: environment.cache_folder(), ..FileOptions::default() };
     let mut place = environment.place();
     place.extra.extend(config.dirs);
+    place.project_extra = config.project_dirs;
     let registry = Registry::open(place, options, config.precedence.unwrap_or_default());
     let catalog = registry.snapshot();
     let candidate = |entry: &prowess_catalog::Entry| {
         let help = wording::shorten(&entry.skill.listing_text(), LONGEST_HELP);
         CompletionCandidate::new(entry.name()).help(Some(sanitize::line(&help).into_owned().into()))
     };
-    catalog.listed().map(candidate).collect()
+    catalog.listed().filter(|entry| is_harmless(entry.name())).map(candidate).collect()
+}
+
+/// Whether a shell takes a name as one plain word. Names come from strangers, a shell inserts a
+/// candidate as it is, and what follows Enter is run.
+fn is_harmless(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
+    !name.starts_with('-') && name.chars().all(is_plain)
 }
 
 /// Names of the scopes, as far as people can type them.
@@ -90,7 +98,8 @@ pub(crate) fn shells() -> Vec<CompletionCandidate> {
 /// Names of the agents in the configuration.
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
     let (config, _) = config::load(&Environment::read()).unwrap_or_default();
-    config.agents.keys().map(CompletionCandidate::new).collect()
+    let names = config.agents.keys().filter(|name| is_harmless(name));
+    names.map(CompletionCandidate::new).collect()
 }
 
 /// Commands and topics.

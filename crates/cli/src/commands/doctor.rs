@@ -96,29 +96,12 @@ fn folders(library: &Library, environment: &Environment) -> Vec<Check> {
         .collect();
     for notice in &library.registry.report().notices {
         let show = |path: &Path| targets::display(path, environment);
-        checks.push(match notice {
-            Notice::Unreadable { path, reason } => {
-                check("folder", State::Bad, format!("{}: {reason}", show(path)))
-            }
-            Notice::TooDeep { path } => check(
-                "folder",
-                State::Odd,
-                format!("{}: folders below it are too deep", show(path)),
-            ),
-            Notice::TooMany { root, limit } => check(
-                "folder",
-                State::Bad,
-                format!("{}: only {} were searched", show(root), wording::count(*limit, "folder")),
-            ),
-            Notice::Reserved { path } => {
-                check("folder", State::Odd, format!("{}: Claude Code keeps this name", show(path)))
-            }
-            Notice::SeenBefore { path } => check(
-                "folder",
-                State::Good,
-                format!("{}: a link to a folder named above", show(path)),
-            ),
-        });
+        let state = match notice {
+            Notice::Unreadable { .. } | Notice::TooMany { .. } => State::Bad,
+            Notice::TooDeep { .. } | Notice::Reserved { .. } => State::Odd,
+            Notice::SeenBefore { .. } => State::Good,
+        };
+        checks.push(check("folder", state, notice.explain(&show)));
     }
     checks
 }

@@ -12,8 +12,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::{Library, from};
-use prowess_terminal::Printer;
-use prowess_terminal::{Cell, Table};
+use prowess_terminal::{Cell, Printer, Table};
 
 /// How many reasons of a score are shown.
 const MOST_REASONS: usize = 6;

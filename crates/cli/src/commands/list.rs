@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use prowess_catalog::{Catalog, Change, Entry, Policy, Scope, Sight, View, Who};
+use prowess_catalog::{Catalog, Change, ChangeKind, Entry, Policy, Scope, Sight, View, Who};
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::{Value, json};
@@ -14,9 +14,8 @@ use crate::args::{GlobalArgs, ListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::library::{Library, fault_word, from};
-use prowess_terminal::{Cell, Table};
-use prowess_terminal::{Printer, bold, wrap};
+use crate::library::{Library, from};
+use prowess_terminal::{Cell, Printer, Table, bold, wrap};
 
 pub(crate) fn run(
     args: &ListArgs,
@@ -53,7 +52,13 @@ pub(crate) fn run(
     while !printer.reader_left() {
         let Some(set) = changes.next_within(Duration::from_hours(1)) else { continue };
         if set.generation > catalog.generation() {
-            print_changes(&set, args.json, environment, printer)?;
+            let changes = listing.asked(&set.changes, &library.catalog());
+            print_changes(
+                &ChangeSet { changes, ..(*set).clone() },
+                args.json,
+                environment,
+                printer,
+            )?;
         }
     }
     Ok(Exit::Done)
@@ -81,6 +86,17 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
+    /// The changes of skills that were asked for. What is gone is told by its scope alone.
+    fn asked(&self, changes: &[Change], catalog: &Catalog) -> Vec<Change> {
+        let rows = self.rows(catalog);
+        let is_asked = |change: &&Change| {
+            let in_scope = self.scope.is_none_or(|scope| change.id.origin.scope == scope);
+            let is_gone = matches!(change.kind, ChangeKind::Removed | ChangeKind::Shadowed { .. });
+            in_scope && (is_gone || rows.iter().any(|(entry, _)| entry.skill.id == change.id))
+        };
+        changes.iter().filter(is_asked).cloned().collect()
+    }
+
     /// The entries that are asked for, with what a model sees of each.
     fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c Entry, Sight)> {
         let view = View::new(catalog, self.policy, Who::Model);
@@ -214,7 +230,7 @@ impl Listing<'_> {
             .map(|fault| {
                 json!({
                     "location": fault.location,
-                    "kind": fault_word(&fault.why),
+                    "kind": fault.why.as_str(),
                     "why": fault.why.to_string(),
                     "kept": fault.kept,
                 })
@@ -290,6 +306,12 @@ fn print_changes(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<(), CliError> {
+    if set.lagged {
+        printer.warn("changes came faster than they were read; run `prowess list` again");
+    }
+    if set.changes.is_empty() && !(as_json && set.lagged) {
+        return Ok(());
+    }
     let text = if as_json {
         let changed: Vec<Value> = set.changes.iter().map(change_json).collect();
         let value = json!({ "schema": "prowess.changes/1", "generation": set.generation, "changes": changed, "lagged": set.lagged });
@@ -311,7 +333,6 @@ fn change_json(change: &Change) -> Value {
 }
 
 fn change_line(change: &Change, environment: &Environment) -> String {
-    use prowess_catalog::ChangeKind;
     let color = match change.kind {
         ChangeKind::Added => AnsiColor::Green,
         ChangeKind::Changed | ChangeKind::Renamed { .. } => AnsiColor::Cyan,

@@ -13,8 +13,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library::Library;
-use prowess_terminal::cut;
-use prowess_terminal::{Printer, bold};
+use prowess_terminal::{Printer, bold, cut};
 
 /// Where the commands stand beside the facts.
 const COMMAND_COLUMN: usize = 52;

@@ -10,8 +10,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::usage;
-use prowess_terminal::Printer;
-use prowess_terminal::{Cell, Table};
+use prowess_terminal::{Cell, Printer, Table};
 
 pub(crate) fn run(
     args: &StatsArgs,

@@ -28,8 +28,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library;
-use prowess_terminal::Printer;
-use prowess_terminal::{Progress, into_inner};
+use prowess_terminal::{Printer, Progress, into_inner};
 
 /// How many files are named after `--fix`.
 const MOST_NAMED: usize = 20;
@@ -147,21 +146,10 @@ fn once(
     drop(progress);
     let mut results = into_inner(results);
     let too_deep = notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
-    for notice in notices {
-        match notice {
-            Notice::TooDeep { path } => printer.warn(&format!(
-                "folders below `{}` are too deep and were not searched",
-                targets::display(&path, environment)
-            )),
-            Notice::TooMany { root, limit } => {
-                printer.warn(&format!(
-                    "only {} of `{}` were searched",
-                    wording::count(limit, "folder"),
-                    targets::display(&root, environment)
-                ));
-            }
-            Notice::Unreadable { .. } | Notice::SeenBefore { .. } | Notice::Reserved { .. } => {}
-        }
+    let is_cut =
+        |notice: &&Notice| matches!(notice, Notice::TooDeep { .. } | Notice::TooMany { .. });
+    for notice in notices.iter().filter(is_cut) {
+        printer.warn(&notice.explain(&|path| targets::display(path, environment)));
     }
     results.files.sort_by(|a, b| a.file.cmp(&b.file));
     if results.skills == 0 && too_deep {

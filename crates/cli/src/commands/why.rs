@@ -15,7 +15,7 @@ use crate::args::{GlobalArgs, WhyArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::library::{Library, fault_word, from, not_found};
+use crate::library::{Library, from, not_found};
 use prowess_terminal::{Printer, bold, wrap};
 
 /// How wide the words before each answer are.
@@ -63,7 +63,7 @@ fn unreadable(
     let printed = if args.json {
         let fault = json!({
             "location": fault.location,
-            "kind": fault_word(&fault.why),
+            "kind": fault.why.as_str(),
             "why": fault.why.to_string(),
         });
         printer.json(&json!({ "schema": "prowess.why/1", "name": args.name, "fault": fault }))

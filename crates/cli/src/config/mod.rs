@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Grant, Override, Precedence};
-use prowess_diag::{FileReport, Severity};
+use prowess_diag::{Diagnostic, FileReport, Severity};
 use prowess_lint::Profile;
 use prowess_registry::fs::scopes;
 use serde_json::{Value, json};
@@ -35,8 +35,10 @@ pub(crate) struct Config {
     pub(crate) ignore: Vec<&'static str>,
     /// `validate.severity`: nothing silences the rule.
     pub(crate) severity: Vec<(&'static str, Option<Severity>)>,
-    /// `skills.dirs`, as they were written
+    /// `skills.dirs` of the user
     pub(crate) dirs: Vec<PathBuf>,
+    /// `skills.dirs` of the project, all of them inside it
+    pub(crate) project_dirs: Vec<PathBuf>,
     /// `skills.precedence`
     pub(crate) precedence: Option<Precedence>,
     /// `skills.visibility`
@@ -64,7 +66,12 @@ impl Config {
             ignore: base.ignore.into_iter().chain(self.ignore).collect(),
             severity: base.severity.into_iter().chain(self.severity).collect(),
             dirs: self.dirs.into_iter().chain(base.dirs).collect(),
-            precedence: self.precedence.or(base.precedence),
+            project_dirs: self.project_dirs.into_iter().chain(base.project_dirs).collect(),
+            // A project must not put its skills before those of a person who wants it otherwise.
+            precedence: match base.precedence {
+                Some(Precedence::UserFirst) => base.precedence,
+                _ => self.precedence.or(base.precedence),
+            },
             visibility: stricter(self.visibility, base.visibility),
             window: self.window.or(base.window),
             budget: self.budget.or(base.budget),
@@ -80,12 +87,9 @@ fn stricter(
     near: BTreeMap<String, Override>,
     mut far: BTreeMap<String, Override>,
 ) -> BTreeMap<String, Override> {
-    let strictness = |setting| Override::ALL.iter().position(|known| *known == setting);
     for (name, setting) in near {
-        let entry = far.entry(name).or_insert(setting);
-        if strictness(setting) > strictness(*entry) {
-            *entry = setting;
-        }
+        let entry = far.entry(name).or_default();
+        *entry = setting.max(*entry);
     }
     far
 }
@@ -119,8 +123,10 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
             Ok(text) => text,
             // A file that was asked for by name must be there.
             Err(error)
-                if error.kind() == std::io::ErrorKind::NotFound
-                    && environment.config_file.as_ref() != Some(&path) =>
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) && environment.config_file.as_ref() != Some(&path) =>
             {
                 continue;
             }
@@ -134,12 +140,21 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
         };
         let shown = crate::commands::targets::display(&path, environment);
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
-        let (mut found, report) = read::read(&shown, text);
+        let (mut found, mut report) = read::read(&shown, text);
         // Folders in a file are meant from the project's root, or from where the user's file is.
         let is_project = path.ends_with(PROJECT_FILE);
         let base = base.parent().filter(|_| is_project).map_or(base.clone(), PathBuf::from);
         for folder in &mut found.dirs {
             *folder = expand(folder, &base, environment);
+        }
+        // Folders that a project names are the project's, and must lie in it.
+        if is_project {
+            let inside = std::mem::take(&mut found.dirs).into_iter().filter(|folder| {
+                let is_inside = lies_in(folder, &base);
+                report.diagnostics.extend((!is_inside).then(|| outside(folder)));
+                is_inside
+            });
+            found.project_dirs = inside.collect();
         }
         if report.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             let error = CliError::new(format!("the configuration `{shown}` cannot be used"))
@@ -152,6 +167,26 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
         config = found.over(config);
     }
     Ok((config, warnings))
+}
+
+/// Whether a folder lies in another, links resolved; one that does not exist by its name.
+fn lies_in(folder: &Path, base: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_up = |part| part == std::path::Component::ParentDir;
+    real(folder).starts_with(real(base)) && (folder.exists() || !folder.components().any(is_up))
+}
+
+fn outside(folder: &Path) -> Diagnostic {
+    let message = format!("`dirs` of a project must lie in it: `{}` does not", folder.display());
+    Diagnostic {
+        rule: "config",
+        severity: Severity::Warning,
+        message: message.into(),
+        span: None,
+        label: None,
+        help: None,
+        fix: None,
+    }
 }
 
 /// A folder as a file names it: `~` is the home.
@@ -168,66 +203,27 @@ fn project_file(environment: &Environment) -> Option<PathBuf> {
     folders.iter().map(|folder| folder.join(PROJECT_FILE)).find(|file| file.is_file())
 }
 
+/// The schema, but for the words that the code knows.
+const SCHEMA: &str = include_str!("../../templates/config-schema.json");
+
 /// Returns the schema of the configuration.
 pub(crate) fn schema() -> Value {
+    let mut schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
     let rules: Vec<&str> = prowess_lint::rules::RULES.iter().map(|rule| rule.id).collect();
-    let list = json!({ "type": "array", "items": { "enum": rules } });
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Configuration of prowess",
-        "type": "object",
-        "properties": {
-            "validate": {
-                "type": "object",
-                "properties": {
-                    "profile": { "enum": Profile::ALL.map(Profile::as_str), "description": "Whose rules count" },
-                    "fail-on": { "enum": ["error", "warning", "note"], "description": "Lowest severity that fails the run" },
-                    "select": list,
-                    "ignore": list,
-                    "severity": {
-                        "type": "object",
-                        "description": "Severity of single rules",
-                        "propertyNames": { "enum": rules },
-                        "additionalProperties": { "enum": ["error", "warning", "note", "off"] },
-                    },
-                },
-                "additionalProperties": false,
-            },
-            "skills": {
-                "type": "object",
-                "properties": {
-                    "dirs": { "type": "array", "items": { "type": "string" }, "description": "Further folders with skills" },
-                    "precedence": { "enum": ["project", "user"], "description": "Whose skills count more when two have one name" },
-                    "visibility": {
-                        "type": "object",
-                        "description": "Who sees single skills, by name",
-                        "additionalProperties": { "enum": Override::ALL.map(Override::as_str) },
-                    },
-                },
-                "additionalProperties": false,
-            },
-            "prompt": {
-                "type": "object",
-                "properties": {
-                    "window": { "type": "integer", "minimum": 1, "description": "Context window of the model, in tokens; the listing gets one hundredth" },
-                    "budget": { "type": "integer", "minimum": 1, "description": "Tokens for the listing, in place of a share of the window" },
-                    "entry-characters": { "type": "integer", "minimum": 1, "description": "Most characters of one entry" },
-                },
-                "additionalProperties": false,
-            },
-            "agents": {
-                "type": "object",
-                "description": "Which skills an agent has, by name of the agent",
-                "additionalProperties": {
-                    "type": "object",
-                    "properties": {
-                        "skills": { "type": "array", "items": { "type": "string" }, "description": "The only skills it has; none for an empty list, all when absent" },
-                        "deny": { "type": "array", "items": { "type": "string" }, "description": "Skills it does not have" },
-                    },
-                    "additionalProperties": false,
-                },
-            },
-        },
-        "additionalProperties": false,
-    })
+    let validate = "/properties/validate/properties";
+    for (place, words) in [
+        (format!("{validate}/profile/enum"), Profile::ALL.map(Profile::as_str).to_vec()),
+        (format!("{validate}/select/items/enum"), rules.clone()),
+        (format!("{validate}/ignore/items/enum"), rules.clone()),
+        (format!("{validate}/severity/propertyNames/enum"), rules),
+        (
+            "/properties/skills/properties/visibility/additionalProperties/enum".to_owned(),
+            Override::ALL.map(Override::as_str).to_vec(),
+        ),
+    ] {
+        if let Some(slot) = schema.pointer_mut(&place) {
+            *slot = json!(words);
+        }
+    }
+    schema
 }

@@ -177,8 +177,10 @@ impl Reader {
     }
 
     fn number(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<usize> {
-        let text = value.get_ref().as_integer().map(|number| number.as_str().replace('_', ""));
-        let number = text.and_then(|text| text.parse().ok()).filter(|&number: &usize| number > 0);
+        let number = value.get_ref().as_integer().and_then(|number| {
+            usize::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
+        });
+        let number = number.filter(|&number| number > 0);
         if number.is_none() {
             let message = format!("`{key}` must be a number above 0");
             self.report(Severity::Error, value.span(), message, None);

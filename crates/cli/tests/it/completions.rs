@@ -75,3 +75,13 @@ fn commands_flags_and_words() {
     world.file(".agents/prowess.toml", "[agents.writer]\n");
     assert_eq!(complete(&world, &["prompt", "--agent", ""]), ["writer"]);
 }
+
+/// A shell inserts a candidate as it is, and names come from strangers.
+#[test]
+fn names_that_a_shell_would_act_on_are_not_offered() {
+    let world = World::new();
+    for folder in ["zz$(touch pwned)", "zz;ls", "zz\u{1b}[31m", "zz good", "zz-good"] {
+        world.file(format!(".agents/skills/{folder}/SKILL.md"), "Do it.\n");
+    }
+    assert_eq!(complete(&world, &["why", "zz"]), ["zz-good"]);
+}

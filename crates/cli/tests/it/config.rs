@@ -178,3 +178,17 @@ fn example_in_the_help_is_accepted() {
     let output = validate(&world, &[]).expect(0);
     assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n", "{example}");
 }
+
+#[test]
+fn home_that_is_a_file_has_no_settings() {
+    let world = World::with_a_good_skill();
+    let file = world.file("../file", "");
+    world.command(&["list"]).env("PROWESS_HOME", file).run().expect(0);
+}
+
+#[test]
+fn numbers_have_a_radix() {
+    let world = World::with_a_good_skill();
+    world.file("~/config.toml", "[prompt]\nbudget = 0x1_0\n");
+    assert_eq!(world.run(&["prompt", "--json"]).expect(0).json()["budget"], 16);
+}

@@ -195,7 +195,7 @@ fn precedence_and_folders_are_set_in_files() {
     world.file(".agents/prowess.toml", "[skills]\ndirs = ['shared']\n");
     let document = world.run(&["list", "--json"]).expect(0).json();
     let found = named(&document, "team-rules");
-    assert_eq!(found["scope"], "extra");
+    assert_eq!(found["scope"], "project");
     assert_eq!(found["location"], world.path("shared/team-rules/SKILL.md").to_str().unwrap());
     // What is listed is checked, too.
     let skills = |flags: &[&str]| {
@@ -349,4 +349,44 @@ fn colours() {
 /// A piece of coloured text, without the end of the sequence that it begins with.
 fn strip((index, piece): (usize, &str)) -> &str {
     if index == 0 { piece } else { piece.split_once('m').map_or(piece, |(_, rest)| rest) }
+}
+
+/// Whoever clones a repository keeps their own order, and their own folders are theirs.
+#[test]
+fn project_file_takes_over_neither_order_nor_folders() {
+    let world = library();
+    world.file("~/config.toml", "[skills]\nprecedence = 'user'\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[skills]\nprecedence = 'project'\ndirs = ['~/private', '../beside', 'shared']\n",
+    );
+    world.good("~/private/diary");
+    world.good("../beside/stranger");
+    let output = world.run(&["list", "--json"]).expect(0);
+    assert_eq!(named(&output.json(), "pdf")["scope"], "user");
+    let found = names(&output);
+    assert!(!found.contains(&"diary".to_owned()) && !found.contains(&"stranger".to_owned()));
+    assert_eq!(output.stderr.matches("must lie in it").count(), 2, "{}", output.stderr);
+}
+
+#[test]
+fn setting_that_nearly_means_a_skill_is_pointed_out() {
+    let world = library();
+    world.file("~/config.toml", "[skills.visibility]\nrelease-note = 'off'\nelsewhere = 'off'\n");
+    let output = world.run(&["list"]).expect(0);
+    assert!(output.stderr.contains(
+        "`skills.visibility.release-note` means no skill; did you mean `release-notes`?"
+    ));
+    assert!(!output.stderr.contains("elsewhere"));
+}
+
+#[test]
+fn watching_tells_only_what_was_asked_for() {
+    let world = library();
+    let running = world.command(&["list", "--watch", "--json", "--scope", "user"]).start();
+    running.line(|line| line.contains("prowess.list/1"));
+    world.good(".agents/skills/of-the-project");
+    world.good("~/.claude/skills/of-the-user");
+    let line = running.line(|line| line.contains("prowess.changes/1"));
+    assert!(line.contains("of-the-user") && !line.contains("of-the-project"), "{line}");
 }

@@ -5,10 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::walk::Notice;
+use super::walk::{Notice, SKIPPED};
 
 /// How deep commands are looked for.
 const MAX_DEPTH: usize = 6;
+/// Most folders of one root that are entered.
+const MAX_FOLDERS: usize = 2_000;
 /// Most command files of one root.
 const MAX_FILES: usize = 20_000;
 
@@ -38,6 +40,10 @@ impl Finder<'_> {
             Ok(facts) => (facts.dev(), facts.ino()),
             Err(error) => return self.notices.push(unreadable(&error)),
         };
+        if self.seen.len() >= MAX_FOLDERS {
+            let limit = MAX_FOLDERS;
+            return self.notices.push(Notice::TooMany { root: self.root.to_owned(), limit });
+        }
         if !self.seen.insert(id) {
             return self.notices.push(Notice::SeenBefore { path: folder.to_owned() });
         }
@@ -58,6 +64,9 @@ impl Finder<'_> {
                 return self.notices.push(too_many());
             }
             let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { continue };
+            if path.is_dir() && SKIPPED.contains(&&*name) {
+                continue;
+            }
             if path.is_dir() {
                 if depth + 1 >= MAX_DEPTH {
                     self.notices.push(Notice::TooDeep { path: folder.to_owned() });

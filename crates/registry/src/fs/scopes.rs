@@ -91,6 +91,8 @@ pub struct Place {
     pub config_home: Option<PathBuf>,
     /// Folders named by flag, configuration or environment.
     pub extra: Vec<PathBuf>,
+    /// Folders named by the project's own configuration, all of them inside it.
+    pub project_extra: Vec<PathBuf>,
     /// One folder that is looked at in place of all others.
     pub only: Option<PathBuf>,
 }
@@ -129,6 +131,9 @@ pub fn roots(place: &Place) -> Vec<Root> {
     };
     for folder in &folders {
         vendor_roots(Scope::Project, folder).into_iter().for_each(&mut add);
+    }
+    for folder in &place.project_extra {
+        add(Root::bare(Scope::Project, place.current.join(folder)));
     }
     for folder in &place.extra {
         let path = place.current.join(folder);
@@ -210,6 +215,7 @@ mod tests {
             home: Some("/nowhere/dwelling".into()),
             config_home: Some("/nowhere/dwelling/.config".into()),
             extra: vec!["more".into()],
+            project_extra: Vec::new(),
             only: None,
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,6 +19,9 @@ use super::{commands, nested};
 use crate::cache::{Cache, was_at_rest};
 use crate::resource::{Error, Resource, SkillFolder};
 use crate::source::{Fault, FaultKind, Known, Scan, SkillSource, fingerprint};
+
+/// A file that did not change for so many nanoseconds is not being written.
+const AT_REST: i64 = 2_000_000_000;
 
 /// How folders are searched.
 #[derive(Clone, Debug)]
@@ -197,6 +200,10 @@ impl FileSource {
                 Form::Folder => {
                     read_path(&file, &mut |found| collector.skill(0, &found));
                 }
+                Form::File => {
+                    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                    collector.single_file(0, &file, Form::File, stem.as_deref());
+                }
                 form => collector.single_file(0, &file, form, Some(&skill.name)),
             }
             let scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -310,8 +317,11 @@ impl FileSource {
     pub fn path_of(&self, id: &SkillId) -> Option<PathBuf> {
         let last = self.last();
         let (root, _) = last.iter().find(|(_, origin)| *origin == id.origin)?;
-        let root = root.clone();
-        Some(if &*id.path == "." { root } else { root.join(unescape(&id.path)) })
+        let inner = unescape(&id.path);
+        // An id that nobody found, but somebody made, leads nowhere.
+        let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        let is_inside = inner.components().all(stays);
+        is_inside.then(|| if &*id.path == "." { root.clone() } else { root.join(inner) })
     }
 }
 
@@ -488,6 +498,9 @@ impl Collector<'_> {
             return self.lock().notices.push(Notice::Reserved { path });
         }
         self.fresh[root].fetch_add(1, Ordering::Relaxed);
+        if self.leads_out(root, found.path) {
+            return self.fault(root, location, FaultKind::Outside);
+        }
         let bytes = match &found.bytes {
             Ok(bytes) => *bytes,
             Err(fault) => return self.fault(root, location, FaultKind::Read(fault.clone())),
@@ -511,6 +524,9 @@ impl Collector<'_> {
     fn single_file(&self, root: usize, path: &Path, form: Form, name: Option<&str>) {
         let prepared = &self.roots[root];
         let location = escape(path);
+        if self.leads_out(root, path) {
+            return self.fault(root, location, FaultKind::Outside);
+        }
         let mut buffer = Vec::new();
         let stamp = match read::read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer) {
             Ok(stamp) => stamp,
@@ -542,7 +558,14 @@ impl Collector<'_> {
                 return self.fault(root, place.location, FaultKind::Moving);
             }
             if !is_usable(&parsed) {
-                return self.fault(root, place.location, FaultKind::Broken);
+                // One that is new and at rest is as broken as it will be: it comes in as it would at
+                // a fresh start.
+                let latest = place.stamp.modified.max(place.stamp.changed);
+                if self.known[root].contains_key(&*place.location) {
+                    return self.fault(root, place.location, FaultKind::Broken);
+                } else if latest > crate::cache::now().saturating_sub(AT_REST) {
+                    return self.fault(root, place.location, FaultKind::Moving);
+                }
             }
         }
         let sidecar = sidecar.map(Sidecar::parse);
@@ -550,6 +573,22 @@ impl Collector<'_> {
         let last = self.known[root].get(&*skill.location).filter(|last| ****last == skill);
         let skill = last.map_or_else(|| Arc::new(skill), |last| Arc::clone(last));
         self.lock().skills.push(skill);
+    }
+
+    /// Whether a file of the project is a link that leads out of it. A repository must not be able
+    /// to put a person's own files before a model.
+    fn leads_out(&self, root: usize, path: &Path) -> bool {
+        let prepared = &self.roots[root];
+        if prepared.root.scope != Scope::Project {
+            return false;
+        }
+        let is_link = path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        let is_inside = |real: PathBuf| {
+            let project = scopes::repository(&prepared.real).unwrap_or(&prepared.real);
+            let folder = path.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+            real.starts_with(project) || folder.is_some_and(|folder| real.starts_with(folder))
+        };
+        is_link && !std::fs::canonicalize(path).is_ok_and(is_inside)
     }
 
     /// Reports a skill that cannot be used. The version known before stays, if there is one.

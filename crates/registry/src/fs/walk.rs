@@ -84,6 +84,28 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// Says what was not looked at, with paths as `show` writes them.
+    pub fn explain(&self, show: &dyn Fn(&Path) -> String) -> String {
+        match self {
+            Self::Unreadable { path, reason } => format!("cannot read `{}`: {reason}", show(path)),
+            Self::TooDeep { path } => {
+                format!("folders below `{}` are too deep and were not searched", show(path))
+            }
+            Self::TooMany { root, limit } => {
+                let limit = prowess_diag::wording::count(*limit, "folder");
+                format!("only {limit} of `{}` were searched", show(root))
+            }
+            Self::Reserved { path } => {
+                format!("`{}` was left out: Claude Code keeps this name for itself", show(path))
+            }
+            Self::SeenBefore { path } => {
+                format!("`{}` leads to a folder that was seen before", show(path))
+            }
+        }
+    }
+}
+
 /// What a walk did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {

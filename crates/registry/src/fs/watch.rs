@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use prowess_catalog::Form;
 use prowess_spec::sidecar::SIDECAR_PATH;
 
 use super::read::SKILL_FILES;
@@ -21,6 +22,10 @@ use crate::source::FaultKind;
 
 /// More changed files than this are no longer looked at one by one.
 const MOST_FILES: usize = 128;
+/// Most linked skills of one root that are watched.
+const MOST_LINKED: usize = 1000;
+/// A file that is still being written is looked at again after this long.
+const AGAIN: Duration = Duration::from_millis(500);
 /// How deep below a root an event may be about a skill.
 const MAX_DEPTH: usize = 12;
 
@@ -244,6 +249,14 @@ fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
     if inside_skill && name != "agents" { Meaning::Nothing } else { Meaning::Everything }
 }
 
+/// Skills of a root that are links, which the system does not watch with it.
+fn linked_folders(root: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let folders = links.map(|link| link.path()).filter(|path| path.join(SKILL_FILES[0]).is_file());
+    folders.take(MOST_LINKED).collect()
+}
+
 fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "md")
 }
@@ -261,7 +274,9 @@ struct Watch {
 impl Watch {
     fn start(&mut self) {
         let inbox = Arc::clone(&self.inbox);
-        match notify::recommended_watcher(move |event| inbox.hear(event)) {
+        // What lies behind a link inside a skill is none of ours, and may be the whole disk.
+        let config = notify::Config::default().with_follow_symlinks(false);
+        match RecommendedWatcher::new(move |event| inbox.hear(event), config) {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => {
                 self.inbox.lock().mode = Some(WatchMode::Polling { reason: error.to_string() });
@@ -287,7 +302,7 @@ impl Watch {
             // A file that was being written when we came: its last event may be behind us.
             let moving = |fault: &crate::source::Fault| fault.why == FaultKind::Moving;
             if self.registry.report().faults.iter().any(moving) {
-                next_net = next_net.min(Instant::now() + self.options.quiet);
+                next_net = next_net.min(Instant::now() + self.options.quiet.max(AGAIN));
             }
         }
     }
@@ -335,7 +350,8 @@ impl Watch {
             let mut same_name = after.group(&change.name).iter();
             let entry = same_name.find(|entry| entry.skill.id == change.id);
             let folder = entry.and_then(|entry| Path::new(&*entry.skill.location).parent());
-            if let (Some(folder), Some(watcher)) = (folder, &mut self.watcher)
+            let is_folder = entry.is_some_and(|entry| entry.skill.form == Form::Folder);
+            if let (Some(folder), Some(watcher), true) = (folder, &mut self.watcher, is_folder)
                 && folder.is_dir()
             {
                 new |= watcher.watch(folder, RecursiveMode::Recursive).is_ok();
@@ -357,7 +373,14 @@ impl Watch {
         for root in roots {
             let inode = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.ino());
             if let Some(inode) = inode(&root) {
-                wanted.insert(root, (true, inode));
+                for linked in linked_folders(&root) {
+                    let id = std::fs::metadata(&linked).map_or(0, |facts| facts.ino());
+                    wanted.insert(linked, (true, id));
+                }
+                // A file that is a skill on its own is watched through its folder.
+                let folder = root.parent().filter(|_| root.is_file()).map(Path::to_owned);
+                let deep = folder.is_none();
+                wanted.insert(folder.unwrap_or(root), (deep, inode));
             } else if let Some((above, inode)) =
                 root.ancestors().skip(1).find_map(|above| inode(above).map(|inode| (above, inode)))
             {

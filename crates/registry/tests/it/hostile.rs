@@ -287,3 +287,56 @@ fn files_that_change_while_they_are_read_are_whole_or_reported() {
     assert_eq!(texts(&registry.snapshot()), texts(&fresh));
     assert_eq!(fresh.listed().len(), 20);
 }
+
+/// A repository must not be able to put a person's own files before a model.
+#[test]
+fn a_link_out_of_the_project_is_not_read() {
+    let world = World::new();
+    world.file("home/secret", "password");
+    world.file("repo/docs/shared.md", text("shared", "in the repository"));
+    world.link("home/secret", "repo/.agents/skills/leak/SKILL.md");
+    world.link("home/secret", "repo/.claude/commands/leak.md");
+    world.link("repo/docs/shared.md", "repo/.agents/skills/shared/SKILL.md");
+    // A person may link to whatever they like.
+    world.link("home/secret", "home/.agents/skills/mine/SKILL.md");
+    let scan = world.scan();
+    let expected = ["home/.agents/skills/mine/SKILL.md", "repo/.agents/skills/shared/SKILL.md"];
+    assert_eq!(world.locations(&scan), expected);
+    let why = "it is a link that leads out of the project".to_owned();
+    let faults = ["repo/.agents/skills/leak/SKILL.md", "repo/.claude/commands/leak.md"];
+    assert_eq!(world.faults(&scan), faults.map(|path| (path.to_owned(), why.clone())));
+}
+
+#[test]
+fn an_id_that_nobody_found_leads_nowhere() {
+    let world = World::new();
+    world.skill("skills/a");
+    world.file("outside.md", text("x", "y"));
+    let registry = registry(vec![only(&world.path("skills"))]);
+    let id = registry.get("a").unwrap().id.clone();
+    assert!(registry.text(&id).is_ok());
+    for path in ["../outside.md", "/etc/hostname", "a/../../outside.md"] {
+        let made = prowess_catalog::SkillId { path: path.into(), ..id.clone() };
+        assert!(registry.text(&made).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn a_new_skill_that_is_broken_and_at_rest_comes_in() {
+    let world = World::new();
+    world.skill("skills/a");
+    let registry = registry(vec![only(&world.path("skills"))]);
+    let file = world.file("skills/b/SKILL.md", "---\nname: b\ndescription: never closed\n");
+    registry.refresh();
+    assert_eq!(names(&registry.snapshot()), ["a"], "it may be half written");
+    assert_eq!(registry.report().faults.len(), 1);
+    // Its times tell that nobody writes any more, but for the one that nobody can set back.
+    let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+    std::fs::File::open(&file).unwrap().set_modified(old).unwrap();
+    let changes = registry.subscribe();
+    let options =
+        WatchOptions { net: std::time::Duration::from_millis(100), ..WatchOptions::default() };
+    let _watching = registry.watch(options);
+    let set = changes.next_within(std::time::Duration::from_mins(1)).expect("it comes in");
+    assert_eq!(&*set.changes[0].name, "b");
+}

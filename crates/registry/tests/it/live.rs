@@ -166,7 +166,7 @@ fn a_broken_file_comes_in_once_it_is_whole() {
     world.file("skills/a/SKILL.md", "---\nname: a\n");
     registry.refresh();
     assert!(registry.get("a").is_err());
-    assert_eq!(registry.report().faults[0].why, FaultKind::Broken);
+    assert_eq!(registry.report().faults[0].why, FaultKind::Moving);
     world.file("skills/a/SKILL.md", text("a", "whole"));
     registry.refresh();
     assert_eq!(&*registry.get("a").unwrap().description, "whole");
