@@ -154,13 +154,10 @@ pub const SCRIPT_ENDINGS: &[&str] = &[
 pub fn says_when(description: &str) -> bool {
     const DENSE: &str =
         "时 時 当 當 用于 用於 使用 适用 適用 触发 トリガー 場合 とき 際 경우 때 사용";
-    if begins_any(description) {
-        return true;
-    }
     if description.is_ascii() {
-        return false;
+        return begins_any(description);
     }
-    if DENSE.split(' ').any(|word| description.contains(word)) {
+    if begins_any(description) || DENSE.split(' ').any(|word| description.contains(word)) {
         return true;
     }
     let known_script =
@@ -196,7 +193,10 @@ fn begins_any(text: &str) -> bool {
             } else {
                 rest.chars().next().and_then(|c| c.to_lowercase().next()).unwrap_or(' ')
             };
-            if phrases(first).iter().any(|phrase| starts_with_folded(rest, phrase)) {
+            // Most words differ in the second byte already.
+            let next = bytes.get(at + 1).map_or(0, u8::to_ascii_lowercase);
+            let may_be = |phrase: &&&str| byte >= 0x80 || phrase.as_bytes()[1] == next;
+            if phrases(first).iter().filter(may_be).any(|phrase| starts_with_folded(rest, phrase)) {
                 return true;
             }
         }

@@ -1,5 +1,6 @@
 //! Lists the files of a skill.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ffi::{CStr, OsStr, OsString};
 use std::ops::ControlFlow;
@@ -41,7 +42,7 @@ pub struct OnDisk<'f> {
     handle: BorrowedFd<'f>,
     /// The folder's name in the open folder; nothing when it is the open folder itself.
     name: Option<&'f CStr>,
-    folder: OnceCell<Option<String>>,
+    folder: OnceCell<Option<Cow<'f, str>>>,
     file_name: &'static str,
     listing: OnceCell<Package>,
     folders: OnceCell<Inner>,
@@ -71,7 +72,7 @@ impl<'f> OnDisk<'f> {
         Self {
             handle,
             name: None,
-            folder: OnceCell::from(folder),
+            folder: OnceCell::from(folder.map(Cow::Owned)),
             file_name,
             listing: OnceCell::new(),
             folders: OnceCell::new(),
@@ -105,7 +106,7 @@ impl<'f> OnDisk<'f> {
     }
 
     fn folder_name(&self) -> Option<&str> {
-        let name = || self.name.map(|name| name.to_string_lossy().into_owned());
+        let name = || self.name.map(CStr::to_string_lossy);
         self.folder.get_or_init(name).as_deref()
     }
 
