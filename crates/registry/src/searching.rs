@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Catalog, Form, Skill, SkillId, changes};
-use prowess_search::{Document, Hit, PartBuilder, Query, SearchIndex};
+use prowess_search::{Document, Hit, Part, PartBuilder, Query, SearchIndex};
 use prowess_spec::parse;
 use sha2::{Digest, Sha256};
 
@@ -13,6 +13,8 @@ use crate::cache::{read_cache, write_cache};
 use crate::fs::read::read_file;
 use crate::registry::Registry;
 
+/// How many skills are taken apart at a time.
+const SKILLS_PER_PART: usize = 512;
 /// Fewer skills than this are not worth a thread.
 const SKILLS_PER_THREAD: usize = 64;
 
@@ -93,20 +95,22 @@ impl Registry {
     }
 
     /// Reads the bodies of skills and takes them apart, with several threads where that pays.
-    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<prowess_search::Part> {
+    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<Part> {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = threads.min(skills.len().div_ceil(SKILLS_PER_THREAD)).max(1);
         let each = skills.len().div_ceil(threads).max(1);
         std::thread::scope(|scope| {
-            let workers: Vec<_> = skills
-                .chunks(each)
-                .map(|chunk| scope.spawn(|| self.take_apart_alone(chunk)))
-                .collect();
-            workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+            // A part at a time: what a part needs while it is made is used again for the next.
+            let apart = |chunk: &[&Arc<Skill>]| -> Vec<Part> {
+                chunk.chunks(SKILLS_PER_PART).map(|some| self.take_apart_alone(some)).collect()
+            };
+            let workers: Vec<_> =
+                skills.chunks(each).map(|chunk| scope.spawn(move || apart(chunk))).collect();
+            workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
         })
     }
 
-    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> prowess_search::Part {
+    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> Part {
         let mut builder = PartBuilder::new();
         let mut buffer = Vec::new();
         for &skill in skills {
