@@ -38,7 +38,9 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
 pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
     rules::find(name).ok_or_else(|| {
         let error = CliError::new(format!("no rule named `{name}`"));
-        match suggest::nearest(name, RULES.iter().map(|rule| rule.id)) {
+        let ids = || RULES.iter().map(|rule| rule.id);
+        let begins = || ids().find(|id| name.len() > 2 && id.starts_with(name));
+        match suggest::nearest(name, ids()).or_else(begins) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint("list all rules with `prowess explain`"),
         }

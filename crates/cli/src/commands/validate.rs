@@ -191,7 +191,7 @@ fn sources(
         library::check_flags(global)?;
         let roots = targets::visible_roots(global, config, environment);
         if roots.is_empty() {
-            return Err(CliError::new("no skills are visible from here")
+            return Err(CliError::new("there are no skills to check here")
                 .hint("name a folder: `prowess validate PATH`")
                 .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
         }
@@ -720,6 +720,11 @@ fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
     if !results.mended.is_empty() {
         let mut files: Vec<&Mended> = results.mended.iter().collect();
         files.sort_by(|a, b| a.file.cmp(&b.file));
+        printer.status(&format!(
+            "Fixed {} in {}",
+            wording::count(results.fixed(), "finding"),
+            wording::count(files.len(), "skill")
+        ));
         for mended in files.iter().take(MOST_NAMED) {
             printer.status(&format!(
                 "  {}: {}",
@@ -731,11 +736,6 @@ fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
         if more > 0 {
             printer.status(&format!("  and {}", wording::count(more, "more file")));
         }
-        printer.status(&format!(
-            "Fixed {} in {}",
-            wording::count(results.fixed(), "finding"),
-            wording::count(files.len(), "skill")
-        ));
     }
     let counts = results.counts();
     if counts.total() > 0 {

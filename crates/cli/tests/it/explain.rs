@@ -106,3 +106,9 @@ fn unknown_rule_suggests() {
 fn unknown_rule_far_from_everything() {
     insta::assert_snapshot!(World::new().run(&["explain", "zebra"]).expect(2).snapshot());
 }
+
+#[test]
+fn beginning_of_a_name_is_enough_for_a_suggestion() {
+    let errors = World::new().run(&["explain", "name-fol"]).expect(2).errors();
+    assert!(errors.ends_with("hint: did you mean `name-folder-mismatch`?\n"), "{errors}");
+}
