@@ -3,6 +3,7 @@
 //! Every job runs in a process of its own, so that peak memory is its own; jobs take turns in
 //! rounds, and ratios are taken within a round.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -89,7 +90,7 @@ fn measure(folder: &Path, rounds: usize) -> Result<Vec<Sample>> {
     for round in 0..=rounds {
         let mut limit = None;
         for (index, (job, _)) in JOBS.iter().enumerate() {
-            let (time, peak) = run_job(job, folder)?;
+            let (time, peak) = run_job(&["bench-job".as_ref(), job.as_ref(), folder.as_os_str()])?;
             let limit = *limit.get_or_insert(time);
             // The first round only warms the cache.
             if round > 0 {
@@ -117,9 +118,8 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Runs one job in a process of its own; gives the time inside it and its peak memory in KiB.
-fn run_job(job: &str, folder: &Path) -> Result<(Duration, u64)> {
-    let output =
-        Command::new(std::env::current_exe()?).arg("bench-job").arg(job).arg(folder).output()?;
+pub(crate) fn run_job(arguments: &[&OsStr]) -> Result<(Duration, u64)> {
+    let output = Command::new(std::env::current_exe()?).args(arguments).output()?;
     let text = String::from_utf8(output.stdout)?;
     let mut words = text.split_whitespace();
     let mut number = || {
@@ -176,12 +176,7 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
 
 /// Reads every file whose path is known, with two threads and one buffer each.
 pub(crate) fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for set in std::fs::read_dir(folder)? {
-        for skill in std::fs::read_dir(set?.path())? {
-            paths.push(skill?.path().join("SKILL.md"));
-        }
-    }
+    let paths = known_files(folder)?;
     let next = AtomicUsize::new(0);
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -213,15 +208,24 @@ pub(crate) fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration>
 
 /// Peak resident memory of this process in KiB; 0 where the system does not tell.
 pub(crate) fn peak_memory() -> u64 {
+    memory("VmHWM:")
+}
+
+/// Resident memory of this process in KiB; 0 where the system does not tell.
+pub(crate) fn resident() -> u64 {
+    memory("VmRSS:")
+}
+
+fn memory(key: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
     line.and_then(|line| line.split_whitespace().next())
         .and_then(|number| number.parse().ok())
         .unwrap_or(0)
 }
 
-/// Copies the skills of a corpus until there are enough; gives the bytes of all SKILL.md.
-fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
+/// The skills of a corpus, in order.
+pub(crate) fn skill_folders(corpus: &Path) -> Result<Vec<PathBuf>> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir(corpus)
         .with_context(|| format!("cannot read {}", corpus.display()))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
@@ -231,6 +235,23 @@ fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
     if folders.is_empty() {
         bail!("no skills in {}", corpus.display());
     }
+    Ok(folders)
+}
+
+/// Every SKILL.md of a repeated corpus.
+pub(crate) fn known_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for set in std::fs::read_dir(folder)? {
+        for skill in std::fs::read_dir(set?.path())? {
+            paths.push(skill?.path().join("SKILL.md"));
+        }
+    }
+    Ok(paths)
+}
+
+/// Copies the skills of a corpus until there are enough; gives the bytes of all SKILL.md.
+fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
+    let folders = skill_folders(corpus)?;
     let mut bytes = 0;
     for index in 0..skills {
         let source = &folders[index % folders.len()];
@@ -266,7 +287,7 @@ pub(crate) fn start(root: &Path) -> Result<()> {
     if !prowess.is_file() {
         bail!("build it first: cargo build --release");
     }
-    let time = |program: &Path, arguments: &[&std::ffi::OsStr]| -> Result<Duration> {
+    let time = |program: &Path, arguments: &[&OsStr]| -> Result<Duration> {
         let mut times = Vec::new();
         for _ in 0..101 {
             let start = Instant::now();

@@ -14,7 +14,10 @@ use prowess_catalog::index::{Entry, IndexOptions, Rank, Show, index};
 use prowess_registry::{FileOptions, FileSource, Place, Registry, WalkOptions, WatchOptions};
 use prowess_search::Query;
 
-use crate::bench::{copy_tree, median, millis, peak_memory, read_known};
+use crate::bench::{
+    copy_tree, known_files, median, millis, peak_memory, read_known, resident, run_job,
+    skill_folders,
+};
 
 const ROUNDS: usize = 7;
 const THREADS: usize = 2;
@@ -55,7 +58,12 @@ fn opening(library: &Path, cache: &Path, rounds: usize) -> Result<()> {
     for round in 0..=rounds {
         let mut limit = 1.0;
         for (number, (job, _)) in JOBS.iter().enumerate() {
-            let (time, peak) = child(job, library, cache)?;
+            let (time, peak) = run_job(&[
+                "bench-library-job".as_ref(),
+                job.as_ref(),
+                library.as_os_str(),
+                cache.as_os_str(),
+            ])?;
             // (b) is compared with (a), (d) with (c).
             if number % 2 == 0 {
                 limit = time.as_secs_f64();
@@ -79,18 +87,6 @@ fn opening(library: &Path, cache: &Path, rounds: usize) -> Result<()> {
     }
     println!();
     Ok(())
-}
-
-fn child(job: &str, library: &Path, cache: &Path) -> Result<(Duration, u64)> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(["bench-library-job".as_ref(), job.as_ref(), library.as_os_str(), cache.as_os_str()])
-        .output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let mut words = text.split_whitespace();
-    let mut number = || {
-        words.next().and_then(|word| word.parse::<u64>().ok()).context("the job printed no numbers")
-    };
-    Ok((Duration::from_nanos(number()?), number()?))
 }
 
 /// The child's side: does one job and prints nanoseconds and peak KiB.
@@ -128,12 +124,7 @@ fn open(library: &Path, cache: Option<PathBuf>) -> Registry {
 
 /// Stats every file whose path is known, with two threads.
 fn stat_known(library: &Path, count: &AtomicUsize) -> Result<Duration> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for set in std::fs::read_dir(library)? {
-        for skill in std::fs::read_dir(set?.path())? {
-            paths.push(skill?.path().join("SKILL.md"));
-        }
-    }
+    let paths = known_files(library)?;
     let start = Instant::now();
     std::thread::scope(|scope| {
         for chunk in paths.chunks(paths.len().div_ceil(THREADS).max(1)) {
@@ -240,24 +231,9 @@ fn percentiles(title: &str, mut times: Vec<f64>) {
     println!("{title:<56} p50 {:>7.3}ms  p99 {:>7.3}ms", at(50), at(99));
 }
 
-/// Resident memory of this process in KiB.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next())
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(0)
-}
-
 /// Copies a corpus until there are enough skills, each with a name of its own.
 fn make(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(corpus)
-        .with_context(|| format!("cannot read {}", corpus.display()))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.join("SKILL.md").is_file())
-        .collect();
-    folders.sort();
-    ensure!(!folders.is_empty(), "no skills in {}", corpus.display());
+    let folders = skill_folders(corpus)?;
     let mut bytes = 0;
     for number in 0..skills {
         let source = &folders[number % folders.len()];

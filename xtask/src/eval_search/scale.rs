@@ -7,6 +7,7 @@ use prowess_catalog::SkillId;
 use prowess_search::{Part, PartBuilder, Query, SearchIndex};
 
 use super::{Entry, Prompt, hash, timed};
+use crate::bench::resident;
 
 const THREADS: usize = 2;
 const ROUNDS: usize = 5;
@@ -181,11 +182,4 @@ fn cpu(work: impl FnOnce()) -> u64 {
     let before = spent();
     work();
     spent() - before
-}
-
-/// Resident memory in KiB; 0 where the system does not tell.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
