@@ -6,8 +6,25 @@
 
 mod approved;
 pub mod command;
+mod decision;
+mod gate;
+mod grant;
+mod matching;
+mod mode;
+pub mod paths;
 pub mod profile;
 pub mod programs;
+mod request;
+pub mod rule;
+mod rules;
 
 pub use approved::{Approved, Command, Plan};
+pub use decision::{Cited, Decision, Verdict};
+pub use gate::{Gate, Outcome, Pending};
+pub use grant::{Answer, Grant, Granted, Lifetime};
+pub use mode::Mode;
+pub use paths::Places;
 pub use profile::Profile;
+pub use request::{Action, Actor, SkillActor};
+pub use rule::{Effect, Rule, RuleFault};
+pub use rules::{Placed, RuleSet, Source, Unread};

@@ -1,0 +1,365 @@
+//! The tolerant finder: every command that a line might run, for deny rules.
+//!
+//! It never proves anything. It looks into substitutions, groups, loops and quotes, takes off quotes
+//! and backslashes, and errs on the side of finding too much. What it cannot read at all is said so,
+//! and a line like that is refused where there is a deny rule.
+
+/// Longest line that is searched, in bytes.
+const MAX_BYTES: usize = 256 * 1024;
+/// Most commands that are collected.
+const MAX_COMMANDS: usize = 20_000;
+/// How deep substitutions may nest.
+const MAX_DEPTH: usize = 40;
+
+/// What was found in a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Commands that the line might run, each with its words, quotes taken off. Variables set before
+    /// a command are left out.
+    pub commands: Vec<Vec<Loose>>,
+    /// Files that it might write to by redirection.
+    pub writes: Vec<Box<str>>,
+    /// Files that it might read by redirection.
+    pub reads: Vec<Box<str>>,
+    /// Why the line could not be read to its end.
+    pub unreadable: Option<&'static str>,
+}
+
+/// A word, roughly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loose {
+    /// Its text; what a variable would add is missing.
+    pub text: String,
+    /// Whether it has unquoted `*`, `?` or `[`.
+    pub pattern: bool,
+    /// Whether something in it is only known when it runs.
+    pub unknown: bool,
+}
+
+/// Words behind which a command begins.
+const OPENERS: &[&str] = &[
+    "!", "{", "}", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc", "fi",
+    "done",
+];
+
+/// Searches a line.
+pub fn find(text: &str) -> Findings {
+    let mut findings = Findings::default();
+    if text.len() > MAX_BYTES {
+        findings.unreadable = Some("it is longer than 256 KiB");
+        return findings;
+    }
+    Scan { text, at: 0, found: &mut findings, comments: true }.list(None, 0);
+    if text.contains('#') {
+        // Where a comment begins is what parsers disagree about most: look behind it as well.
+        let mut behind = Findings::default();
+        Scan { text, at: 0, found: &mut behind, comments: false }.list(None, 0);
+        findings.commands.append(&mut behind.commands);
+        findings.writes.append(&mut behind.writes);
+    }
+    findings
+}
+
+struct Scan<'a, 'f> {
+    text: &'a str,
+    at: usize,
+    found: &'f mut Findings,
+    comments: bool,
+}
+
+impl Scan<'_, '_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.rest().chars().next()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn stop(&mut self, why: &'static str) {
+        self.found.unreadable.get_or_insert(why);
+        self.at = self.text.len();
+    }
+
+    /// Reads commands up to `end` or the end of the text.
+    fn list(&mut self, end: Option<char>, depth: usize) {
+        if depth > MAX_DEPTH {
+            return self.stop("it nests too deep");
+        }
+        let mut words: Vec<Loose> = Vec::new();
+        let mut word: Option<Loose> = None;
+        // Parentheses that were opened here and belong to groups.
+        let mut groups = 0_usize;
+        while let Some(c) = self.next() {
+            match c {
+                _ if Some(c) == end && groups == 0 => {
+                    self.close(&mut words, word.take());
+                    return;
+                }
+                ' ' | '\t' | '\r' => words.extend(word.take()),
+                '\n' | ';' | '&' | '|' => self.close(&mut words, word.take()),
+                '(' => {
+                    groups += 1;
+                    // `name()` defines a function: its body is a command like any other.
+                    self.close(&mut words, word.take());
+                }
+                ')' => {
+                    groups = groups.saturating_sub(1);
+                    self.close(&mut words, word.take());
+                }
+                '<' | '>' => {
+                    // Digits right before it are a descriptor.
+                    if let Some(word) =
+                        word.take().filter(|w| !w.text.bytes().all(|b| b.is_ascii_digit()))
+                    {
+                        words.push(word);
+                    }
+                    self.redirect(c, depth);
+                }
+                '#' if self.comments && word.is_none() => {
+                    let length = self.rest().find('\n').unwrap_or(self.rest().len());
+                    self.at += length;
+                }
+                _ => {
+                    let word = word.get_or_insert_default();
+                    self.piece(c, word, depth);
+                }
+            }
+            if self.found.commands.len() > MAX_COMMANDS {
+                return self.stop("it has too many commands");
+            }
+        }
+        self.close(&mut words, word);
+        if end.is_some() {
+            self.stop("a substitution is not closed");
+        }
+    }
+
+    /// Reads what `c` begins and adds it to a word.
+    fn piece(&mut self, c: char, word: &mut Loose, depth: usize) {
+        match c {
+            '\\' => match self.next() {
+                Some('\n') | None => {}
+                Some(c) => word.text.push(c),
+            },
+            '\'' => match self.rest().find('\'') {
+                Some(length) => {
+                    word.text.push_str(&self.text[self.at..self.at + length]);
+                    self.at += length + 1;
+                }
+                None => self.stop("a quote is not closed"),
+            },
+            '"' => self.double(word, depth),
+            '`' => {
+                word.unknown = true;
+                self.backtick(depth);
+            }
+            '$' => self.dollar(word, depth),
+            '*' | '?' | '[' => {
+                word.pattern = true;
+                word.text.push(c);
+            }
+            _ => word.text.push(c),
+        }
+    }
+
+    fn double(&mut self, word: &mut Loose, depth: usize) {
+        while let Some(c) = self.next() {
+            match c {
+                '"' => return,
+                '\\' => match self.next() {
+                    Some('\n') | None => {}
+                    Some(c @ ('$' | '`' | '"' | '\\')) => word.text.push(c),
+                    Some(c) => {
+                        word.text.push('\\');
+                        word.text.push(c);
+                    }
+                },
+                '`' => {
+                    word.unknown = true;
+                    self.backtick(depth);
+                }
+                '$' if !matches!(self.rest().chars().next(), Some('\'' | '"')) => {
+                    self.dollar(word, depth);
+                }
+                _ => word.text.push(c),
+            }
+        }
+        self.stop("a quote is not closed");
+    }
+
+    fn backtick(&mut self, depth: usize) {
+        let mut inner = String::new();
+        while let Some(c) = self.next() {
+            match c {
+                '`' => {
+                    Scan { text: &inner, at: 0, found: self.found, comments: self.comments }
+                        .list(None, depth + 1);
+                    return;
+                }
+                '\\' => match self.next() {
+                    Some(c @ ('`' | '\\' | '$')) => inner.push(c),
+                    Some(c) => inner.extend(['\\', c]),
+                    None => {}
+                },
+                _ => inner.push(c),
+            }
+        }
+        self.stop("a backtick is not closed");
+    }
+
+    fn dollar(&mut self, word: &mut Loose, depth: usize) {
+        match self.rest().chars().next() {
+            Some('(') => {
+                self.at += 1;
+                word.unknown = true;
+                self.list(Some(')'), depth + 1);
+            }
+            Some('{') => {
+                self.at += 1;
+                word.unknown = true;
+                // What stands behind `:-` and the like may become a command.
+                let name = |c: char| !(c.is_ascii_alphanumeric() || "_!#@*:-=+?".contains(c));
+                self.at += self.rest().find(name).map_or(0, |length| {
+                    let head = &self.rest()[..length];
+                    head.rfind(['-', '=', '+', '?']).map_or(0, |at| at + 1)
+                });
+                self.list(Some('}'), depth + 1);
+            }
+            Some('[') => {
+                self.at += 1;
+                word.unknown = true;
+                self.list(Some(']'), depth + 1);
+            }
+            Some('\'') => {
+                self.at += 1;
+                self.ansi(word);
+            }
+            Some('"') => {
+                self.at += 1;
+                self.double(word, depth);
+            }
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                word.unknown = true;
+                let name = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+                self.at += self.rest().find(name).unwrap_or(self.rest().len());
+            }
+            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
+                word.unknown = true;
+                self.at += 1;
+            }
+            _ => word.text.push('$'),
+        }
+    }
+
+    /// `$'\x72m'`: escapes of C.
+    fn ansi(&mut self, word: &mut Loose) {
+        while let Some(c) = self.next() {
+            match c {
+                '\'' => return,
+                '\\' => {
+                    let Some(c) = self.next() else { break };
+                    let number = |scan: &mut Self, radix, most| {
+                        let digits: String = scan
+                            .rest()
+                            .chars()
+                            .take(most)
+                            .take_while(|c| c.is_digit(radix))
+                            .collect();
+                        scan.at += digits.len();
+                        u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32)
+                    };
+                    let decoded = match c {
+                        'x' => number(self, 16, 2),
+                        'u' => number(self, 16, 4),
+                        'U' => number(self, 16, 8),
+                        '0'..='7' => {
+                            self.at -= 1;
+                            number(self, 8, 3)
+                        }
+                        'n' => Some('\n'),
+                        't' => Some('\t'),
+                        _ => Some(c),
+                    };
+                    word.text.extend(decoded);
+                }
+                _ => word.text.push(c),
+            }
+        }
+        self.stop("a quote is not closed");
+    }
+
+    fn redirect(&mut self, sign: char, depth: usize) {
+        let mut writes = sign == '>';
+        let mut here = false;
+        loop {
+            match self.rest().chars().next() {
+                Some('(') => {
+                    // `<(command)`, `>(command)`
+                    self.at += 1;
+                    return self.list(Some(')'), depth + 1);
+                }
+                Some('<') => {
+                    here |= sign == '<';
+                    self.at += 1;
+                }
+                Some('>') => {
+                    writes = true;
+                    self.at += 1;
+                }
+                Some('|' | '&' | '-') => self.at += 1,
+                _ => break,
+            }
+        }
+        while self.rest().starts_with([' ', '\t']) {
+            self.at += 1;
+        }
+        let mut target = Loose::default();
+        while let Some(c) = self.rest().chars().next() {
+            if c.is_whitespace() || ";&|<>()".contains(c) {
+                break;
+            }
+            self.at += c.len_utf8();
+            self.piece(c, &mut target, depth);
+        }
+        // The lines of a here-document are searched like commands: a shell may be reading them.
+        if !here && !target.text.is_empty() {
+            let list = if writes { &mut self.found.writes } else { &mut self.found.reads };
+            list.push(target.text.into());
+        }
+    }
+
+    /// Ends a command: takes off what only introduces it and keeps the rest.
+    fn close(&mut self, words: &mut Vec<Loose>, last: Option<Loose>) {
+        words.extend(last);
+        let mut all = std::mem::take(words);
+        let introduces = |word: &Loose| OPENERS.contains(&&*word.text) || is_assignment(&word.text);
+        let start = all.iter().position(|word| !introduces(word)).unwrap_or(all.len());
+        all.drain(..start);
+        match all.first() {
+            None => {}
+            // `{rm,-rf,x}` is a command of three words.
+            Some(first) if first.text.starts_with('{') && first.text.contains(',') => {
+                let inner = first.text.trim_matches(['{', '}']).to_owned();
+                let parts = inner
+                    .split(',')
+                    .map(|text| Loose { text: text.to_owned(), ..Loose::default() });
+                let spelled = parts.chain(all.iter().skip(1).cloned()).collect();
+                self.found.commands.push(spelled);
+            }
+            Some(_) => self.found.commands.push(all),
+        }
+    }
+}
+
+/// `NAME=value` and `NAME+=value`.
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    // `a[1]=x` counts too.
+    let name = name.split('[').next().unwrap_or_default();
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

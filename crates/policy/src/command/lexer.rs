@@ -1,0 +1,538 @@
+//! The strict lexer: accepts little, and is right about what it accepts.
+//!
+//! It reads only lines whose words bash would pass on exactly as written here: no variable, no
+//! substitution, no brace, no tilde, no background, no compound command. Everything else is refused
+//! with a reason, and a person is asked. Whether "exactly" holds is tested against bash itself, with
+//! random lines (`tests/differential.rs`).
+
+use prowess_diag::sanitize;
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
+use super::word::Word;
+
+/// Longest line that is read, in bytes.
+pub const MAX_BYTES: usize = 8 * 1024;
+/// Most simple commands in a line.
+const MAX_COMMANDS: usize = 256;
+
+/// A line that was understood: simple commands, joined by operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// Never empty.
+    pub commands: Vec<Simple>,
+}
+
+/// One program with its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simple {
+    /// What stands between the command before this one and this one.
+    pub join: Join,
+    /// The program and what it receives. Never empty, and the first is never a pattern.
+    pub words: Vec<Word>,
+    /// Where its input and output go, in order.
+    pub redirects: Vec<Redirect>,
+}
+
+/// What stands before a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// Nothing: it is the first.
+    First,
+    /// `;` or a line break.
+    Then,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `|`
+    Pipe,
+}
+
+impl Join {
+    /// The operator, as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "",
+            Self::Then => ";",
+            Self::And => "&&",
+            Self::Or => "||",
+            Self::Pipe => "|",
+        }
+    }
+}
+
+/// Where a stream goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Redirect {
+    /// `2>&1`: one descriptor becomes a copy of another.
+    Copy {
+        /// The descriptor that changes.
+        from: u8,
+        /// What it becomes a copy of.
+        to: u8,
+    },
+    /// `< file`
+    Read(Box<str>),
+    /// `> file`, `2>> file`, `&> file`
+    Write {
+        /// The descriptor; nothing for both output streams.
+        from: Option<u8>,
+        /// Whether the file is added to, not replaced.
+        append: bool,
+        /// The file.
+        target: Box<str>,
+    },
+}
+
+/// Why a line was not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Offset of the first byte that was not understood.
+    pub at: usize,
+    /// What is there: completes "cannot prove what it runs: it has …".
+    pub why: &'static str,
+}
+
+/// Words that mean something else than a program where a command begins.
+const RESERVED: &[&str] = &[
+    "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+    "function", "if", "in", "select", "then", "time", "until", "while",
+];
+
+/// Reads a line, or says why not.
+pub fn lex(text: &str) -> Result<Script, Refusal> {
+    if text.len() > MAX_BYTES {
+        return Err(Refusal { at: MAX_BYTES, why: "more than 8 KiB" });
+    }
+    let lexer = Lexer {
+        text,
+        at: 0,
+        commands: Vec::new(),
+        words: Vec::new(),
+        redirects: Vec::new(),
+        join: Join::First,
+        dangling: false,
+    };
+    lexer.run()
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    commands: Vec<Simple>,
+    words: Vec<Word>,
+    redirects: Vec<Redirect>,
+    join: Join,
+    /// An operator was read that needs a command behind it.
+    dangling: bool,
+}
+
+impl Lexer<'_> {
+    fn run(mut self) -> Result<Script, Refusal> {
+        loop {
+            self.skip_blanks();
+            let Some(byte) = self.peek() else { break };
+            match byte {
+                b'\n' => {
+                    self.bump();
+                    // A line break ends a command; behind `&&` and where none began it is nothing.
+                    if !self.words.is_empty() {
+                        self.end_command(Join::Then)?;
+                        self.dangling = false;
+                    }
+                }
+                b';' => {
+                    if matches!(self.peek_at(1), Some(b';' | b'&')) {
+                        return self.refuse("an operator of `case`");
+                    }
+                    self.end_command(Join::Then)?;
+                    self.bump();
+                    self.dangling = false;
+                }
+                b'&' => match self.peek_at(1) {
+                    Some(b'&') => self.operator(Join::And, 2)?,
+                    Some(b'>') => self.redirect(None)?,
+                    _ => return self.refuse("a command in the background (`&`)"),
+                },
+                b'|' => match self.peek_at(1) {
+                    Some(b'|') => self.operator(Join::Or, 2)?,
+                    Some(b'&') => return self.refuse("the operator `|&`"),
+                    _ => self.operator(Join::Pipe, 1)?,
+                },
+                b'<' => self.redirect(Some(0))?,
+                b'>' => self.redirect(Some(1))?,
+                b'#' => self.comment()?,
+                _ => self.word_or_descriptor()?,
+            }
+        }
+        if self.words.is_empty() {
+            if self.dangling {
+                return self.refuse("an operator without a command behind it");
+            }
+        } else {
+            self.end_command(Join::Then)?;
+        }
+        if self.commands.is_empty() {
+            return Err(Refusal { at: 0, why: "no command" });
+        }
+        Ok(Script { commands: self.commands })
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.peek_at(0)
+    }
+
+    fn peek_at(&self, ahead: usize) -> Option<u8> {
+        self.text.as_bytes().get(self.at + ahead).copied()
+    }
+
+    fn bump(&mut self) {
+        self.at += 1;
+    }
+
+    fn refuse<T>(&self, why: &'static str) -> Result<T, Refusal> {
+        Err(Refusal { at: self.at, why })
+    }
+
+    /// Skips blanks and joined lines.
+    fn skip_blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
+                _ => return,
+            }
+        }
+    }
+
+    fn operator(&mut self, join: Join, length: usize) -> Result<(), Refusal> {
+        self.end_command(join)?;
+        self.at += length;
+        self.dangling = true;
+        Ok(())
+    }
+
+    fn end_command(&mut self, next: Join) -> Result<(), Refusal> {
+        if self.words.is_empty() {
+            return self.refuse("an operator without a command before it");
+        }
+        if self.commands.len() >= MAX_COMMANDS {
+            return self.refuse("more than 256 commands");
+        }
+        self.commands.push(Simple {
+            join: self.join,
+            words: std::mem::take(&mut self.words),
+            redirects: std::mem::take(&mut self.redirects),
+        });
+        self.join = next;
+        Ok(())
+    }
+
+    /// Skips a comment. One with quotes in it is refused: half the tools that look at command lines
+    /// get those wrong, and a person should see it.
+    fn comment(&mut self) -> Result<(), Refusal> {
+        while let Some(c) = self.text[self.at..].chars().next() {
+            match c {
+                '\n' => return Ok(()),
+                '\'' | '"' | '`' | '\\' | '$' => return self.refuse("quotes inside a comment"),
+                _ if c == '\t' || is_plain_sight(c) || c == ' ' => self.at += c.len_utf8(),
+                _ => return self.refuse(unseen(c)),
+            }
+        }
+        Ok(())
+    }
+
+    fn word_or_descriptor(&mut self) -> Result<(), Refusal> {
+        // Digits directly before `<` or `>` are a descriptor, not a word.
+        let digits =
+            self.text.as_bytes()[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits > 0 && matches!(self.peek_at(digits), Some(b'<' | b'>')) {
+            if digits > 1 {
+                return self.refuse("a descriptor above 9");
+            }
+            let descriptor = self.text.as_bytes()[self.at] - b'0';
+            self.at += 1;
+            return self.redirect(Some(descriptor));
+        }
+        let start = self.at;
+        let word = self.word()?;
+        if matches!(self.peek(), Some(b'<' | b'>')) && word.text.bytes().all(|b| b.is_ascii_digit())
+        {
+            // `2\⏎>x`: whether the digits are a descriptor hangs on how they were written.
+            return Err(Refusal { at: start, why: "an unusual redirection" });
+        }
+        if self.words.is_empty() {
+            check_program(&word).map_err(|why| Refusal { at: start, why })?;
+        }
+        self.words.push(word);
+        Ok(())
+    }
+
+    fn redirect(&mut self, from: Option<u8>) -> Result<(), Refusal> {
+        if self.words.is_empty() {
+            return self.refuse("a redirection before the program");
+        }
+        if from.is_none() {
+            self.bump();
+        }
+        let sign = self.peek();
+        self.bump();
+        let next = self.peek();
+        if sign == Some(b'<') {
+            return match next {
+                Some(b'<') => self.refuse("a here-document"),
+                Some(b'&' | b'>' | b'(') => self.refuse("an unusual redirection"),
+                _ if from != Some(0) => self.refuse("an unusual redirection"),
+                _ => {
+                    let target = self.target()?;
+                    self.redirects.push(Redirect::Read(target));
+                    Ok(())
+                }
+            };
+        }
+        let mut append = false;
+        match next {
+            Some(b'>') => {
+                append = true;
+                self.bump();
+            }
+            Some(b'&') => return self.copy(from),
+            Some(b'|' | b'(') => return self.refuse("an unusual redirection"),
+            _ => {}
+        }
+        let target = self.target()?;
+        self.redirects.push(Redirect::Write { from, append, target });
+        Ok(())
+    }
+
+    fn copy(&mut self, from: Option<u8>) -> Result<(), Refusal> {
+        self.bump();
+        let to = self.peek().filter(u8::is_ascii_digit);
+        let ends =
+            matches!(self.peek_at(1), None | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&'));
+        match (from, to) {
+            (Some(from), Some(to)) if ends => {
+                self.bump();
+                self.redirects.push(Redirect::Copy { from, to: to - b'0' });
+                Ok(())
+            }
+            _ => self.refuse("an unusual redirection"),
+        }
+    }
+
+    fn target(&mut self) -> Result<Box<str>, Refusal> {
+        self.skip_blanks();
+        if matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'#')) {
+            return self.refuse("a redirection without a file");
+        }
+        let start = self.at;
+        let word = self.word()?;
+        if word.is_glob() || word.text.is_empty() {
+            self.at = start;
+            return self.refuse("a redirection to a pattern");
+        }
+        Ok(word.text)
+    }
+
+    /// Reads one word. Something of it stands at the current place.
+    fn word(&mut self) -> Result<Word, Refusal> {
+        let mut text = String::new();
+        let mut globs: Vec<u32> = Vec::new();
+        // Whether the character before was written plainly: neither quoted nor escaped.
+        let mut after_plain = false;
+        while let Some(c) = self.text[self.at..].chars().next() {
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' => break,
+                '\'' => {
+                    self.single(&mut text)?;
+                    after_plain = false;
+                    continue;
+                }
+                '"' => {
+                    self.double(&mut text)?;
+                    after_plain = false;
+                    continue;
+                }
+                '\\' => {
+                    self.escape(&mut text)?;
+                    after_plain = false;
+                    continue;
+                }
+                '*' | '?' => {
+                    if text.is_empty() || text.starts_with('-') {
+                        return self.refuse("a pattern that could become an option");
+                    }
+                    globs.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+                    text.push(c);
+                }
+                '~' => {
+                    if !after_plain || text.ends_with(['=', ':']) {
+                        return self.refuse("a home folder (`~`)");
+                    }
+                    text.push(c);
+                }
+                '#' => {
+                    if !after_plain {
+                        return self.refuse("a `#` behind a quoted character");
+                    }
+                    text.push(c);
+                }
+                '{' => {
+                    self.reflog(&mut text)?;
+                    after_plain = true;
+                    continue;
+                }
+                _ if is_plain(c) => text.push(c),
+                _ => return self.refuse(unseen(c)),
+            }
+            after_plain = true;
+            self.at += c.len_utf8();
+        }
+        Ok(Word { text: text.into(), globs: globs.into() })
+    }
+
+    /// `stash@{0}` and `main@{upstream}`: braces without a comma or dots stay as they are.
+    fn reflog(&mut self, text: &mut String) -> Result<(), Refusal> {
+        let inner = &self.text[self.at + 1..];
+        let length = inner.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+        let before = self.text.as_bytes()[..self.at].last();
+        if before != Some(&b'@') || length == 0 || inner.as_bytes().get(length) != Some(&b'}') {
+            return self.refuse("braces");
+        }
+        text.push_str(&self.text[self.at..self.at + length + 2]);
+        self.at += length + 2;
+        Ok(())
+    }
+
+    fn single(&mut self, text: &mut String) -> Result<(), Refusal> {
+        let start = self.at;
+        self.bump();
+        while let Some(c) = self.text[self.at..].chars().next() {
+            if c == '\'' {
+                self.bump();
+                return Ok(());
+            }
+            self.quoted(c, text)?;
+        }
+        Err(Refusal { at: start, why: "a quote that is not closed" })
+    }
+
+    fn double(&mut self, text: &mut String) -> Result<(), Refusal> {
+        let start = self.at;
+        self.bump();
+        while let Some(c) = self.text[self.at..].chars().next() {
+            match c {
+                '"' => {
+                    self.bump();
+                    return Ok(());
+                }
+                '$' => return self.refuse("a variable or substitution (`$`)"),
+                '`' => return self.refuse("a command inside a command (a backtick)"),
+                '\\' => match self.peek_at(1) {
+                    Some(next @ (b'$' | b'`' | b'"' | b'\\')) => {
+                        text.push(char::from(next));
+                        self.at += 2;
+                    }
+                    Some(b'\n') => self.at += 2,
+                    _ => {
+                        text.push('\\');
+                        self.bump();
+                    }
+                },
+                _ => self.quoted(c, text)?,
+            }
+        }
+        Err(Refusal { at: start, why: "a quote that is not closed" })
+    }
+
+    fn quoted(&mut self, c: char, text: &mut String) -> Result<(), Refusal> {
+        if !matches!(c, '\n' | '\t' | ' ') && !is_plain_sight(c) {
+            return self.refuse(unseen(c));
+        }
+        text.push(c);
+        self.at += c.len_utf8();
+        Ok(())
+    }
+
+    fn escape(&mut self, text: &mut String) -> Result<(), Refusal> {
+        match self.text[self.at + 1..].chars().next() {
+            Some('\n') => self.at += 2,
+            Some(c) if c == ' ' || is_plain_sight(c) => {
+                text.push(c);
+                self.at += 1 + c.len_utf8();
+            }
+            Some(c) => return self.refuse(unseen(c)),
+            None => return self.refuse("a backslash at its end"),
+        }
+        Ok(())
+    }
+}
+
+fn check_program(word: &Word) -> Result<(), &'static str> {
+    let text = &*word.text;
+    if text.is_empty() {
+        Err("an empty program name")
+    } else if word.is_glob() {
+        Err("a pattern where a program should be")
+    } else if text.contains('=') {
+        Err("a variable set before the command")
+    } else if text.starts_with('%') {
+        Err("a job of the shell (`%`)")
+    } else if RESERVED.contains(&text) {
+        Err("a word of the shell's own language")
+    } else {
+        Ok(())
+    }
+}
+
+/// Characters that stand for themselves outside quotes.
+fn is_plain(c: char) -> bool {
+    match c {
+        'a'..='z'
+        | 'A'..='Z'
+        | '0'..='9'
+        | '_'
+        | '-'
+        | '.'
+        | '/'
+        | ':'
+        | '='
+        | ','
+        | '@'
+        | '%'
+        | '+'
+        | '^' => true,
+        _ => !c.is_ascii() && is_plain_sight(c),
+    }
+}
+
+/// Characters that a person sees as what they are.
+fn is_plain_sight(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_graphic();
+    }
+    !c.is_whitespace()
+        && !sanitize::is_deceptive(c)
+        && c.general_category_group() != GeneralCategoryGroup::Other
+        && c.general_category_group() != GeneralCategoryGroup::Separator
+}
+
+/// What to say about a character that is not accepted.
+fn unseen(c: char) -> &'static str {
+    match c {
+        '$' => "a variable or substitution (`$`)",
+        '`' => "a command inside a command (a backtick)",
+        '(' | ')' => "parentheses",
+        '{' | '}' => "braces",
+        '[' | ']' => "brackets outside quotes",
+        '!' => "an exclamation mark outside quotes",
+        '\r' => "a carriage return",
+        '\0' => "a NUL character",
+        _ if c.is_control() => "a control character",
+        _ => "an invisible or misleading character",
+    }
+}
+
+#[cfg(test)]
+#[path = "lexer_tests.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+//! Writing a command down again, so that what runs is what was checked.
+
+use super::lexer::{Redirect, Script, Simple};
+use super::word::Word;
+use crate::approved::Plan;
+
+/// What runs for a line that was understood: words for one plain command, else a script of our own
+/// in which every word is quoted.
+pub fn plan(script: &Script) -> Plan {
+    match script.commands.as_slice() {
+        [only] if only.redirects.is_empty() && !only.words.iter().any(Word::is_glob) => {
+            Plan::Words(only.words.iter().map(|word| word.text.clone()).collect())
+        }
+        _ => Plan::Script(write(script).into()),
+    }
+}
+
+/// The line with every word quoted.
+pub fn write(script: &Script) -> String {
+    let mut text = String::new();
+    for command in &script.commands {
+        if !text.is_empty() {
+            text.push(' ');
+            text.push_str(command.join.as_str());
+            text.push(' ');
+        }
+        write_simple(command, &mut text);
+    }
+    text
+}
+
+fn write_simple(command: &Simple, text: &mut String) {
+    for (at, word) in command.words.iter().enumerate() {
+        if at > 0 {
+            text.push(' ');
+        }
+        write_word(word, text);
+    }
+    for redirect in &command.redirects {
+        text.push(' ');
+        match redirect {
+            Redirect::Copy { from, to } => text.push_str(&format!("{from}>&{to}")),
+            Redirect::Read(target) => {
+                text.push('<');
+                quote(target, text);
+            }
+            Redirect::Write { from, append, target } => {
+                match from {
+                    Some(from) => text.push_str(&from.to_string()),
+                    None => text.push('&'),
+                }
+                text.push_str(if *append { ">>" } else { ">" });
+                quote(target, text);
+            }
+        }
+    }
+}
+
+fn write_word(word: &Word, text: &mut String) {
+    let mut start = 0;
+    for &at in &word.globs {
+        let at = at as usize;
+        if at > start {
+            quote(&word.text[start..at], text);
+        }
+        text.push_str(&word.text[at..=at]);
+        start = at + 1;
+    }
+    if start < word.text.len() || word.text.is_empty() {
+        quote(&word.text[start..], text);
+    }
+}
+
+/// Writes a text so that a shell reads exactly it.
+pub fn quote(literal: &str, text: &mut String) {
+    text.push('\'');
+    for part in literal.split_inclusive('\'') {
+        match part.strip_suffix('\'') {
+            Some(part) => {
+                text.push_str(part);
+                text.push_str("'\\''");
+            }
+            None => text.push_str(part),
+        }
+    }
+    text.push('\'');
+}
+
+/// A command in one line for people and for patterns: words that need no quotes have none.
+pub fn canonical(words: &[Word]) -> String {
+    let mut text = String::new();
+    for (at, word) in words.iter().enumerate() {
+        if at > 0 {
+            text.push(' ');
+        }
+        let plain =
+            |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+^~*?".contains(c) || !c.is_ascii();
+        if !word.text.is_empty() && word.text.chars().all(plain) {
+            text.push_str(&word.text);
+        } else {
+            quote(&word.text, &mut text);
+        }
+    }
+    text
+}

@@ -1,0 +1,606 @@
+//! The decision itself: deny, then ask, then allow, then the mode.
+
+use crate::approved::{Approved, Command, Plan};
+use crate::command::script::canonical;
+use crate::command::{Redirect, Refusal, Script, Simple, finder, lex, script};
+use crate::decision::{Cited, Decision, Verdict};
+use crate::grant::{Answer, Grant, Granted, Lifetime};
+use crate::matching::{self, Fit};
+use crate::mode::Mode;
+use crate::paths::{self, Places};
+use crate::programs;
+use crate::request::{Action, Actor, SkillActor};
+use crate::rule::{Arguments, Effect, Rule, Subject, like};
+use crate::rules::{Placed, RuleSet};
+
+/// Decides. Holds everything a decision hangs on, and nothing else.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    /// The rules of the person, of the project and of the program.
+    pub rules: RuleSet,
+    /// What happens where no rule is.
+    pub mode: Mode,
+    /// Answers that still count.
+    pub grants: Vec<Grant>,
+    /// Where relative paths begin.
+    pub places: Places,
+}
+
+/// What became of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It may run.
+    Allowed(Approved<Command>, Decision),
+    /// A person must answer first.
+    Ask(Pending),
+    /// It may not run.
+    Denied(Decision),
+}
+
+impl Outcome {
+    /// The decision behind it.
+    pub fn decision(&self) -> &Decision {
+        match self {
+            Self::Allowed(_, decision) | Self::Denied(decision) => decision,
+            Self::Ask(pending) => &pending.decision,
+        }
+    }
+}
+
+/// A command that waits for a person's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    command: Command,
+    decision: Decision,
+    skill: Option<(Box<str>, Box<str>)>,
+}
+
+impl Pending {
+    /// Why the person is asked.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// What would run.
+    pub fn command(&self) -> &Command {
+        &self.command
+    }
+
+    /// Takes the answer. A yes for longer also gives the grant to keep.
+    pub fn answer(self, answer: Answer) -> Result<(Approved<Command>, Option<Grant>), Decision> {
+        let (lifetime, what) = match answer {
+            Answer::No => {
+                return Err(Decision {
+                    verdict: Verdict::Deny,
+                    reason: "a person said no".into(),
+                    ..self.decision
+                });
+            }
+            Answer::Once => return Ok((Approved::new(self.command, "a person, this once"), None)),
+            Answer::Session => (Lifetime::Session, Granted::Verbatim(self.command.text.clone())),
+            Answer::Always => (Lifetime::Always, Granted::Verbatim(self.command.text.clone())),
+            Answer::Tool => match Rule::parse("Bash", Effect::Allow) {
+                Ok(rule) => (Lifetime::Session, Granted::Rule(rule)),
+                Err(_) => (Lifetime::Session, Granted::Verbatim(self.command.text.clone())),
+            },
+        };
+        let grant = Grant { what, lifetime, skill: self.skill };
+        Ok((Approved::new(self.command, "a person"), Some(grant)))
+    }
+}
+
+impl Gate {
+    /// Decides about anything. For commands, [`Gate::command`] also says what would run.
+    pub fn decide(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
+        match action {
+            Action::Command { text } => self.judge_command(text, actor).0,
+            _ => self.judge(action, actor),
+        }
+    }
+
+    /// Decides about a command line.
+    pub fn command(&self, text: &str, actor: &Actor<'_>) -> Outcome {
+        let (decision, script) = self.judge_command(text, actor);
+        let plan = match &script {
+            Ok(script) => script::plan(script),
+            Err(_) => Plan::AsTyped(text.into()),
+        };
+        let command = Command { text: text.into(), plan };
+        match decision.verdict {
+            Verdict::Allow => {
+                let by = decision.rule.as_ref().map_or(&*decision.reason, |rule| &*rule.text);
+                Outcome::Allowed(Approved::new(command, by), decision)
+            }
+            Verdict::Ask => {
+                let skill =
+                    actor.skill.as_ref().map(|skill| (skill.name.into(), skill.digest.into()));
+                Outcome::Ask(Pending { command, decision, skill })
+            }
+            Verdict::Deny => Outcome::Denied(decision),
+        }
+    }
+
+    /// Both sets of rules that are about an actor's requests, the person's first.
+    fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a RuleSet> {
+        std::iter::once(&self.rules).chain(actor.skill.as_ref().map(|skill| skill.tools))
+    }
+
+    fn restricting<'a>(
+        &'a self,
+        actor: &'a Actor<'_>,
+        effect: Effect,
+    ) -> impl Iterator<Item = &'a Placed> {
+        self.sets(actor).flat_map(move |set| set.of(effect))
+    }
+
+    fn judge_command(&self, text: &str, actor: &Actor<'_>) -> (Decision, Result<Script, Refusal>) {
+        let script = lex(text);
+        if let Some(decision) = inert(actor) {
+            return (decision, script);
+        }
+        if let Some(decision) = self.restricted(text, script.as_ref().ok(), actor) {
+            let plain_ask = decision.verdict == Verdict::Ask && self.mode == Mode::Yolo;
+            if !plain_ask {
+                return (decision, script);
+            }
+        }
+        let decision = match &script {
+            Ok(parsed) => self.permitted(text, parsed, actor),
+            Err(refusal) => self.unproved(text, *refusal, actor),
+        };
+        (decision, script)
+    }
+
+    /// What deny and ask rules say of a line, however it is written.
+    fn restricted(
+        &self,
+        text: &str,
+        script: Option<&Script>,
+        actor: &Actor<'_>,
+    ) -> Option<Decision> {
+        if let Some(lost) = self.sets(actor).find_map(RuleSet::lost_restriction) {
+            return Some(
+                Decision::new(
+                    Verdict::Ask,
+                    format!(
+                        "the {} rule `{}` of {} cannot be read ({}), so nobody knows what it was to stop",
+                        lost.effect.as_str(),
+                        lost.fault.text,
+                        lost.source,
+                        lost.fault.why
+                    ),
+                )
+                .remedy("mend that rule"),
+            );
+        }
+        let any = |effect| self.sets(actor).any(|set| set.has_command_rules(effect));
+        let (denies, asks) = (any(Effect::Deny), any(Effect::Ask));
+        if !denies && !asks {
+            return None;
+        }
+        let findings = finder::find(text);
+        let commands = matching::every_command(&findings);
+        for effect in [Effect::Deny, Effect::Ask] {
+            for placed in self.restricting(actor, effect) {
+                if let Some(found) = self.hits(placed, &findings, &commands) {
+                    let verdict = if effect == Effect::Deny { Verdict::Deny } else { Verdict::Ask };
+                    let reason = match effect {
+                        Effect::Deny => format!("a rule forbids `{}`", cut(&found)),
+                        _ => format!("a rule wants a question before `{}`", cut(&found)),
+                    };
+                    return Some(Decision::new(verdict, reason).by(placed.cite()));
+                }
+            }
+            if let Some(why) = findings.unreadable.filter(|_| script.is_none())
+                && effect == Effect::Deny
+                && denies
+            {
+                let reason = format!("{why}, so the deny rules cannot be checked");
+                return Some(Decision::new(Verdict::Deny, reason).remedy("write it plainly"));
+            }
+        }
+        None
+    }
+
+    /// What of a line a deny or ask rule is about.
+    fn hits(
+        &self,
+        placed: &Placed,
+        findings: &finder::Findings,
+        commands: &[Vec<finder::Loose>],
+    ) -> Option<String> {
+        let spell = |words: &[finder::Loose]| {
+            words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        let covers = |glob: &str, path: &str| paths::covers(glob, path, &self.places, true);
+        match &placed.rule.subject {
+            Subject::Everything => Some("everything".into()),
+            Subject::Command(rule) => commands
+                .iter()
+                .find(|words| matching::forbids(rule, words))
+                .map(|words| spell(words)),
+            Subject::Read(glob) => {
+                let operands = commands.iter().flat_map(|words| matching::file_words(words));
+                let reads = findings.reads.iter().map(|path| &**path);
+                operands.chain(reads).find(|path| covers(glob, path)).map(Into::into)
+            }
+            Subject::Write(glob) => {
+                let changing = commands.iter().filter(|words| matching::changes_files(words));
+                let operands = changing.flat_map(|words| matching::file_words(words));
+                let writes = findings.writes.iter().map(|path| &**path);
+                operands.chain(writes).find(|path| covers(glob, path)).map(Into::into)
+            }
+            _ => None,
+        }
+    }
+
+    /// What is left for a line that was understood and that no rule stops.
+    fn permitted(&self, text: &str, script: &Script, actor: &Actor<'_>) -> Decision {
+        if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
+            let outside = script.commands.iter().find(|command| {
+                !skill.tools.of(Effect::Allow).any(|placed| match &placed.rule.subject {
+                    Subject::Command(rule) => matching::allows(rule, script, command) != Fit::No,
+                    _ => false,
+                })
+            });
+            if let Some(command) = outside {
+                return beyond_ceiling(skill, &canonical(&command.words));
+            }
+        }
+        if self.mode == Mode::Plan {
+            return Decision::new(Verdict::Deny, "nothing runs in plan mode");
+        }
+        if let Some(grant) = self.granted(actor, |granted| match granted {
+            Granted::Verbatim(granted) => **granted == *text,
+            Granted::Rule(rule) => match &rule.subject {
+                Subject::Command(rule) => script
+                    .commands
+                    .iter()
+                    .all(|command| matching::allows(rule, script, command) == Fit::Yes),
+                _ => false,
+            },
+        }) {
+            return grant;
+        }
+        let mut rule: Option<Cited> = None;
+        for command in &script.commands {
+            match self.allowed(script, command, actor) {
+                Ok(cited) => rule = rule.or(Some(cited)),
+                Err(decision) => return self.by_mode(decision),
+            }
+        }
+        let reason = match script.commands.len() {
+            1 => "a rule allows it".into(),
+            count => format!("rules allow each of its {count} commands"),
+        };
+        Decision { rule, ..Decision::new(Verdict::Allow, reason) }
+    }
+
+    /// Finds the rule that allows one command of a line, with its redirections.
+    fn allowed(
+        &self,
+        script: &Script,
+        command: &Simple,
+        actor: &Actor<'_>,
+    ) -> Result<Cited, Decision> {
+        let mut objection = None;
+        let mut found = None;
+        for placed in self.restricting(actor, Effect::Allow) {
+            let Subject::Command(rule) = &placed.rule.subject else { continue };
+            match matching::allows(rule, script, command) {
+                Fit::No => {}
+                Fit::But(hit) => {
+                    objection.get_or_insert((hit, placed));
+                }
+                Fit::Yes => {
+                    found = Some(placed);
+                    break;
+                }
+            }
+        }
+        let line = canonical(&command.words);
+        let Some(placed) = found else {
+            return Err(match objection {
+                Some((hit, placed)) => {
+                    let word = &command.words[hit.at].text;
+                    let reason = match hit.at {
+                        0 => format!("`{}` {}", cut(word), hit.why),
+                        _ => format!("`{}` in `{}` {}", cut(word), cut(&line), hit.why),
+                    };
+                    let remedy = format!("allow exactly this: {}", exact_rule(&line));
+                    Decision::new(Verdict::Ask, reason).by(placed.cite()).remedy(remedy)
+                }
+                None => Decision::new(Verdict::Ask, format!("no rule allows `{}`", cut(&line)))
+                    .remedy(format!("allow it with {}", suggest(command))),
+            });
+        };
+        for redirect in command.redirects.iter().filter(|redirect| !matching::is_harmless(redirect))
+        {
+            let (target, writes) = match redirect {
+                Redirect::Read(target) => (target, false),
+                Redirect::Write { target, .. } => (target, true),
+                Redirect::Copy { .. } => continue,
+            };
+            if !self.file_allowed(target, writes, actor) {
+                let (verb, tool) = if writes { ("writes", "Edit") } else { ("reads", "Read") };
+                return Err(Decision::new(
+                    Verdict::Ask,
+                    format!("it {verb} the file `{}` by redirection", cut(target)),
+                )
+                .remedy(format!("allow the file with {tool}({target})")));
+            }
+        }
+        Ok(placed.cite())
+    }
+
+    fn file_allowed(&self, path: &str, writes: bool, actor: &Actor<'_>) -> bool {
+        // Bash makes connections of these names.
+        if path.contains("/dev/tcp/") || path.contains("/dev/udp/") {
+            return false;
+        }
+        self.restricting(actor, Effect::Allow).any(|placed| match &placed.rule.subject {
+            Subject::Write(glob) if writes => paths::covers(glob, path, &self.places, false),
+            Subject::Read(glob) if !writes => paths::covers(glob, path, &self.places, false),
+            _ => false,
+        })
+    }
+
+    /// What is left for a line that nobody can prove plain.
+    fn unproved(&self, text: &str, refusal: Refusal, actor: &Actor<'_>) -> Decision {
+        if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
+            return beyond_ceiling(skill, &cut(text));
+        }
+        if self.mode == Mode::Plan {
+            return Decision::new(Verdict::Deny, "nothing runs in plan mode");
+        }
+        let same =
+            |granted: &Granted| matches!(granted, Granted::Verbatim(granted) if **granted == *text);
+        if let Some(grant) = self.granted(actor, same) {
+            return grant;
+        }
+        let reason = format!("it cannot be proved what this runs: it has {}", refusal.why);
+        self.by_mode(
+            Decision::new(Verdict::Ask, reason)
+                .remedy("write it as plain commands, or put it into a script and allow that"),
+        )
+    }
+
+    fn granted(&self, actor: &Actor<'_>, covers: impl Fn(&Granted) -> bool) -> Option<Decision> {
+        let asker = actor.skill.as_ref().map(|skill| (skill.name, skill.digest));
+        let fits = |grant: &&Grant| {
+            let to = grant.skill.as_ref().map(|(name, digest)| (&**name, &**digest));
+            to == asker && covers(&grant.what)
+        };
+        self.grants.iter().find(fits).map(|grant| {
+            let reason = match grant.lifetime {
+                Lifetime::Session => "a person allowed it for this session",
+                Lifetime::Always => "a person allowed it for good",
+            };
+            Decision::new(Verdict::Allow, reason)
+        })
+    }
+
+    /// Turns a question into what the mode makes of it.
+    fn by_mode(&self, decision: Decision) -> Decision {
+        match self.mode {
+            Mode::Ask | Mode::AcceptEdits => decision,
+            Mode::Allow => Decision {
+                verdict: Verdict::Deny,
+                reason: format!(
+                    "{}, and mode `allow` refuses what no rule allows",
+                    decision.reason
+                )
+                .into(),
+                ..decision
+            },
+            Mode::Plan => Decision::new(Verdict::Deny, "nothing is changed in plan mode"),
+            Mode::Yolo => Decision::new(Verdict::Allow, "mode `yolo` allows what no rule forbids"),
+        }
+    }
+
+    /// Decides about everything but commands.
+    fn judge(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
+        let looks = matches!(action, Action::Read { .. })
+            || matches!(action, Action::Skill { action: "load" | "read" | "list", .. });
+        if let Some(decision) = inert(actor).filter(|_| !looks) {
+            return decision;
+        }
+        if let Some(lost) = self.sets(actor).find_map(RuleSet::lost_restriction) {
+            let reason =
+                format!("the {} rule `{}` cannot be read", lost.effect.as_str(), lost.fault.text);
+            return Decision::new(Verdict::Ask, reason).remedy("mend that rule");
+        }
+        for effect in [Effect::Deny, Effect::Ask] {
+            if let Some(placed) =
+                self.restricting(actor, effect).find(|placed| self.about(placed, action, true))
+            {
+                let (verdict, reason) = match effect {
+                    Effect::Deny => (Verdict::Deny, "a rule forbids it"),
+                    _ if self.mode == Mode::Yolo => continue,
+                    _ => (Verdict::Ask, "a rule wants a question first"),
+                };
+                return Decision::new(verdict, reason).by(placed.cite());
+            }
+        }
+        if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
+            && !skill.tools.of(Effect::Allow).any(|placed| self.about(placed, action, false))
+        {
+            return beyond_ceiling(skill, &name_of(action));
+        }
+        let touches =
+            matches!(action, Action::Write { .. } | Action::Fetch { .. } | Action::Tool { .. });
+        if touches && self.mode == Mode::Plan {
+            return Decision::new(Verdict::Deny, "nothing is changed in plan mode");
+        }
+        if let Some(grant) = self.granted(actor, |granted| match granted {
+            Granted::Rule(rule) => self.subject_fits(&rule.subject, action, false),
+            Granted::Verbatim(_) => false,
+        }) {
+            return grant;
+        }
+        if let Some(placed) =
+            self.restricting(actor, Effect::Allow).find(|placed| self.about(placed, action, false))
+        {
+            return Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite());
+        }
+        match (action, self.mode) {
+            (Action::Skill { .. }, _) if looks => {
+                Decision::new(Verdict::Allow, "looking at a skill changes nothing")
+            }
+            (Action::Read { path }, _) if paths::covers("/**", path, &self.places, false) => {
+                Decision::new(Verdict::Allow, "it is inside the project")
+            }
+            (Action::Write { path }, Mode::AcceptEdits)
+                if paths::covers("/**", path, &self.places, false) =>
+            {
+                Decision::new(
+                    Verdict::Allow,
+                    "mode `accept-edits` allows writing inside the project",
+                )
+            }
+            _ => {
+                let name = name_of(action);
+                self.by_mode(
+                    Decision::new(Verdict::Ask, format!("no rule allows {}", cut(&name)))
+                        .remedy(format!("allow it with {}", rule_for(action))),
+                )
+            }
+        }
+    }
+
+    fn about(&self, placed: &Placed, action: &Action<'_>, forbids: bool) -> bool {
+        self.subject_fits(&placed.rule.subject, action, forbids)
+    }
+
+    fn subject_fits(&self, subject: &Subject, action: &Action<'_>, forbids: bool) -> bool {
+        match (subject, action) {
+            (Subject::Everything, _) => true,
+            (Subject::Read(glob), Action::Read { path })
+            | (Subject::Write(glob), Action::Write { path }) => {
+                paths::covers(glob, path, &self.places, forbids)
+            }
+            // Who may not read a file may not replace it unseen either.
+            (Subject::Read(glob), Action::Write { path }) if forbids => {
+                paths::covers(glob, path, &self.places, true)
+            }
+            (Subject::Host(pattern), Action::Fetch { host }) => host_fits(pattern, host),
+            (Subject::Tool(pattern), Action::Tool { name, .. }) => like(pattern, name),
+            (Subject::Mcp { server, tool }, Action::Tool { name, .. }) => name
+                .strip_prefix("mcp__")
+                .and_then(|rest| rest.split_once("__"))
+                .is_some_and(|(its_server, its_tool)| {
+                    like(server, its_server)
+                        && tool.as_ref().is_none_or(|tool| like(tool, its_tool))
+                }),
+            (Subject::Argument { tool, name, value }, Action::Tool { name: called, arguments }) => {
+                like(tool, called)
+                    && arguments.iter().any(|(key, given)| **name == **key && like(value, given))
+            }
+            (
+                Subject::Skill { name, action: wanted, arguments },
+                Action::Skill { name: its_name, also, action, arguments: given },
+            ) => {
+                let called = if forbids {
+                    std::iter::once(its_name).chain(also.iter()).any(|n| {
+                        like(name, n) || n.rsplit(':').next().is_some_and(|n| like(name, n))
+                    })
+                } else {
+                    like(name, its_name)
+                };
+                let fits = match arguments {
+                    Arguments::Any => true,
+                    Arguments::Plain => forbids || given.trim().is_empty(),
+                    Arguments::Like(pattern) => like(pattern, given),
+                };
+                called && fits && wanted.as_ref().is_none_or(|wanted| **wanted == **action)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Untrusted skills do nothing.
+fn inert(actor: &Actor<'_>) -> Option<Decision> {
+    let skill = actor.skill.as_ref().filter(|skill| !skill.trusted)?;
+    Some(
+        Decision::new(
+            Verdict::Deny,
+            format!("the skill {} is not trusted, so it runs nothing", skill.name),
+        )
+        .remedy(format!("read it, then type `prowess trust {}`", skill.name)),
+    )
+}
+
+fn beyond_ceiling(skill: &SkillActor<'_>, what: &str) -> Decision {
+    Decision::new(
+        Verdict::Deny,
+        format!(
+            "the skill {} may use only its allowed-tools, and {what} is not among them",
+            skill.name
+        ),
+    )
+    .remedy("add it to the skill's allowed-tools")
+}
+
+fn host_fits(pattern: &str, host: &str) -> bool {
+    if host.bytes().any(|b| b <= b' ' || b == 0x7f) {
+        return false;
+    }
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    match pattern.strip_prefix("*.") {
+        Some(domain) => {
+            host.strip_suffix(domain).is_some_and(|head| head.len() > 1 && head.ends_with('.'))
+        }
+        None => pattern == "*" || host == pattern,
+    }
+}
+
+fn name_of(action: &Action<'_>) -> String {
+    match action {
+        Action::Command { text } => (*text).to_owned(),
+        Action::Read { path } => format!("reading {path}"),
+        Action::Write { path } => format!("writing {path}"),
+        Action::Fetch { host } => format!("talking to {host}"),
+        Action::Tool { name, .. } => format!("the tool {name}"),
+        Action::Skill { name, action, .. } => format!("to {action} the skill {name}"),
+    }
+}
+
+fn rule_for(action: &Action<'_>) -> String {
+    match action {
+        Action::Command { text } => exact_rule(text),
+        Action::Read { path } => format!("Read({path})"),
+        Action::Write { path } => format!("Edit({path})"),
+        Action::Fetch { host } => format!("WebFetch(domain:{host})"),
+        Action::Tool { name, .. } => (*name).to_owned(),
+        Action::Skill { name, .. } => format!("Skill({name} *)"),
+    }
+}
+
+/// A rule worth offering: the program with its subcommand; never one that would allow anything.
+fn suggest(command: &Simple) -> String {
+    let line = canonical(&command.words);
+    let report = programs::inspect(&command.words);
+    let risky =
+        !report.hits.is_empty() || !report.starts.is_empty() || command.words[0].text.contains('/');
+    if risky {
+        return exact_rule(&line);
+    }
+    let length = report.subcommand.map_or(1, |at| at + 1).min(command.words.len());
+    format!("Bash({}:*)", canonical(&command.words[..length]))
+}
+
+fn exact_rule(line: &str) -> String {
+    format!("Bash({})", cut(line))
+}
+
+/// One line of bounded length, for sentences.
+fn cut(text: &str) -> String {
+    const MOST: usize = 160;
+    let line: String =
+        text.chars().map(|c| if c == '\n' { ' ' } else { c }).take(MOST + 1).collect();
+    match line.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

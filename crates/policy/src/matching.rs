@@ -1,0 +1,255 @@
+//! Which commands a rule is about: strictly for allowing, widely for forbidding.
+
+use crate::command::finder::{self, Loose};
+use crate::command::script::canonical;
+use crate::command::{Redirect, Script, Simple, Word};
+use crate::programs::{self, Hit};
+use crate::rule::{Commands, like};
+
+/// How deep wrappers are looked through.
+const MAX_DEPTH: usize = 8;
+
+/// How an allow rule is about a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// Not at all.
+    No,
+    /// Fully.
+    Yes,
+    /// By name; but the option table has something to say.
+    But(Hit),
+}
+
+/// Tells whether an allow rule is about one command of a line.
+pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit {
+    match rule {
+        Commands::Any => Fit::Yes,
+        Commands::Exact(line) => {
+            let whole = script == line;
+            let alone = matches!(line.commands.as_slice(), [only] if only.words == command.words);
+            if whole || alone { Fit::Yes } else { Fit::No }
+        }
+        Commands::Prefix(words) => {
+            if !command.words.starts_with(words) {
+                return Fit::No;
+            }
+            beyond(&command.words, words.len())
+        }
+        Commands::Like(pattern) => {
+            if !like(pattern, &canonical(&command.words)) {
+                return Fit::No;
+            }
+            // Words before the first star were written by the person and so agreed to.
+            let literal = pattern.split(' ').take_while(|word| !word.contains('*')).count();
+            beyond(&command.words, literal.max(1))
+        }
+    }
+}
+
+/// The first thing the option table says about words that the rule does not name itself.
+fn beyond(words: &[Word], agreed: usize) -> Fit {
+    let report = programs::inspect(words);
+    match report.hits.into_iter().find(|hit| hit.at >= agreed) {
+        Some(hit) => Fit::But(hit),
+        None => Fit::Yes,
+    }
+}
+
+/// Tells whether a redirection is always harmless.
+pub(crate) fn is_harmless(redirect: &Redirect) -> bool {
+    match redirect {
+        Redirect::Copy { .. } => true,
+        Redirect::Read(target) | Redirect::Write { target, .. } => &**target == "/dev/null",
+    }
+}
+
+/// Every command that a line might run, through wrappers and scripts inside words.
+pub(crate) fn every_command(findings: &finder::Findings) -> Vec<Vec<Loose>> {
+    let mut all = Vec::new();
+    for command in &findings.commands {
+        unwrap(command, 0, &mut all);
+    }
+    all
+}
+
+fn unwrap(words: &[Loose], depth: usize, all: &mut Vec<Vec<Loose>>) {
+    let skip = words.iter().take_while(|word| is_assignment(&word.text)).count();
+    let words = &words[skip..];
+    if words.is_empty() {
+        return;
+    }
+    all.push(words.to_vec());
+    if depth >= MAX_DEPTH || all.len() > 4096 {
+        return;
+    }
+    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+    let mut starts = programs::inspect(&plain).starts;
+    starts.retain(|&at| at > 0 && at < words.len());
+    starts.dedup();
+    for at in starts.into_iter().take(16) {
+        unwrap(&words[at..], depth + 1, all);
+        let text = &words[at].text;
+        if text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\".contains(c)) {
+            for inner in finder::find(text).commands {
+                unwrap(&inner, depth + 1, all);
+            }
+        }
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+/// Tells whether a deny or ask rule is about a command. Programs go by the last part of their path,
+/// options before a subcommand are passed over, flags may stand in any order.
+pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
+    let Some(program) = words.first() else { return false };
+    match rule {
+        Commands::Any => true,
+        Commands::Exact(line) => match line.commands.as_slice() {
+            [only] => {
+                only.words.len() == words.len()
+                    && same_program(&only.words[0].text, program)
+                    && only.words[1..].iter().zip(&words[1..]).all(|(a, b)| *a.text == *b.text)
+            }
+            _ => false,
+        },
+        Commands::Prefix(prefix) => {
+            same_program(&prefix[0].text, program) && follows(&prefix[1..], words)
+        }
+        Commands::Like(pattern) => {
+            let base = base_name(&program.text).to_owned();
+            let mut plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+            let joined =
+                |words: &[Word]| words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" ");
+            if like(pattern, &canonical(&plain)) || like(pattern, &joined(&plain)) {
+                return true;
+            }
+            plain[0] = Word::plain(base);
+            // `rm *` is about `rm` alone as well.
+            let bare = pattern.strip_suffix(" *").unwrap_or(pattern);
+            like(pattern, &joined(&plain)) || like(bare, &joined(&plain))
+        }
+    }
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn same_program(rule: &str, program: &Loose) -> bool {
+    let base = base_name(&program.text);
+    // A rule with a path is about that file; what it is called is what counts for the rest.
+    let wanted = base_name(rule);
+    if program.pattern {
+        return like(&base.replace(['?', '['], "*").replace(']', ""), wanted);
+    }
+    base == wanted || program.text == rule
+}
+
+/// Tells whether the words behind a program hold those of a rule.
+fn follows(rule: &[Word], words: &[Loose]) -> bool {
+    let rest = &words[1..];
+    let (flags, names): (Vec<&Word>, Vec<&Word>) =
+        rule.iter().partition(|word| word.text.starts_with('-') && word.text.len() > 1);
+    if !flags.iter().all(|flag| has_flag(&flag.text, rest)) {
+        return false;
+    }
+    let Some(first) = names.first() else { return true };
+    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+    let mut at = match programs::inspect(&plain).subcommand {
+        Some(at) if at < words.len() && *words[at].text == *first.text => at,
+        Some(_) => return false,
+        None => 1,
+    };
+    // Between the names only options and their values may stand.
+    for name in names {
+        loop {
+            let Some(word) = words.get(at) else { return false };
+            at += 1;
+            if *word.text == *name.text {
+                break;
+            }
+            let value = at >= 2 && words[at - 2].text.starts_with('-') && at > 2;
+            if !word.text.starts_with('-') && !value {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Tells whether an option is among the words, in a cluster, abbreviated or with a value.
+fn has_flag(flag: &str, words: &[Loose]) -> bool {
+    if let Some(long) = flag.strip_prefix("--") {
+        return words.iter().any(|word| {
+            word.text.strip_prefix("--").is_some_and(|given| {
+                let given = given.split('=').next().unwrap_or_default();
+                !given.is_empty() && long.starts_with(given)
+            })
+        }) || words.iter().any(|word| *word.text == *flag);
+    }
+    let letters = &flag[1..];
+    words.iter().any(|word| *word.text == *flag)
+        || letters.chars().all(|letter| {
+            words.iter().any(|word| {
+                word.text
+                    .strip_prefix('-')
+                    .is_some_and(|given| !given.starts_with('-') && given.contains(letter))
+            })
+        })
+        || long_form(letters).is_some_and(|long| has_all_long(&long, words))
+}
+
+/// The long names of the flags that deny rules name most.
+fn long_form(letters: &str) -> Option<Vec<&'static str>> {
+    letters
+        .chars()
+        .map(|letter| match letter {
+            'r' | 'R' => Some("--recursive"),
+            'f' => Some("--force"),
+            'i' => Some("--in-place"),
+            'a' => Some("--all"),
+            'v' => Some("--verbose"),
+            _ => None,
+        })
+        .collect()
+}
+
+fn has_all_long(long: &[&str], words: &[Loose]) -> bool {
+    long.iter().all(|name| {
+        let short = name.chars().nth(2).unwrap_or_default();
+        words.iter().any(|word| {
+            let text = &*word.text;
+            (text.len() > 2 && text.starts_with("--") && name.starts_with(text))
+                || (text.starts_with('-') && !text.starts_with("--") && text.contains(short))
+        })
+    })
+}
+
+/// Words that name files, for path rules: operands, values of `--option=file`, files behind `@`.
+pub(crate) fn file_words(words: &[Loose]) -> impl Iterator<Item = &str> {
+    words.iter().skip(1).flat_map(|word| {
+        let text = word.text.as_str();
+        let value = text.split_once('=').map(|(_, value)| value);
+        let at = text.strip_prefix('@');
+        [Some(text), value, at].into_iter().flatten().filter(|text| !text.is_empty())
+    })
+}
+
+/// Programs that change the files they are given.
+pub(crate) fn changes_files(words: &[Loose]) -> bool {
+    let Some(program) = words.first() else { return false };
+    match base_name(&program.text) {
+        "rm" | "mv" | "cp" | "tee" | "touch" | "ln" | "chmod" | "chown" | "truncate" | "dd"
+        | "install" | "rmdir" | "mkdir" | "shred" | "unlink" | "rsync" | "patch" | "ed" | "ex"
+        | "vi" | "vim" | "nano" | "emacs" => true,
+        "sed" | "perl" | "yq" => words[1..]
+            .iter()
+            .any(|word| word.text.starts_with("-i") || word.text.starts_with("--in")),
+        _ => false,
+    }
+}

@@ -1,0 +1,195 @@
+//! Path patterns of rules, as in `.gitignore`.
+//!
+//! `//abs` begins at the root of the disk, `~/x` in the home folder, `/x`, `./x` and `a/x` at the
+//! project's root; a name without a slash is met at any depth. A pattern that names a folder covers
+//! what is in it.
+
+/// Where relative patterns and paths begin. Absolute, with forward slashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The project's root, where commands start.
+    pub root: Box<str>,
+    /// The home folder.
+    pub home: Box<str>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { root: "/workspace".into(), home: "/nonexistent".into() }
+    }
+}
+
+/// Tells whether a pattern covers a path. `anywhere` lets a name without a slash be met outside the
+/// project's root as well: right for forbidding, wrong for allowing.
+pub fn covers(pattern: &str, path: &str, places: &Places, anywhere: bool) -> bool {
+    let path = absolute(path, &places.root, &places.home);
+    let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    if pattern == "**" || pattern == "//**" {
+        return true;
+    }
+    let trimmed = pattern.trim_end_matches('/');
+    let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
+        (String::new(), rest)
+    } else if let Some(rest) = trimmed.strip_prefix("~/") {
+        (places.home.to_string(), rest)
+    } else if let Some(rest) = trimmed.strip_prefix("./").or_else(|| trimmed.strip_prefix('/')) {
+        (places.root.to_string(), rest)
+    } else if trimmed.contains('/') {
+        (places.root.to_string(), trimmed)
+    } else {
+        let inside =
+            if anywhere { &segments[..] } else { below(&segments, &places.root).unwrap_or(&[]) };
+        return inside.iter().any(|segment| name_fits(trimmed, segment));
+    };
+    let base: Vec<&str> = base.split('/').filter(|part| !part.is_empty()).collect();
+    let Some(inner) = segments.strip_prefix(&base[..]) else { return false };
+    let pattern: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+    // A pattern for a folder covers what is in it.
+    (1..=inner.len()).rev().any(|length| segments_fit(&pattern, &inner[..length]))
+}
+
+fn below<'a, 'b>(segments: &'a [&'b str], root: &str) -> Option<&'a [&'b str]> {
+    let root: Vec<&str> = root.split('/').filter(|part| !part.is_empty()).collect();
+    // The elements have different lifetimes, so `strip_prefix` cannot be used.
+    let same = segments.len() >= root.len() && segments.iter().zip(&root).all(|(a, b)| a == b);
+    same.then(|| &segments[root.len()..])
+}
+
+/// A path seen from the root of the disk, with `.` and `..` taken out by text alone.
+pub fn absolute(path: &str, cwd: &str, home: &str) -> String {
+    let joined = if path.starts_with('/') {
+        path.to_owned()
+    } else if path == "~" || path.starts_with("~/") {
+        format!("{home}{}", &path[1..])
+    } else {
+        format!("{cwd}/{path}")
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in joined.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Matches folders and names; `**` stands for any number of them.
+fn segments_fit(pattern: &[&str], path: &[&str]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while t < path.len() {
+        if pattern.get(p) == Some(&"**") {
+            back = Some((p, t));
+            p += 1;
+        } else if pattern.get(p).is_some_and(|name| name_fits(name, path[t])) {
+            p += 1;
+            t += 1;
+        } else if let Some((star, from)) = back {
+            back = Some((star, from + 1));
+            p = star + 1;
+            t = from + 1;
+        } else {
+            return false;
+        }
+    }
+    // `src/**` is about what is in `src`, and `src/**/x` also about `src/x`.
+    pattern[p..].iter().all(|name| *name == "**")
+        && (p == pattern.len() || p == 0 || back.is_some())
+}
+
+/// Matches one name: `*`, `?` and `[…]`.
+fn name_fits(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let (mut p, mut t) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    while t < name.len() {
+        let step = match pattern.get(p) {
+            Some('*') => {
+                back = Some((p, t));
+                p += 1;
+                continue;
+            }
+            Some('?') => Some(1),
+            Some('\\') if pattern.get(p + 1) == Some(&name[t]) => Some(2),
+            Some('[') => class(&pattern[p..], name[t]),
+            Some(c) if *c == name[t] => Some(1),
+            _ => None,
+        };
+        match (step, back) {
+            (Some(length), _) => {
+                p += length;
+                t += 1;
+            }
+            (None, Some((star, from))) => {
+                back = Some((star, from + 1));
+                p = star + 1;
+                t = from + 1;
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+/// Length of a class that holds `c`, if it does.
+fn class(pattern: &[char], c: char) -> Option<usize> {
+    let end = pattern.iter().skip(2).position(|c| *c == ']')? + 2;
+    let inner = &pattern[1..end];
+    let (negated, inner) = match inner {
+        ['!' | '^', rest @ ..] => (true, rest),
+        _ => (false, inner),
+    };
+    let mut at = 0;
+    let mut holds = false;
+    while at < inner.len() {
+        if let [from, '-', to] = inner[at..].get(..3).unwrap_or_default() {
+            holds |= (*from..=*to).contains(&c);
+            at += 3;
+        } else {
+            holds |= inner[at] == c;
+            at += 1;
+        }
+    }
+    (holds != negated).then_some(end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        let places = Places { root: "/w/p".into(), home: "/h".into() };
+        let cases = [
+            ("src/**", "src/a/b.rs", true),
+            ("src/**", "/w/p/src/a.rs", true),
+            ("src/**", "srcx/a.rs", false),
+            ("src/**", "../src/a.rs", false),
+            ("src/**", "src/../../x", false),
+            ("src/**/x.rs", "src/x.rs", true),
+            ("src/**/x.rs", "src/a/b/x.rs", true),
+            ("src", "src/a.rs", true),
+            ("*.rs", "a/b/c.rs", true),
+            ("*.rs", "/elsewhere/c.rs", false),
+            ("/etc/passwd", "/etc/passwd", false),
+            ("//etc/passwd", "/etc/passwd", true),
+            ("//etc", "/etc/ssh/key", true),
+            ("~/.ssh/**", "/h/.ssh/id", true),
+            ("~/.ssh/**", "~/.ssh/id", true),
+            ("**", "/anything", true),
+            ("out?.[ch]", "out1.c", true),
+            ("out?.[!ch]", "out1.c", false),
+            ("a/*/c", "a/b/c", true),
+            ("a/*/c", "a/b/x/c", false),
+        ];
+        for (pattern, path, expected) in cases {
+            assert_eq!(covers(pattern, path, &places, false), expected, "{pattern} {path}");
+        }
+        assert!(covers(".env", "/elsewhere/.env", &places, true));
+    }
+}

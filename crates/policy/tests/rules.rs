@@ -1,0 +1,518 @@
+//! What rules mean: the cases of the reference, and those of the seeds that guard commands.
+
+use prowess_policy::{
+    Action, Actor, Answer, Effect, Gate, Grant, Mode, Outcome, Plan, RuleSet, SkillActor, Source,
+    Verdict,
+};
+
+fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
+    let mut gate = Gate::default();
+    for (effect, list) in [(Effect::Allow, allow), (Effect::Ask, ask), (Effect::Deny, deny)] {
+        for text in list {
+            gate.rules.add(effect, text, Source::Flag);
+        }
+    }
+    gate
+}
+
+fn verdict(gate: &Gate, command: &str) -> Verdict {
+    gate.decide(&Action::Command { text: command }, &Actor::default()).verdict
+}
+
+#[track_caller]
+fn check(allow: &[&str], ask: &[&str], deny: &[&str], cases: &[(&str, Verdict)]) {
+    let gate = gate(allow, ask, deny);
+    for (command, expected) in cases {
+        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        assert_eq!(decision.verdict, *expected, "{command:?}: {decision:?}");
+    }
+}
+
+use Verdict::{Allow, Ask, Deny};
+
+#[test]
+fn case_116_a_list_of_tools_in_either_spelling() {
+    let set = RuleSet::of_skill("x", "Bash(git add *) Bash(git commit *), Read", "");
+    let texts: Vec<&str> = set.all().iter().map(|placed| &*placed.rule.text).collect();
+    assert_eq!(texts, ["Bash(git add *)", "Bash(git commit *)", "Read"]);
+}
+
+fn skill<'a>(tools: &'a RuleSet, trusted: bool, ceiling: bool) -> Actor<'a> {
+    Actor { skill: Some(SkillActor { name: "x", digest: "sha256:1", trusted, tools, ceiling }) }
+}
+
+#[test]
+fn case_117_a_skill_pre_approves_only_while_it_asks() {
+    let tools = RuleSet::of_skill("x", "Bash(git add:*)", "");
+    let gate = gate(&[], &[], &[]);
+    let action = Action::Command { text: "git add a" };
+    assert_eq!(gate.decide(&action, &skill(&tools, true, false)).verdict, Allow);
+    assert_eq!(gate.decide(&action, &Actor::default()).verdict, Ask);
+}
+
+#[test]
+fn case_118_a_grant_removes_nothing_and_a_ban_does() {
+    let tools = RuleSet::of_skill("x", "Bash(git add:*)", "Bash(git push:*)");
+    let gate = gate(&["Bash(ls:*)", "Bash(git push:*)"], &[], &[]);
+    let decide = |text| gate.decide(&Action::Command { text }, &skill(&tools, true, false)).verdict;
+    assert_eq!(decide("ls -la"), Allow);
+    assert_eq!(decide("git push origin main"), Deny);
+}
+
+#[test]
+fn case_119_words_have_boundaries() {
+    for rule in ["Bash(ls *)", "Bash(ls:*)", "bash:ls *"] {
+        check(&[rule], &[], &[], &[("ls", Allow), ("ls -la", Allow), ("lsof", Ask)]);
+    }
+    check(&["Bash(ls*)"], &[], &[], &[("lsof", Allow), ("ls -la", Allow), ("l", Ask)]);
+}
+
+#[test]
+fn case_120_every_part_needs_a_grant() {
+    let cases = [
+        "safe a && rm -rf b",
+        "safe a | rm b",
+        "safe a; rm b",
+        "safe a & rm b",
+        "safe a\nrm b",
+        "safe $(rm b)",
+        "safe `rm b`",
+        "safe || rm b",
+        "safe <(rm b)",
+    ];
+    for command in cases {
+        check(&["Bash(safe *)"], &[], &[], &[(command, Ask)]);
+    }
+    check(
+        &["Bash(safe *)", "Bash(wc:*)"],
+        &[],
+        &[],
+        &[("safe a | wc -l", Allow), ("safe a && safe b", Allow)],
+    );
+}
+
+#[test]
+fn case_121_a_ban_looks_through_disguises() {
+    let cases = [
+        "rm x",
+        "FOO=1 rm -rf x",
+        "timeout 5 rm x",
+        "sudo rm x",
+        "echo $(rm x)",
+        "echo \"$(rm x)\"",
+        "`rm x`",
+        "/bin/rm x",
+        "\\rm x",
+        "r\\m x",
+        "'rm' x",
+        "r''m x",
+        "\"rm\" x",
+        "$'rm' x",
+        "$'\\x72m' x",
+        "/bin/r? x",
+        "{rm,-rf,x}",
+        "env A=b rm x",
+        "nohup rm x",
+        "xargs rm",
+        "ls | xargs rm",
+        "sh -c 'rm x'",
+        "bash -c \"rm x\"",
+        "eval rm x",
+        "eval 'rm x'",
+        "if true; then rm x; fi",
+        "while rm x; do :; done",
+        "(rm x)",
+        "{ rm x; }",
+        "f() { rm x; }; f",
+        "git status; rm x",
+        "git status\nrm x",
+        "true && rm x",
+        "true & rm x",
+        "! rm x",
+        "cat <(rm x)",
+        "cat <<< $(rm x)",
+        "command rm x",
+        "exec rm x",
+        "time rm x",
+        "find . -exec rm {} \\;",
+        "r$@m x",
+        "${x:-rm} y",
+        "git log # it's\nrm x # '",
+        "git log \"\"\\ #; rm x",
+        "sudo -u root env rm x",
+        "nice -n 5 rm x",
+        "stdbuf -o0 rm x",
+        "ssh host rm x",
+        "ssh host 'cd a; rm x'",
+        "busybox rm x",
+    ];
+    for command in cases {
+        check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Deny)]);
+    }
+    check(
+        &["Bash(git:*)", "Bash(echo:*)"],
+        &[],
+        &["Bash(rm:*)"],
+        &[
+            ("git rm x", Allow),
+            ("echo rm", Allow),
+            ("git commit -m 'rm x'", Allow),
+            ("git status", Allow),
+        ],
+    );
+}
+
+#[test]
+fn case_122_deny_beats_ask_beats_allow() {
+    check(
+        &["Bash(git push origin main)", "Bash(git:*)"],
+        &["Bash(git push:*)"],
+        &["Bash(git push --force:*)"],
+        &[
+            ("git status", Allow),
+            ("git push origin main", Ask),
+            ("git push --force", Deny),
+            ("git push origin main --force", Deny),
+            ("git -C sub push --force", Deny),
+            ("git --no-pager push origin", Ask),
+        ],
+    );
+}
+
+fn use_skill(gate: &Gate, name: &str, also: &[&str], arguments: &str) -> Verdict {
+    gate.decide(&Action::Skill { name, also, action: "run", arguments }, &Actor::default()).verdict
+}
+
+#[test]
+fn case_123_skills_by_name() {
+    let banned = gate(&["Skill"], &[], &["Skill(deploy *)"]);
+    assert_eq!(use_skill(&banned, "deploy", &[], ""), Deny);
+    assert_eq!(use_skill(&banned, "deploy", &[], "now"), Deny);
+    assert_eq!(use_skill(&banned, "apps/web:deploy", &[], "now"), Deny);
+    assert_eq!(use_skill(&banned, "ship", &["deploy"], ""), Deny);
+    assert_eq!(use_skill(&banned, "deployer", &[], ""), Allow);
+    let exact = gate(&["Skill(commit)"], &[], &[]);
+    assert_eq!(use_skill(&exact, "commit", &[], ""), Allow);
+    assert_eq!(use_skill(&exact, "commit", &[], "-m x"), Ask);
+    assert_eq!(use_skill(&exact, "apps:commit", &["commit"], ""), Ask);
+}
+
+#[test]
+fn core_agent_rules_per_skill_and_action() {
+    let gate = gate(&["skill:jira-triage", "skill:report/run:*"], &[], &["skill:*/read"]);
+    let decide = |name, action| {
+        gate.decide(&Action::Skill { name, also: &[], action, arguments: "x" }, &Actor::default())
+            .verdict
+    };
+    assert_eq!(decide("jira-triage", "run"), Allow);
+    assert_eq!(decide("report", "run"), Allow);
+    assert_eq!(decide("report", "unload"), Ask);
+    assert_eq!(decide("jira-triage", "read"), Deny);
+}
+
+#[test]
+fn case_124_a_redirection_is_a_write() {
+    check(
+        &["Bash(git commit *)"],
+        &[],
+        &[],
+        &[
+            ("git commit -m x > out", Ask),
+            ("git commit -m x >> out", Ask),
+            ("git commit -m x 2>/dev/null", Allow),
+            ("git commit -m x 2>&1", Allow),
+            ("git commit -m x >/dev/nullx", Ask),
+            ("git commit -m x < in", Ask),
+        ],
+    );
+    check(
+        &["Bash(git commit *)", "Edit(out)"],
+        &[],
+        &[],
+        &[
+            ("git commit -m x > out", Allow),
+            ("git commit -m x > ../out", Ask),
+            ("git commit -m x > /out", Ask),
+        ],
+    );
+    check(
+        &["Bash", "Edit"],
+        &[],
+        &["Edit(.git/**)"],
+        &[("echo x > .git/config", Deny), ("echo x > a", Allow)],
+    );
+    check(&["Bash", "Edit"], &[], &[], &[("echo x > /dev/tcp/1.2.3.4/80", Ask)]);
+}
+
+#[test]
+fn file_rules_bind_commands_too() {
+    check(
+        &["Bash(cat:*)", "Bash(git:*)"],
+        &[],
+        &["Read(.env)", "Read(~/.ssh/**)"],
+        &[
+            ("cat .env", Deny),
+            ("cat sub/.env", Deny),
+            ("cat ./a/../.env", Deny),
+            ("git diff --no-index a .env", Deny),
+            ("cat < .env", Deny),
+            ("cat ~/.ssh/id_rsa", Deny),
+            ("cat env", Allow),
+        ],
+    );
+}
+
+#[test]
+fn rules_that_do_not_parse_allow_nothing() {
+    for rule in [
+        "Bash (git:*)",
+        "Bash(git:*",
+        "Bash(:*)",
+        "Bash()",
+        "Bash( *)",
+        "Bash(* --help)",
+        "Bash(git $x:*)",
+        "*",
+        "",
+        "Bash(git; ls:*)",
+        "^git",
+        "Bash(git:*) x",
+        "(git)",
+        "\u{200b}Bash",
+    ] {
+        let gate = gate(&[rule], &[], &[]);
+        assert_eq!(verdict(&gate, "git status"), Ask, "{rule}");
+        assert_eq!(gate.rules.unread().len(), 1, "{rule}");
+    }
+}
+
+#[test]
+fn a_ban_that_cannot_be_read_stops_everything() {
+    check(&["Bash"], &[], &["Bash(rm"], &[("git status", Ask)]);
+    let mut many = gate(&["Bash"], &[], &[]);
+    for at in 0..300 {
+        many.rules.add(Effect::Deny, &format!("Bash(x{at}:*)"), Source::Flag);
+    }
+    assert_eq!(verdict(&many, "git status"), Ask);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_where_something_is_forbidden() {
+    let cases = ["git log 'x", "git log \"x", "git log $(x", "git log `x"];
+    for command in cases {
+        check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Deny)]);
+        check(&["Bash"], &[], &[], &[(command, Ask)]);
+    }
+    let long = format!("git log {}", "x ".repeat(600_000));
+    check(&["Bash"], &[], &["Bash(rm:*)"], &[(&long, Deny)]);
+    check(&["Bash"], &[], &[], &[(&long, Ask)]);
+    let parts = "git status; ".repeat(5_000) + "rm x";
+    check(&["Bash(git:*)"], &[], &["Bash(rm:*)"], &[(&parts, Deny)]);
+    check(
+        &["Bash(git:*)"],
+        &[],
+        &[],
+        &[(&"git status; ".repeat(5_000), Ask), (&"git status; ".repeat(60), Allow)],
+    );
+    let deep = "$(".repeat(5_000);
+    check(&["Bash"], &[], &["Bash(rm:*)"], &[(&deep, Deny)]);
+}
+
+#[test]
+fn skilled_crew_bypasses() {
+    // X1 to X13 of the reference: what passed their filter, and what it refused needlessly.
+    let gate = gate(&["Bash(git:*)", "Bash(cat:*)"], &[], &[]);
+    for command in [
+        "git status & id",
+        "git status > /outside",
+        "cat < /outside",
+        "cat ~/x",
+        "cat $HOME/x",
+        "git status # <<E\nid",
+        "git log \"<<E\n$(id)\nE\"",
+        "cat $OPENAI_API_KEY",
+        "node -e 1",
+        "sh -c id",
+        "env id",
+        "xargs id",
+        "find . -exec id {} +",
+        "cat <<E\nx\nE",
+    ] {
+        assert_eq!(verdict(&gate, command), Ask, "{command}");
+    }
+    assert_eq!(verdict(&gate, "git commit -m 'a; b | c'"), Allow);
+}
+
+#[test]
+fn skilled_crew_two_patterns_are_either_or() {
+    check(
+        &["Bash(git:*)", "Bash(ls:*)"],
+        &[],
+        &[],
+        &[("git status", Allow), ("ls", Allow), ("id", Ask)],
+    );
+}
+
+#[test]
+fn modes() {
+    let cases = [
+        (Mode::Ask, Ask, Allow, Ask),
+        (Mode::Allow, Deny, Allow, Deny),
+        (Mode::Plan, Deny, Deny, Deny),
+        (Mode::AcceptEdits, Ask, Allow, Allow),
+        (Mode::Yolo, Allow, Allow, Allow),
+    ];
+    for (mode, unknown, listed, write) in cases {
+        let mut gate = gate(&["Bash(git:*)"], &["Bash(git push:*)"], &["Bash(rm:*)"]);
+        gate.mode = mode;
+        assert_eq!(verdict(&gate, "id"), unknown, "{mode:?}");
+        assert_eq!(verdict(&gate, "git status"), listed, "{mode:?}");
+        assert_eq!(verdict(&gate, "rm x"), Deny, "{mode:?}");
+        let decision = gate.decide(&Action::Write { path: "a.txt" }, &Actor::default());
+        assert_eq!(decision.verdict, write, "{mode:?}");
+        let outside = gate.decide(&Action::Write { path: "/etc/x" }, &Actor::default()).verdict;
+        assert_ne!((mode, outside), (Mode::AcceptEdits, Allow));
+    }
+}
+
+#[test]
+fn untrusted_skills_do_nothing() {
+    let tools = RuleSet::of_skill("x", "Bash", "");
+    let mut gate = gate(&["Bash"], &[], &[]);
+    gate.mode = Mode::Yolo;
+    let decision =
+        gate.decide(&Action::Command { text: "git status" }, &skill(&tools, false, false));
+    assert_eq!(decision.verdict, Deny);
+    assert!(decision.remedy.unwrap().contains("prowess trust x"));
+    assert_eq!(
+        gate.decide(&Action::Read { path: "a" }, &skill(&tools, false, false)).verdict,
+        Allow
+    );
+}
+
+#[test]
+fn a_ceiling_keeps_out_what_the_person_allows() {
+    let tools = RuleSet::of_skill("x", "Bash(git status:*), Read(docs/**)", "");
+    let gate = gate(&["Bash"], &[], &[]);
+    let decide = |text, ceiling| {
+        gate.decide(&Action::Command { text }, &skill(&tools, true, ceiling)).verdict
+    };
+    assert_eq!(decide("ls", false), Allow);
+    assert_eq!(decide("ls", true), Deny);
+    assert_eq!(decide("git status", true), Allow);
+    assert_eq!(decide("git status && ls", true), Deny);
+    assert_eq!(decide("git $x", true), Deny);
+    let read = |path| gate.decide(&Action::Read { path }, &skill(&tools, true, true)).verdict;
+    assert_eq!(read("docs/a.md"), Allow);
+    assert_eq!(read("src/a.rs"), Deny);
+}
+
+#[test]
+fn project_settings_only_tighten() {
+    let mut gate = Gate::default();
+    gate.rules.add(Effect::Allow, "Bash", Source::Project("prowess.toml".into()));
+    assert_eq!(verdict(&gate, "git status"), Ask);
+    assert_eq!(gate.rules.unread().len(), 1);
+    gate.rules.add(Effect::Allow, "Bash", Source::User("config.toml".into()));
+    gate.rules.add(Effect::Deny, "Bash(git:*)", Source::Project("prowess.toml".into()));
+    assert_eq!(verdict(&gate, "git status"), Deny);
+}
+
+#[test]
+fn hosts() {
+    let gate = gate(&["WebFetch(domain:*.example.com)", "fetch:plain.org"], &[], &[]);
+    let fetch = |host| gate.decide(&Action::Fetch { host }, &Actor::default()).verdict;
+    assert_eq!(fetch("a.example.com"), Allow);
+    assert_eq!(fetch("A.EXAMPLE.com."), Allow);
+    assert_eq!(fetch("example.com"), Ask);
+    assert_eq!(fetch("evilexample.com"), Ask);
+    assert_eq!(fetch("plain.org"), Allow);
+    assert_eq!(fetch("x.plain.org"), Ask);
+    assert_eq!(fetch("evil.net\0.example.com"), Ask);
+}
+
+#[test]
+fn mcp_tools_and_arguments() {
+    let gate = gate(
+        &["mcp__github", "mcp__jira__read_*"],
+        &["Agent(model:opus)"],
+        &["mcp__github__delete_repo"],
+    );
+    let call =
+        |name| gate.decide(&Action::Tool { name, arguments: &[] }, &Actor::default()).verdict;
+    assert_eq!(call("mcp__github__list"), Allow);
+    assert_eq!(call("mcp__github__delete_repo"), Deny);
+    assert_eq!(call("mcp__jira__read_issue"), Allow);
+    assert_eq!(call("mcp__jira__write_issue"), Ask);
+    let with =
+        |arguments| gate.decide(&Action::Tool { name: "Agent", arguments }, &Actor::default());
+    assert!(with(&[("model", "opus")]).rule.is_some());
+    assert!(with(&[("model", "haiku")]).rule.is_none());
+}
+
+#[test]
+fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
+    let mut gate = gate(&[], &[], &[]);
+    let pending = |gate: &Gate, text: &str| match gate.command(text, &Actor::default()) {
+        Outcome::Ask(pending) => pending,
+        other => panic!("{other:?}"),
+    };
+    assert!(pending(&gate, "id").answer(Answer::No).is_err());
+    let (approved, grant) = pending(&gate, "id").answer(Answer::Once).unwrap();
+    assert_eq!(approved.value().plan, Plan::Words(vec!["id".into()]));
+    assert_eq!(grant, None);
+    let (approved, grant) =
+        pending(&gate, "for x in a; do id; done").answer(Answer::Session).unwrap();
+    assert_eq!(approved.value().plan, Plan::AsTyped("for x in a; do id; done".into()));
+    gate.grants.extend(grant);
+    assert_eq!(verdict(&gate, "for x in a; do id; done"), Allow);
+    assert_eq!(verdict(&gate, "for x in b; do id; done"), Ask);
+    let (_, grant) = pending(&gate, "id").answer(Answer::Tool).unwrap();
+    gate.grants.extend(grant);
+    assert_eq!(verdict(&gate, "uname"), Allow);
+    assert_eq!(verdict(&gate, "uname $x"), Ask);
+}
+
+#[test]
+fn grants_hang_on_the_digest_of_the_skill() {
+    let tools = RuleSet::default();
+    let actor = |digest| Actor {
+        skill: Some(SkillActor { name: "x", digest, trusted: true, tools: &tools, ceiling: false }),
+    };
+    let mut gate = gate(&[], &[], &[]);
+    let Outcome::Ask(pending) = gate.command("id", &actor("1")) else { panic!() };
+    let grant: Grant = pending.answer(Answer::Always).unwrap().1.unwrap();
+    gate.grants.push(grant);
+    let decide = |digest| gate.decide(&Action::Command { text: "id" }, &actor(digest)).verdict;
+    assert_eq!(decide("1"), Allow);
+    assert_eq!(decide("2"), Ask);
+    assert_eq!(verdict(&gate, "id"), Ask);
+}
+
+#[test]
+fn what_runs_is_what_was_checked() {
+    let gate = gate(&["Bash"], &[], &[]);
+    let plan = |text: &str| match gate.command(text, &Actor::default()) {
+        Outcome::Allowed(approved, _) => approved.value().plan.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        plan("git  commit -m 'a b'"),
+        Plan::Words(vec!["git".into(), "commit".into(), "-m".into(), "a b".into()])
+    );
+    assert_eq!(plan("git add src/*.rs"), Plan::Script("'git' 'add' 'src/'*'.rs'".into()));
+    assert_eq!(plan("a \"it's\" | b 2>&1 # c"), Plan::Script("'a' 'it'\\''s' | 'b' 2>&1".into()));
+}
+
+#[test]
+fn every_answer_says_why_and_what_would_help() {
+    let gate = gate(&["Bash(ls:*)"], &[], &["Bash(rm:*)"]);
+    let decide = |text| gate.decide(&Action::Command { text }, &Actor::default());
+    let decision = decide("cargo build --release");
+    assert_eq!(&*decision.reason, "no rule allows `cargo build --release`");
+    assert!(decision.remedy.unwrap().starts_with("allow it with Bash(cargo"));
+    let decision = decide("rm -rf x");
+    assert_eq!(decision.rule.unwrap().text, "Bash(rm:*)".into());
+    let decision = decide("ls $x");
+    assert!(decision.reason.contains("a variable or substitution"), "{decision:?}");
+}
