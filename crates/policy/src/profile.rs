@@ -78,7 +78,116 @@ impl Default for Limits {
     }
 }
 
+/// Where work happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The folder of the skill that the command belongs to.
+    pub skill: Option<PathBuf>,
+    /// The project.
+    pub workspace: PathBuf,
+    /// Whether the command may write in the project.
+    pub edits: bool,
+    /// The person's home folder.
+    pub home: PathBuf,
+    /// A folder for temporary files, made for this command alone.
+    pub scratch: PathBuf,
+    /// Our own folders: settings, state, cache. Never readable, never writable.
+    pub ours: Vec<PathBuf>,
+}
+
+/// What in a project decides what runs later, below its root: unwritable, even where it does not
+/// exist yet. One list, so that adding a file is one line.
+pub const PROTECTED_IN_PROJECT: &[&str] = &[
+    ".git/hooks",
+    ".git/config",
+    ".git/info",
+    ".git/modules",
+    ".gitmodules",
+    ".agents",
+    ".prowess",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".envrc",
+    ".husky",
+    ".github/workflows",
+];
+
+/// What in a home folder decides what runs later: unwritable.
+pub const PROTECTED_IN_HOME: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".inputrc",
+    ".gitconfig",
+    ".vimrc",
+    ".config",
+    ".local/bin",
+    ".cargo",
+    ".agents",
+    ".claude",
+    ".codex",
+    ".gemini",
+];
+
+/// What in a home folder holds keys: unreadable.
+pub const KEYS_IN_HOME: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git/credentials",
+    ".cargo/credentials.toml",
+    ".cargo/credentials",
+    ".local/share/keyrings",
+    ".password-store",
+];
+
 impl Profile {
+    /// The profile of ordinary work: reads the skill and the project, writes the scratch folder and,
+    /// where agreed, the project; no network. It starts in the skill's folder, or in the project.
+    pub fn for_work(setting: &Setting) -> Self {
+        let cwd = setting.skill.as_ref().unwrap_or(&setting.workspace);
+        let mut profile = Self::reading(cwd);
+        if !profile.readable.contains(&setting.workspace) {
+            profile.readable.push(setting.workspace.clone());
+        }
+        profile.writable.push(setting.scratch.clone());
+        if setting.edits {
+            profile.writable.push(setting.workspace.clone());
+        }
+        let below = |folder: &PathBuf, names: &[&str]| {
+            names.iter().map(|name| folder.join(name)).collect::<Vec<_>>()
+        };
+        profile.protected = below(&setting.workspace, PROTECTED_IN_PROJECT);
+        profile.protected.extend(below(&setting.home, PROTECTED_IN_HOME));
+        // A skill that rewrites itself would be another skill than the one that was trusted.
+        profile.protected.extend(setting.skill.clone());
+        profile.hidden = below(&setting.home, KEYS_IN_HOME);
+        profile.hidden.extend(setting.ours.iter().cloned());
+        let scratch = setting.scratch.to_string_lossy();
+        profile.environment.push(("TMPDIR".into(), scratch.into_owned().into()));
+        profile
+    }
+
     /// A profile that reads and starts in `cwd`, writes nowhere, and has no network.
     pub fn reading(cwd: impl Into<PathBuf>) -> Self {
         let cwd = cwd.into();
@@ -93,5 +202,35 @@ impl Profile {
             environment: Vec::new(),
             limits: Limits::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting() -> Setting {
+        Setting {
+            skill: Some("/w/.agents/skills/x".into()),
+            workspace: "/w".into(),
+            edits: true,
+            home: "/h".into(),
+            scratch: "/tmp/s".into(),
+            ours: vec!["/h/.local/state/prowess".into()],
+        }
+    }
+
+    #[test]
+    fn work_starts_in_the_skill_and_writes_only_where_agreed() {
+        let profile = Profile::for_work(&setting());
+        assert_eq!(profile.cwd, PathBuf::from("/w/.agents/skills/x"));
+        assert_eq!(profile.writable, [PathBuf::from("/tmp/s"), PathBuf::from("/w")]);
+        assert!(!profile.network);
+        assert!(profile.protected.contains(&"/w/.git/hooks".into()));
+        assert!(profile.protected.contains(&"/w/.agents/skills/x".into()));
+        assert!(profile.hidden.contains(&"/h/.ssh".into()));
+        assert!(profile.hidden.contains(&"/h/.local/state/prowess".into()));
+        let looking = Profile::for_work(&Setting { edits: false, ..setting() });
+        assert_eq!(looking.writable, [PathBuf::from("/tmp/s")]);
     }
 }

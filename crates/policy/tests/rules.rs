@@ -37,7 +37,7 @@ fn case_116_a_list_of_tools_in_either_spelling() {
     assert_eq!(texts, ["Bash(git add *)", "Bash(git commit *)", "Read"]);
 }
 
-fn skill<'a>(tools: &'a RuleSet, trusted: bool, ceiling: bool) -> Actor<'a> {
+fn skill(tools: &RuleSet, trusted: bool, ceiling: bool) -> Actor<'_> {
     Actor { skill: Some(SkillActor { name: "x", digest: "sha256:1", trusted, tools, ceiling }) }
 }
 
