@@ -138,17 +138,15 @@ impl Gate {
         if let Some(decision) = inert(actor) {
             return (decision, script);
         }
-        if let Some(decision) = self.restricted(text, script.as_ref().ok(), actor) {
-            let plain_ask = decision.verdict == Verdict::Ask && self.mode == Mode::Yolo;
-            if !plain_ask {
-                return (decision, script);
-            }
+        let restricted = self.restricted(text, script.as_ref().ok(), actor);
+        if let Some(decision) = restricted.as_ref().filter(|d| d.verdict == Verdict::Deny) {
+            return (decision.clone(), script);
         }
         let decision = match &script {
             Ok(parsed) => self.permitted(text, parsed, actor),
             Err(refusal) => self.unproved(text, *refusal, actor),
         };
-        (decision, script)
+        (stricter(decision, restricted), script)
     }
 
     /// What deny and ask rules say of a line, however it is written.
@@ -158,48 +156,47 @@ impl Gate {
         script: Option<&Script>,
         actor: &Actor<'_>,
     ) -> Option<Decision> {
-        if let Some(lost) = self.sets(actor).find_map(RuleSet::lost_restriction) {
-            return Some(
-                Decision::new(
-                    Verdict::Ask,
-                    format!(
-                        "the {} rule `{}` of {} cannot be read ({}), so nobody knows what it was to stop",
-                        lost.effect.as_str(),
-                        lost.fault.text,
-                        lost.source,
-                        lost.fault.why
-                    ),
-                )
-                .remedy("mend that rule"),
-            );
-        }
+        let lost = self.lost(actor);
         let any = |effect| self.sets(actor).any(|set| set.has_command_rules(effect));
         let (denies, asks) = (any(Effect::Deny), any(Effect::Ask));
         if !denies && !asks {
-            return None;
+            return lost;
         }
         let findings = finder::find(text);
         let commands = matching::every_command(&findings);
-        for effect in [Effect::Deny, Effect::Ask] {
-            for placed in self.restricting(actor, effect) {
-                if let Some(found) = self.hits(placed, &findings, &commands) {
-                    let verdict = if effect == Effect::Deny { Verdict::Deny } else { Verdict::Ask };
-                    let reason = match effect {
-                        Effect::Deny => format!("a rule forbids `{}`", cut(&found)),
-                        _ => format!("a rule wants a question before `{}`", cut(&found)),
-                    };
-                    return Some(Decision::new(verdict, reason).by(placed.cite()));
-                }
-            }
-            if let Some(why) = findings.unreadable.filter(|_| script.is_none())
-                && effect == Effect::Deny
-                && denies
-            {
-                let reason = format!("{why}, so the deny rules cannot be checked");
-                return Some(Decision::new(Verdict::Deny, reason).remedy("write it plainly"));
-            }
+        let found = |effect| {
+            self.restricting(actor, effect).find_map(|placed| {
+                self.hits(placed, &findings, &commands).map(|found| (placed, cut(&found)))
+            })
+        };
+        if let Some((placed, what)) = found(Effect::Deny) {
+            let reason = format!("a rule forbids `{what}`");
+            return Some(Decision::new(Verdict::Deny, reason).by(placed.cite()));
         }
-        None
+        if let Some(why) = findings.unreadable.filter(|_| denies && script.is_none()) {
+            let reason = format!("{why}, so the deny rules cannot be checked");
+            return Some(Decision::new(Verdict::Deny, reason).remedy("write it plainly"));
+        }
+        if lost.is_some() {
+            return lost;
+        }
+        // Mode `yolo` is a person's yes to everything that they did not forbid.
+        let (placed, what) = found(Effect::Ask).filter(|_| self.mode != Mode::Yolo)?;
+        let reason = format!("a rule wants a question before `{what}`");
+        Some(Decision::new(Verdict::Ask, reason).by(placed.cite()))
+    }
+
+    /// What is to be said where a restricting rule cannot be read.
+    fn lost(&self, actor: &Actor<'_>) -> Option<Decision> {
+        let lost = self.sets(actor).find_map(RuleSet::lost_restriction)?;
+        let reason = format!(
+            "the {} rule `{}` of {} cannot be read ({}), so nobody knows what it was to stop",
+            lost.effect.as_str(),
+            lost.fault.text,
+            lost.source,
+            lost.fault.why
+        );
+        Some(Decision::new(Verdict::Ask, reason).remedy("mend that rule"))
     }
 
     /// What of a line a deny or ask rule is about.
@@ -405,23 +402,21 @@ impl Gate {
         if let Some(decision) = inert(actor).filter(|_| !looks) {
             return decision;
         }
-        if let Some(lost) = self.sets(actor).find_map(RuleSet::lost_restriction) {
-            let reason =
-                format!("the {} rule `{}` cannot be read", lost.effect.as_str(), lost.fault.text);
-            return Decision::new(Verdict::Ask, reason).remedy("mend that rule");
+        let find = |effect| {
+            self.restricting(actor, effect).find(|placed| self.about(placed, action, true))
+        };
+        if let Some(placed) = find(Effect::Deny) {
+            return Decision::new(Verdict::Deny, "a rule forbids it").by(placed.cite());
         }
-        for effect in [Effect::Deny, Effect::Ask] {
-            if let Some(placed) =
-                self.restricting(actor, effect).find(|placed| self.about(placed, action, true))
-            {
-                let (verdict, reason) = match effect {
-                    Effect::Deny => (Verdict::Deny, "a rule forbids it"),
-                    _ if self.mode == Mode::Yolo => continue,
-                    _ => (Verdict::Ask, "a rule wants a question first"),
-                };
-                return Decision::new(verdict, reason).by(placed.cite());
-            }
-        }
+        let asked = find(Effect::Ask).filter(|_| self.mode != Mode::Yolo).map(|placed| {
+            Decision::new(Verdict::Ask, "a rule wants a question first").by(placed.cite())
+        });
+        let restricted = self.lost(actor).or(asked);
+        stricter(self.judge_freely(action, actor, looks), restricted)
+    }
+
+    /// What is left where no rule stops it.
+    fn judge_freely(&self, action: &Action<'_>, actor: &Actor<'_>, looks: bool) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
             && !skill.tools.of(Effect::Allow).any(|placed| self.about(placed, action, false))
         {
@@ -516,6 +511,14 @@ impl Gate {
             }
             _ => false,
         }
+    }
+}
+
+/// A question that a rule wants takes the place of a yes, never of a no.
+fn stricter(decision: Decision, restricted: Option<Decision>) -> Decision {
+    match restricted {
+        Some(restricted) if restricted.verdict >= decision.verdict => restricted,
+        _ => decision,
     }
 }
 

@@ -1,0 +1,128 @@
+//! What must hold for every rule and every line.
+
+use proptest::prelude::*;
+use prowess_policy::command::{finder, lex, script};
+use prowess_policy::{Action, Actor, Effect, Gate, Mode, Outcome, Plan, Rule, Source, Verdict};
+
+const RULES: &[&str] = &[
+    "Bash",
+    "Bash(*)",
+    "Bash(git:*)",
+    "Bash(git push:*)",
+    "Bash(git status)",
+    "Bash(git * main)",
+    "Bash(ls*)",
+    "Bash(rm:*)",
+    "Bash(rm -rf:*)",
+    "Bash(env:*)",
+    "Bash(sh:*)",
+    "bash:git *",
+    "Bash (git:*)",
+    "Bash(git",
+    "Bash(:*)",
+    "Read",
+    "Read(.env)",
+    "Edit",
+    "Edit(out)",
+    "*",
+    "Skill(x)",
+    "mcp__a__b",
+    "Bash(cat:*)",
+    "Bash(echo:*)",
+    "",
+];
+
+const TOKENS: &[&str] = &[
+    "git", "status", "push", "rm", "-rf", "ls", "env", "sh", "-c", "'rm x'", "cat", ".env", "echo",
+    "main", "x", "a=b", ";", "&&", "|", "\n", "&", ">", "out", "$(", ")", "`", "\"", "'", "\\",
+    "$x", "#", "(", "{", "}", "*", "?", "~", "2>&1", "/bin/rm", "\u{200b}", "é", "sudo", "xargs",
+    "-exec", "find", "\t", "if", "then",
+];
+
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::collection::vec(proptest::sample::select(TOKENS), 0..9)
+            .prop_map(|tokens| tokens.join(" ")),
+        proptest::collection::vec(proptest::sample::select(TOKENS), 0..9)
+            .prop_map(|tokens| tokens.concat()),
+        any::<String>(),
+    ]
+}
+
+fn rules() -> impl Strategy<Value = Vec<(Effect, &'static str)>> {
+    let effect = proptest::sample::select(&[Effect::Allow, Effect::Ask, Effect::Deny][..]);
+    proptest::collection::vec((effect, proptest::sample::select(RULES)), 0..5)
+}
+
+fn gate(rules: &[(Effect, &str)], mode: Mode) -> Gate {
+    let mut gate = Gate { mode, ..Gate::default() };
+    for (effect, text) in rules {
+        gate.rules.add(*effect, text, Source::Flag);
+    }
+    gate
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn adding_a_ban_or_a_question_never_widens_access(
+        rules in rules(),
+        added in proptest::sample::select(RULES),
+        effect in proptest::sample::select(&[Effect::Ask, Effect::Deny][..]),
+        line in line(),
+        mode in proptest::sample::select(&Mode::ALL[..]),
+    ) {
+        let before = gate(&rules, mode).decide(&Action::Command { text: &line }, &Actor::default());
+        let mut more = rules.clone();
+        more.push((effect, added));
+        let after = gate(&more, mode).decide(&Action::Command { text: &line }, &Actor::default());
+        prop_assert!(after.verdict >= before.verdict, "{line:?}: {before:?} became {after:?}");
+    }
+
+    #[test]
+    fn taking_a_permission_away_never_widens_access(rules in rules(), line in line()) {
+        let full = gate(&rules, Mode::Ask).decide(&Action::Command { text: &line }, &Actor::default());
+        let fewer: Vec<_> = rules.iter().copied().filter(|(effect, _)| *effect != Effect::Allow).collect();
+        let less = gate(&fewer, Mode::Ask).decide(&Action::Command { text: &line }, &Actor::default());
+        prop_assert!(less.verdict >= full.verdict);
+    }
+
+    #[test]
+    fn any_line_gets_an_answer(line in any::<String>(), rules in rules()) {
+        let outcome = gate(&rules, Mode::Ask).command(&line, &Actor::default());
+        prop_assert!(!outcome.decision().reason.is_empty());
+        if let Outcome::Allowed(approved, _) = outcome {
+            prop_assert!(!matches!(approved.value().plan, Plan::AsTyped(_)), "{line:?} was never proved");
+        }
+        finder::find(&line);
+    }
+
+    #[test]
+    fn what_is_written_down_reads_the_same(line in line()) {
+        if let Ok(parsed) = lex(&line) {
+            let again = lex(&script::write(&parsed));
+            prop_assert_eq!(again.map(|script| script.commands.len()), Ok(parsed.commands.len()));
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_rule_or_says_why_not(text in any::<String>()) {
+        for effect in [Effect::Allow, Effect::Ask, Effect::Deny] {
+            if let Err(fault) = Rule::parse(&text, effect) {
+                prop_assert!(!fault.why.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_forbidden_program_never_runs(prefix in line(), line in line()) {
+        // However the lines around it look, a plain `rm` at the start of a line is seen; unless it
+        // stands in quotes, and then it does not run.
+        let prefix = prefix.replace(['\'', '"', '\\'], "");
+        let text = format!("{prefix}\nrm x\n{line}");
+        let decision = gate(&[(Effect::Allow, "Bash"), (Effect::Deny, "Bash(rm:*)")], Mode::Ask)
+            .decide(&Action::Command { text: &text }, &Actor::default());
+        prop_assert_ne!(decision.verdict, Verdict::Allow, "{:?}", text);
+    }
+}
