@@ -2,7 +2,6 @@
 
 mod args;
 mod commands;
-mod config;
 mod env;
 mod error;
 mod exit;

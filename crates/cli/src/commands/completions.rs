@@ -12,10 +12,10 @@ use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
 
 use crate::args::{Cli, CompletionsArgs};
-use crate::config;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::library;
 use prowess_terminal::Printer;
 
 /// Longest help beside a candidate.
@@ -63,11 +63,9 @@ pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Names of the skills that are visible from here.
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
-    let (config, _) = config::load(&environment).unwrap_or_default();
+    let config = library::load(&environment).config;
     let options = FileOptions { cache: environment.cache_folder(), ..FileOptions::default() };
-    let mut place = environment.place();
-    place.extra.extend(config.dirs);
-    place.project_extra = config.project_dirs;
+    let place = config.place(&[], environment.place());
     let registry = Registry::open(place, options, config.precedence.unwrap_or_default());
     let catalog = registry.snapshot();
     let candidate = |entry: &prowess_catalog::Entry| {
@@ -97,7 +95,7 @@ pub(crate) fn shells() -> Vec<CompletionCandidate> {
 
 /// Names of the agents in the configuration.
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
-    let (config, _) = config::load(&Environment::read()).unwrap_or_default();
+    let config = library::load(&Environment::read()).config;
     let names = config.agents.keys().filter(|name| is_harmless(name));
     names.map(CompletionCandidate::new).collect()
 }

@@ -175,7 +175,7 @@ impl Answers {
         if !matches!(model, Sight::Hidden(_)) {
             let ranked = prompt::ranked(catalog, policy, environment, args.agent.as_deref());
             let options = IndexOptions {
-                budget: prompt::budget(None, None, &library.config),
+                budget: library.config.budget(None, None),
                 generation: catalog.generation(),
                 ..IndexOptions::default()
             };
