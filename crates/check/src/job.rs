@@ -253,3 +253,79 @@ impl<S: Surface> Run<'_, S> {
         self.lock().files.push(Checked { file: file.to_owned(), counts, pieces });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prowess_lint::Profile;
+
+    use super::*;
+
+    const BROKEN: &str =
+        "---\nname: pdf\ndescription: Fills forms. Use when: asked.\n---\nDo it.\n";
+
+    /// Keeps the names of rules; `empty` may be empty.
+    struct Rules;
+
+    impl Surface for Rules {
+        type Piece = &'static str;
+        fn path(&self, path: &Path) -> String {
+            path.display().to_string()
+        }
+        fn piece(&self, _: &FileReport, _: &LineIndex, found: &Diagnostic) -> &'static str {
+            found.rule
+        }
+        fn may_be_empty(&self, folder: &Path) -> bool {
+            folder.ends_with("empty")
+        }
+    }
+
+    fn job(action: Action) -> Job {
+        let rules = RuleSet::new(Profile::ClaudeCode, None);
+        Job { rules, action, least: Applicability::Safe }
+    }
+
+    fn found(outcome: &Outcome<&'static str>) -> Vec<&'static str> {
+        outcome.pieces().map(|piece| piece.text).collect()
+    }
+
+    #[test]
+    fn only_fix_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pdf/SKILL.md");
+        std::fs::create_dir(folder.path().join("pdf")).unwrap();
+        std::fs::write(&file, BROKEN).unwrap();
+        let paths = || vec![folder.path().to_owned()];
+        let reported = run(&job(Action::Report), paths(), &Rules);
+        assert_eq!((found(&reported), reported.fixed()), (vec!["yaml-repaired"], 0));
+        let shown = run(&job(Action::Diff), paths(), &Rules);
+        assert!(shown.mended[0].diff.contains("+description: 'Fills"), "{}", shown.mended[0].diff);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), BROKEN);
+        let fixed = run(&job(Action::Fix), paths(), &Rules);
+        assert_eq!((found(&fixed), fixed.fixed()), (vec![], 1));
+        assert!(std::fs::read_to_string(&file).unwrap().contains("'Fills"));
+    }
+
+    #[test]
+    fn a_folder_without_a_skill_is_a_finding_unless_it_may_be_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["empty", "bare"].map(|name| folder.path().join(name));
+        for path in &paths {
+            std::fs::create_dir(path).unwrap();
+        }
+        let outcome = run(&job(Action::Report), paths.to_vec(), &Rules);
+        assert_eq!(outcome.by_rule(), [("missing-file", 1, 1)]);
+        assert_eq!((outcome.extent().skills, outcome.extent().folders), (0, 1));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_never_mended() {
+        let mended = |bytes: &[u8]| match check_text(&job(Action::Fix), bytes, "-", &Rules) {
+            Text::Mended { text, counts, .. } => (text, counts.total()),
+            Text::Checked(_) => panic!("mended"),
+        };
+        assert!(mended(BROKEN.as_bytes()).0.is_some_and(|text| text.contains("'Fills")));
+        let (text, left) = mended(b"---\nname: \xff\n---\n");
+        assert_eq!(text, None);
+        assert!(left > 0);
+    }
+}

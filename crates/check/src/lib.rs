@@ -1,4 +1,4 @@
-//! Checks and mends packages on disk.
+//! Checks, mends and starts packages on disk.
 //!
 //! [`run`] takes paths, reads every package at or below them on several threads, runs the rules,
 //! and, if that is wanted, applies fixes. What a finding looks like is up to the [`Surface`] that
@@ -40,12 +40,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod health;
 mod job;
 mod outcome;
 mod targets;
+mod template;
 mod watch;
 
 pub use job::{Action, Job, Surface, Text, check_text, run};
 pub use outcome::{Checked, Mended, Outcome, Piece};
 pub use targets::{distinct, visible_roots};
+pub use template::{Template, TemplateFile};
 pub use watch::Watch;

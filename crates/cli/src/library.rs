@@ -36,6 +36,15 @@ impl Library {
         for report in warnings.iter().filter(|_| !printer.is_quiet()) {
             printer.findings(report);
         }
+        Self::with(config, global, environment)
+    }
+
+    /// Reads every folder, with a configuration that was read before.
+    pub(crate) fn with(
+        config: Config,
+        global: &GlobalArgs,
+        environment: &Environment,
+    ) -> Result<Self, CliError> {
         check_flags(global)?;
         let place = place(global, &config, environment);
         let precedence = config.precedence.unwrap_or_default();

@@ -135,6 +135,8 @@ pub struct Sources {
 pub struct Loaded {
     /// What counts. A file that cannot be used adds nothing.
     pub config: Config,
+    /// Files that are used, the farthest first.
+    pub used: Vec<PathBuf>,
     /// Files that are used, but have mistakes.
     pub warnings: Vec<FileReport>,
     /// Files that cannot be used.
@@ -209,6 +211,7 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
         if !report.diagnostics.is_empty() {
             loaded.warnings.push(report);
         }
+        loaded.used.push(path.clone());
         loaded.config = found.over(loaded.config);
     }
     loaded

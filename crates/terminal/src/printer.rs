@@ -157,16 +157,16 @@ impl Printer {
     /// Says how it went, on standard error.
     pub fn status(&self, text: &str) {
         if self.look.quiet == 0 {
-            self.aside(text, 2);
+            self.say(text, 2);
         }
     }
 
     /// Says something that is no error, and no answer either, and what to try.
     pub fn note(&self, text: &str, hint: &str) {
         if self.look.quiet == 0 {
-            self.aside(&sanitize::line(text), 2);
+            self.say(&sanitize::line(text), 2);
             let cyan = bold(AnsiColor::Cyan);
-            self.aside(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
+            self.say(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
         }
     }
 
@@ -174,7 +174,7 @@ impl Printer {
     pub fn warn(&self, text: &str) {
         if self.look.quiet == 0 {
             let style = bold(AnsiColor::Yellow);
-            self.aside(&format!("{style}warning{style:#}: {}", sanitize::line(text)), 9);
+            self.say(&format!("{style}warning{style:#}: {}", sanitize::line(text)), 9);
         }
     }
 
@@ -185,13 +185,21 @@ impl Printer {
         }
         let lines = LineIndex::new(report.text());
         for diagnostic in &report.diagnostics {
-            let text = full::finding(
-                report,
-                &lines,
-                diagnostic,
-                full::Options { color: true, width: self.aside_width() },
-            );
+            let text = full::finding(report, &lines, diagnostic, self.aside_layout());
             self.stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// How findings are laid out beside the answer.
+    pub fn aside_layout(&self) -> full::Options {
+        // Colours that are not wanted are taken out on the way.
+        full::Options { color: true, width: self.aside_width() }
+    }
+
+    /// Writes findings that are laid out already beside the answer.
+    pub fn aside(&self, text: &str) {
+        if self.look.quiet < 2 {
+            self.stderr(text);
         }
     }
 
@@ -208,16 +216,16 @@ impl Printer {
         if let Some(cause) = &error.cause {
             text.push_str(&format!(": {}", sanitize::line(cause)));
         }
-        self.aside(&text, 7);
+        self.say(&text, 7);
         let cyan = bold(AnsiColor::Cyan);
         for hint in &error.hints {
-            self.aside(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
+            self.say(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
         }
     }
 
     /// Writes lines to standard error. Those that are too wide for the terminal are broken at words
     /// and hang this far.
-    fn aside(&self, text: &str, indent: usize) {
+    fn say(&self, text: &str, indent: usize) {
         let width = self.aside_width().unwrap_or(usize::MAX);
         let lines = text.split('\n').map(|line| format!("{}\n", hang(line, width, indent)));
         self.stderr(&lines.collect::<String>());

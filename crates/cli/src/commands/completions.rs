@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 
-use clap::CommandFactory;
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::{PathCompleter, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -11,7 +10,7 @@ use prowess_diag::{sanitize, suggest, wording};
 use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
 
-use crate::args::{Cli, CompletionsArgs};
+use crate::args::{self, CompletionsArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Cli
 /// Answers a shell that asks what may come next. Tells whether one asked.
 pub(crate) fn answer(environment: &Environment) -> bool {
     let arguments = environment.arguments.iter().cloned();
-    let complete = CompleteEnv::with_factory(Cli::command);
+    let complete = CompleteEnv::with_factory(args::command);
     complete.try_complete(arguments, Some(&environment.current)).unwrap_or(true)
 }
 
@@ -102,7 +101,7 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
 
 /// Commands and topics.
 pub(crate) fn subjects() -> Vec<CompletionCandidate> {
-    let root = Cli::command();
+    let root = args::command();
     let commands = root.get_subcommands().map(|command| command.get_name().to_owned());
     let topics = super::help::topics().map(str::to_owned);
     commands.chain(topics).map(CompletionCandidate::new).collect()

@@ -35,6 +35,11 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
+    if args.unsafe_fixes && !args.fix && !args.diff {
+        return Err(CliError::new("`--unsafe-fixes` alone changes nothing").hint(
+            "add `--fix` to apply the suggested fixes, or `--diff` to see what they change",
+        ));
+    }
     if args.watch {
         return watch(args, global, environment, printer);
     }
@@ -340,7 +345,13 @@ fn print_mended(
     printer: &Printer,
 ) -> Result<(), CliError> {
     printer.verbatim(text)?;
-    printer.findings(report);
+    let lines = LineIndex::new(report.text());
+    let layout = printer.aside_layout();
+    let found: Vec<String> = (report.diagnostics.iter())
+        .map(|diagnostic| full::finding(report, &lines, diagnostic, layout))
+        .collect();
+    let rules = report.diagnostics.iter().map(|diagnostic| diagnostic.rule);
+    printer.aside(&with_notes(rules.zip(found.iter().map(String::as_str))));
     if counts.total() > 0 {
         let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
         printer.status(&full::summary(counts, extent));
@@ -372,24 +383,11 @@ fn print_results(
     };
     match format {
         FormatArg::Full => {
-            let mut explained: Vec<&str> = Vec::new();
-            let mut text = String::new();
-            for piece in results.pieces() {
-                if let Piece::Line(line) = &piece.text {
-                    text.push_str(line);
-                    // Once for each rule: the name stands in every headline anyway.
-                    if !explained.contains(&piece.rule) {
-                        explained.push(piece.rule);
-                        let green = anstyle::AnsiColor::Green.on_default().bold();
-                        text.push_str(&format!(
-                            "{green}note{green:#}: run `prowess explain {}`\n",
-                            piece.rule
-                        ));
-                    }
-                    text.push('\n');
-                }
-            }
-            printer.answer(&text)
+            let lines = results.pieces().filter_map(|piece| match &piece.text {
+                Piece::Line(line) => Some((piece.rule, line.as_str())),
+                _ => None,
+            });
+            printer.answer(&with_notes(lines))
         }
         FormatArg::Concise | FormatArg::Github => {
             let lines = results.pieces().filter_map(|piece| {
@@ -424,6 +422,23 @@ fn print_results(
             printer.json(&sarif::log(env!("CARGO_PKG_VERSION"), &used, &values()))
         }
     }
+}
+
+/// Findings one below the other. The first of each rule says how to read about it: the name stands
+/// in every headline anyway.
+fn with_notes<'a>(findings: impl Iterator<Item = (&'static str, &'a str)>) -> String {
+    let mut explained: Vec<&str> = Vec::new();
+    let mut text = String::new();
+    for (rule, finding) in findings {
+        text.push_str(finding);
+        if !explained.contains(&rule) {
+            explained.push(rule);
+            let green = anstyle::AnsiColor::Green.on_default().bold();
+            text.push_str(&format!("{green}note{green:#}: run `prowess explain {rule}`\n"));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// How often each rule was broken, most often first.
