@@ -3,10 +3,12 @@
 //! The first line of an `about` says what a command does, the rest what else there is to know. It
 //! is not a doc comment: clap would keep the rest from `-h`, and offer a `--help` that says hardly more.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::Styles;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
 use crate::commands::completions;
@@ -18,7 +20,7 @@ use prowess_terminal::{Look, Printer};
 
 /// Find, check, explain and mend Agent Skills
 #[derive(Debug, Parser)]
-#[command(name = "prowess", version, disable_help_subcommand = true, help_template = ROOT_HELP, max_term_width = 100)]
+#[command(name = "prowess", version, disable_help_subcommand = true, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -41,7 +43,7 @@ Use:
   find WORDS...            Search skills, the best first
   show PATH|NAME           Show one skill: metadata, outline, files, size
   prompt                   Print exactly what a model would see
-  why NAME                 Explain why a skill is listed, hidden or cut
+  why NAME|PATH            Explain why a skill is listed, hidden or cut
 
 Manage:
   stats                    Show which skills are used
@@ -55,6 +57,38 @@ Options:
 
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
+
+/// Reads what was typed.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&command().try_get_matches_from(arguments)?)
+}
+
+/// Everything that can be typed. What we write into help ourselves looks like what clap writes.
+pub(crate) fn command() -> clap::Command {
+    Cli::command().help_template(styled(ROOT_HELP)).mut_subcommands(|command| {
+        let after = command.get_after_help().map(|after| styled(&after.to_string()));
+        match after {
+            Some(after) => command.after_help(after),
+            None => command,
+        }
+    })
+}
+
+/// Gives headings, and the commands below them, the styles of clap's own.
+fn styled(text: &str) -> String {
+    let styles = Styles::styled();
+    let (heading, literal) = (styles.get_header(), styles.get_literal());
+    let line = |line: &str| match line.split_once(':') {
+        Some((title, rest)) if line.starts_with(char::is_uppercase) => {
+            format!("{heading}{title}:{heading:#}{rest}\n")
+        }
+        _ => match line.strip_prefix("  ").and_then(|line| line.split_once(' ')) {
+            Some((word, rest)) => format!("  {literal}{word}{literal:#} {rest}\n"),
+            None => format!("{line}\n"),
+        },
+    };
+    text.lines().map(line).collect::<String>().trim_end_matches('\n').to_owned()
+}
 
 /// Options that every command takes.
 #[derive(Debug, Args)]
@@ -167,6 +201,11 @@ pub(crate) enum TemplateArg {
 #[command(
     about = "Check skills against the specification\n\nChecks every skill in the named folders, down to six levels. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.",
     after_help = "\
+Exit codes:
+  0  nothing as severe as `--fail-on`
+  1  there are such findings, or with `--diff` something would change
+  2  the command could not do its work
+
 Examples:
   prowess validate                        check everything prowess can see
   prowess validate skills --fix           check a folder and mend it
@@ -179,7 +218,7 @@ pub(crate) struct ValidateArgs {
     /// Apply safe fixes
     #[arg(long)]
     pub(crate) fix: bool,
-    /// With `--fix` or `--diff`, take the suggested fixes too: check the result
+    /// With `--fix` or `--diff`, apply the suggested fixes too; review the result
     #[arg(long)]
     pub(crate) unsafe_fixes: bool,
     /// Print what `--fix` would change, and change nothing
@@ -188,7 +227,7 @@ pub(crate) struct ValidateArgs {
     /// Whose rules count: spec, claude-code, lenient (default: claude-code)
     #[arg(long, value_name = "PROFILE", help_heading = "Rules")]
     pub(crate) profile: Option<String>,
-    /// Where the skill is meant for: claude-ai
+    /// Where the skill will be used: claude-ai
     #[arg(long, value_name = "TARGET", help_heading = "Rules")]
     pub(crate) target: Option<String>,
     /// Only this rule (can be repeated, or a list with commas)
@@ -203,7 +242,7 @@ pub(crate) struct ValidateArgs {
     /// Lowest severity that fails the run: error, warning, note (default: error)
     #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
     pub(crate) fail_on: Option<String>,
-    /// Disregard configuration files
+    /// Ignore configuration files
     #[arg(long, help_heading = "Rules")]
     pub(crate) no_config: bool,
     /// full, concise, json, github, sarif (default: full)
@@ -222,7 +261,7 @@ pub(crate) struct ValidateArgs {
     /// Print how often each rule was broken, in place of the findings
     #[arg(long, help_heading = "Output")]
     pub(crate) statistics: bool,
-    /// Go on and check again when files change
+    /// Keep running, and check again when files change
     #[arg(long, help_heading = "Output")]
     pub(crate) watch: bool,
 }
@@ -278,7 +317,7 @@ pub(crate) struct ShowArgs {
         requires = "file"
     )]
     pub(crate) offset: u64,
-    /// With `--file`, print at most this many bytes (default: 65536)
+    /// With `--file`, print at most this many bytes (default: 65,536)
     #[arg(long, value_name = "BYTES", requires = "file")]
     pub(crate) limit: Option<usize>,
     /// Read as this profile does; `spec` with `--json` prints what `skills-ref read-properties` prints
@@ -311,7 +350,7 @@ pub(crate) struct ListArgs {
     /// Show versions and places, and cut nothing
     #[arg(short, long, help_heading = "Output")]
     pub(crate) wide: bool,
-    /// Go on and print what changes
+    /// Keep running, and print what changes
     #[arg(long, help_heading = "Output")]
     pub(crate) watch: bool,
     /// Print as JSON; with `--watch`, one document a line
@@ -377,7 +416,7 @@ pub(crate) struct PromptArgs {
     /// Tokens for the listing (default: one hundredth of the window)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<usize>,
-    /// Context window of the model, in tokens (default: 200000)
+    /// Context window of the model, in tokens (default: 200,000)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<usize>,
     /// Only pinned and last used skills, and how many more there are
@@ -407,8 +446,8 @@ Examples:
   prowess why release-notes --query \"what changed\"   how it ranks for these words"
 )]
 pub(crate) struct WhyArgs {
-    /// Name of a skill; qualified ones such as `user:pdf` work, too
-    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
+    /// Name of a skill, qualified or not, such as `user:pdf`, or its folder
+    #[arg(value_name = "NAME|PATH", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) name: String,
     /// How it ranks for these words
     #[arg(long, value_name = "WORDS")]
@@ -531,8 +570,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn our_own_help_looks_like_claps() {
+        let help = command().render_help().ansi().to_string();
+        assert!(help.contains("\u{1b}[1m\u{1b}[4mAuthor:\u{1b}[0m\n"), "{help:?}");
+        assert!(help.contains("  \u{1b}[1mvalidate\u{1b}[0m [PATH|NAME]..."), "{help:?}");
+        let help = command().find_subcommand_mut("find").unwrap().render_help().ansi().to_string();
+        assert!(help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"), "{help:?}");
+    }
+
+    #[test]
     fn the_commands_in_the_overview_are_all_there_are() {
-        use clap::CommandFactory;
         for command in Cli::command().get_subcommands() {
             let line = format!("\n  {} ", command.get_name());
             assert!(ROOT_HELP.contains(&line), "{} is not in the overview", command.get_name());

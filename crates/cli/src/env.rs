@@ -104,11 +104,16 @@ impl Environment {
         }
     }
 
-    /// The user's configuration file.
-    pub(crate) fn user_config(&self) -> Option<PathBuf> {
+    /// Where configuration is looked for.
+    pub(crate) fn settings(&self) -> prowess_config::Sources {
         let in_home = || self.prowess_home.as_ref().map(|home| home.join("config.toml"));
         let usual = || self.config_home.as_ref().map(|home| home.join("prowess/config.toml"));
-        self.config_file.clone().or_else(in_home).or_else(usual)
+        prowess_config::Sources {
+            current: self.current.clone(),
+            home: self.home.clone(),
+            user: self.config_file.clone().or_else(in_home).or_else(usual),
+            is_named: self.config_file.is_some(),
+        }
     }
 
     /// Where caches are kept; nothing where there is no home.

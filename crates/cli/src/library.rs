@@ -1,15 +1,16 @@
 //! The skills that are seen from here, as every command sees them.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::visibility::GrantFault;
-use prowess_catalog::{Catalog, Entry, Grant, NotFound, Policy, Precedence};
-use prowess_diag::wording;
+use prowess_catalog::{Catalog, Entry, NotFound, Policy, Precedence};
+use prowess_config::{AgentFault, Config, Fault, Loaded};
+use prowess_diag::{FileReport, wording};
 use prowess_registry::{FileOptions, Notice, Place, Registry};
 
 use crate::args::GlobalArgs;
 use crate::commands::targets;
-use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
 use prowess_terminal::Printer;
@@ -31,10 +32,19 @@ impl Library {
         environment: &Environment,
         printer: &Printer,
     ) -> Result<Self, CliError> {
-        let (config, warnings) = config::load(environment)?;
+        let (config, warnings) = settings(environment)?;
         for report in warnings.iter().filter(|_| !printer.is_quiet()) {
             printer.findings(report);
         }
+        Self::with(config, global, environment)
+    }
+
+    /// Reads every folder, with a configuration that was read before.
+    pub(crate) fn with(
+        config: Config,
+        global: &GlobalArgs,
+        environment: &Environment,
+    ) -> Result<Self, CliError> {
         check_flags(global)?;
         let place = place(global, &config, environment);
         let precedence = config.precedence.unwrap_or_default();
@@ -52,56 +62,32 @@ impl Library {
 
     /// What decides about visibility, for an agent of the configuration or for everybody.
     pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Policy, CliError> {
-        let grant = match agent {
-            None => Grant::default(),
-            Some(name) => self.config.agents.get(name).cloned().ok_or_else(|| {
-                let error = CliError::new(format!("no agent named {}", wording::tick(name)));
-                let known = self.config.agents.keys().map(String::as_str);
-                match prowess_diag::suggest::nearest(name, known) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => {
-                        error.hint(format!("define it in the configuration: `[agents.{name}]`"))
-                    }
-                }
-            })?,
-        };
-        let catalog = self.catalog();
-        grant.check(&catalog).map_err(|fault| {
-            let error = CliError::new(format!(
-                "the agent {} is given what is not there",
-                wording::tick(agent.unwrap_or_default())
-            ));
+        self.config.policy(agent, &self.catalog()).map_err(|fault| {
+            let error = CliError::new(fault.to_string());
             match &fault {
-                GrantFault::Unknown(missing) if !missing.near.is_empty() => {
-                    error.hint(not_found(missing).hints.concat())
+                AgentFault::Unknown { near: Some(near), .. } => {
+                    error.hint(format!("did you mean `{near}`?"))
                 }
-                GrantFault::Unknown(_) | GrantFault::NothingLoaded => error,
+                AgentFault::Unknown { name, .. } => {
+                    error.hint(format!("define it in the configuration: `[agents.{name}]`"))
+                }
+                AgentFault::Grant { source, .. } => match source {
+                    GrantFault::Unknown(missing) if !missing.near.is_empty() => {
+                        error.hint(not_found(missing).hints.concat())
+                    }
+                    _ => error,
+                }
+                .cause(source),
+                _ => error,
             }
-            .cause(&fault)
-        })?;
-        Ok(Policy { overrides: self.config.visibility.clone(), grant, touched: None })
-    }
-
-    /// Names in the configuration that mean no skill, but nearly do. One that is far from all others
-    /// may be a skill of another project.
-    fn unknown_names(&self) -> Vec<(String, NotFound)> {
-        let catalog = self.catalog();
-        let settings =
-            self.config.visibility.keys().map(|name| (format!("`skills.visibility.{name}`"), name));
-        let denied = self.config.agents.iter().flat_map(|(agent, grant)| {
-            grant.deny.iter().map(move |name| (format!("`{name}` in `agents.{agent}.deny`"), name))
-        });
-        let faults = settings
-            .chain(denied)
-            .filter_map(|(written, name)| Some((written, catalog.resolve(name).err()?)));
-        faults.filter(|(_, fault)| !fault.near.is_empty()).collect()
+        })
     }
 
     /// Says what could not be read or was not looked at, in a line each kind.
     pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
         let report = self.registry.report();
-        let show = |path: &std::path::Path| targets::display(path, environment);
-        for (written, fault) in self.unknown_names() {
+        let show = |path: &Path| targets::display(path, environment);
+        for (written, fault) in self.config.unknown_names(&self.catalog()) {
             let near = wording::either(fault.near.iter().map(wording::tick));
             printer.warn(&format!("{written} means no skill; did you mean {near}?"));
         }
@@ -117,7 +103,7 @@ impl Library {
         match report.faults.as_slice() {
             [] => {}
             [fault] => {
-                let path = show(std::path::Path::new(&*fault.location));
+                let path = show(Path::new(&*fault.location));
                 printer.warn(&format!("cannot read `{path}`: {}", fault.why));
             }
             faults => printer.warn(&format!(
@@ -130,13 +116,34 @@ impl Library {
 
 /// Where skills are looked for: flags count more than the environment, which counts more than files.
 pub(crate) fn place(global: &GlobalArgs, config: &Config, environment: &Environment) -> Place {
-    let mut place = environment.place();
-    let mut extra = global.skills_dir.clone();
-    extra.append(&mut place.extra);
-    extra.extend(config.dirs.iter().cloned());
-    place.extra = extra;
-    place.project_extra.clone_from(&config.project_dirs);
-    place
+    config.place(&global.skills_dir, environment.place())
+}
+
+/// What the configuration files say, and what to warn about beside it.
+pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileReport>), CliError> {
+    let loaded = load(environment);
+    match loaded.faults.into_iter().next() {
+        Some(fault) => Err(unusable(fault)),
+        None => Ok((loaded.config, loaded.warnings)),
+    }
+}
+
+/// The configuration files, whatever is wrong with them.
+pub(crate) fn load(environment: &Environment) -> Loaded {
+    let show = |path: &Path| targets::display(path, environment);
+    prowess_config::load(&environment.settings(), &show)
+}
+
+fn unusable(fault: Fault) -> CliError {
+    let error = CliError::new(fault.to_string());
+    match fault {
+        Fault::Unreadable { source, .. } => error.cause(source),
+        Fault::Wrong { report } => {
+            let error = error.hint("print its schema with `prowess schema config`");
+            CliError { report: Some(report), ..error }
+        }
+        _ => error,
+    }
 }
 
 /// A folder that was typed must be there.

@@ -2,7 +2,6 @@
 
 mod args;
 mod commands;
-mod config;
 mod env;
 mod error;
 mod exit;
@@ -10,8 +9,6 @@ mod library;
 mod usage;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::env::Environment;
@@ -22,7 +19,7 @@ fn main() -> ExitCode {
     if commands::completions::answer(&environment) {
         return exit::Exit::Done.into();
     }
-    let cli = match Cli::try_parse_from(environment.arguments.iter()) {
+    let cli = match args::parse(&environment.arguments) {
         Ok(cli) => cli,
         Err(error) => return args::explain_usage(&error, &environment),
     };

@@ -9,6 +9,7 @@
 pub mod check;
 pub mod fix;
 pub mod profile;
+pub mod reference;
 pub mod rules;
 
 pub use check::{Subject, check};

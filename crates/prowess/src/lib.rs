@@ -89,6 +89,8 @@ pub use prowess_catalog::{
     Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
     Precedence, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
 };
+pub use prowess_check as check;
+pub use prowess_config as config;
 pub use prowess_diag as diag;
 pub use prowess_lint as lint;
 pub use prowess_ports as ports;

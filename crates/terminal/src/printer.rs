@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::render::full;
+use prowess_diag::render::wrap::hang;
 use prowess_diag::{LineIndex, sanitize};
 
 use crate::failure::Failure;
@@ -69,7 +70,7 @@ impl Printer {
 
     /// Columns of the terminal; nothing when the output is not a terminal.
     pub fn width(&self) -> Option<usize> {
-        let asked = terminal_width()?;
+        let asked = columns(&std::io::stdout())?;
         Some(self.look.columns.unwrap_or(asked))
     }
 
@@ -156,7 +157,16 @@ impl Printer {
     /// Says how it went, on standard error.
     pub fn status(&self, text: &str) {
         if self.look.quiet == 0 {
-            self.stderr(&format!("{text}\n"));
+            self.say(text, 2);
+        }
+    }
+
+    /// Says something that is no error, and no answer either, and what to try.
+    pub fn note(&self, text: &str, hint: &str) {
+        if self.look.quiet == 0 {
+            self.say(&sanitize::line(text), 2);
+            let cyan = bold(AnsiColor::Cyan);
+            self.say(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
         }
     }
 
@@ -164,24 +174,32 @@ impl Printer {
     pub fn warn(&self, text: &str) {
         if self.look.quiet == 0 {
             let style = bold(AnsiColor::Yellow);
-            self.stderr(&format!("{style}warning{style:#}: {}\n", sanitize::line(text)));
+            self.say(&format!("{style}warning{style:#}: {}", sanitize::line(text)), 9);
         }
     }
 
-    /// Shows findings about a file that is not a skill, such as the configuration.
+    /// Shows findings beside the answer, such as those about the configuration.
     pub fn findings(&self, report: &prowess_diag::FileReport) {
         if self.look.quiet >= 2 {
             return;
         }
         let lines = LineIndex::new(report.text());
         for diagnostic in &report.diagnostics {
-            let text = full::finding(
-                report,
-                &lines,
-                diagnostic,
-                full::Options { color: true, width: self.width() },
-            );
-            self.stderr(&text);
+            let text = full::finding(report, &lines, diagnostic, self.aside_layout());
+            self.stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// How findings are laid out beside the answer.
+    pub fn aside_layout(&self) -> full::Options {
+        // Colours that are not wanted are taken out on the way.
+        full::Options { color: true, width: self.aside_width() }
+    }
+
+    /// Writes findings that are laid out already beside the answer.
+    pub fn aside(&self, text: &str) {
+        if self.look.quiet < 2 {
+            self.stderr(text);
         }
     }
 
@@ -198,12 +216,25 @@ impl Printer {
         if let Some(cause) = &error.cause {
             text.push_str(&format!(": {}", sanitize::line(cause)));
         }
-        text.push('\n');
+        self.say(&text, 7);
         let cyan = bold(AnsiColor::Cyan);
         for hint in &error.hints {
-            text.push_str(&format!("{cyan}hint{cyan:#}: {}\n", sanitize::line(hint)));
+            self.say(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
         }
-        self.stderr(&text);
+    }
+
+    /// Writes lines to standard error. Those that are too wide for the terminal are broken at words
+    /// and hang this far.
+    fn say(&self, text: &str, indent: usize) {
+        let width = self.aside_width().unwrap_or(usize::MAX);
+        let lines = text.split('\n').map(|line| format!("{}\n", hang(line, width, indent)));
+        self.stderr(&lines.collect::<String>());
+    }
+
+    /// Columns of the terminal that standard error goes to.
+    fn aside_width(&self) -> Option<usize> {
+        let asked = columns(&std::io::stderr())?;
+        Some(self.look.columns.unwrap_or(asked))
     }
 
     fn stderr(&self, text: &str) {
@@ -218,12 +249,11 @@ pub fn bold(color: AnsiColor) -> Style {
     color.on_default().bold()
 }
 
-fn terminal_width() -> Option<usize> {
-    let stdout = std::io::stdout();
-    if !stdout.is_terminal() {
+fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
+    if !stream.is_terminal() {
         return None;
     }
-    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 
-use clap::CommandFactory;
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::{PathCompleter, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -11,11 +10,11 @@ use prowess_diag::{sanitize, suggest, wording};
 use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
 
-use crate::args::{Cli, CompletionsArgs};
-use crate::config;
+use crate::args::{self, CompletionsArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::library;
 use prowess_terminal::Printer;
 
 /// Longest help beside a candidate.
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Cli
 /// Answers a shell that asks what may come next. Tells whether one asked.
 pub(crate) fn answer(environment: &Environment) -> bool {
     let arguments = environment.arguments.iter().cloned();
-    let complete = CompleteEnv::with_factory(Cli::command);
+    let complete = CompleteEnv::with_factory(args::command);
     complete.try_complete(arguments, Some(&environment.current)).unwrap_or(true)
 }
 
@@ -63,11 +62,9 @@ pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Names of the skills that are visible from here.
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
-    let (config, _) = config::load(&environment).unwrap_or_default();
+    let config = library::load(&environment).config;
     let options = FileOptions { cache: environment.cache_folder(), ..FileOptions::default() };
-    let mut place = environment.place();
-    place.extra.extend(config.dirs);
-    place.project_extra = config.project_dirs;
+    let place = config.place(&[], environment.place());
     let registry = Registry::open(place, options, config.precedence.unwrap_or_default());
     let catalog = registry.snapshot();
     let candidate = |entry: &prowess_catalog::Entry| {
@@ -97,14 +94,14 @@ pub(crate) fn shells() -> Vec<CompletionCandidate> {
 
 /// Names of the agents in the configuration.
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
-    let (config, _) = config::load(&Environment::read()).unwrap_or_default();
+    let config = library::load(&Environment::read()).config;
     let names = config.agents.keys().filter(|name| is_harmless(name));
     names.map(CompletionCandidate::new).collect()
 }
 
 /// Commands and topics.
 pub(crate) fn subjects() -> Vec<CompletionCandidate> {
-    let root = Cli::command();
+    let root = args::command();
     let commands = root.get_subcommands().map(|command| command.get_name().to_owned());
     let topics = super::help::topics().map(str::to_owned);
     commands.chain(topics).map(CompletionCandidate::new).collect()

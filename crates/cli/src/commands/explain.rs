@@ -2,22 +2,21 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::render::full;
-use prowess_diag::{Severity, suggest, wording};
-use prowess_lint::profile::{Profile, Target};
+use prowess_diag::{suggest, wording};
 use prowess_lint::rules::{self, RULES, Rule};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
-use prowess_terminal::{Printer, bold, wrap};
+use prowess_terminal::{Cell, Printer, Table, bold, wrap};
 
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {
     let Some(name) = &args.rule else {
         if args.json {
-            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(to_json).collect::<Vec<_>>() }))?;
+            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(Rule::to_json).collect::<Vec<_>>() }))?;
         } else {
-            printer.answer(&list(printer.list_width()))?;
+            printer.answer(&list(printer.width()))?;
             printer.status(&format!(
                 "\n{}; explain one with `prowess explain RULE`",
                 wording::count(RULES.len(), "rule")
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
     };
     let rule = find(name)?;
     if args.json {
-        printer.json(&json!({ "schema": "prowess.explain/1", "rules": [to_json(rule)] }))?;
+        printer.json(&json!({ "schema": "prowess.explain/1", "rules": [rule.to_json()] }))?;
     } else {
         printer.answer(&page(rule, printer.text_width()))?;
     }
@@ -47,21 +46,17 @@ pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
     })
 }
 
-fn list(width: usize) -> String {
-    let column = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
-    let indent = column + 13;
-    let mut text = String::new();
+fn list(width: Option<usize>) -> String {
+    let mut table = Table::new(&["RULE", "SEVERITY", "WHAT IT FINDS"]).wrapping();
     for rule in RULES {
-        let cyan = bold(AnsiColor::Cyan);
-        let summary = wrap(rule.summary, width.saturating_sub(indent).max(24));
-        let summary = summary.join(&format!("\n{}", " ".repeat(indent)));
         let (level, style) = level(rule);
-        text.push_str(&format!(
-            "{cyan}{:column$}{cyan:#}  {style}{level:9}{style:#}  {summary}\n",
-            rule.id
-        ));
+        table.row(vec![
+            Cell::styled(rule.id, bold(AnsiColor::Cyan)),
+            Cell::styled(level, style),
+            Cell::new(rule.summary),
+        ]);
     }
-    text
+    table.render(width)
 }
 
 /// The severity in the default profile, coloured as in findings, or where else the rule speaks.
@@ -81,7 +76,7 @@ fn page(rule: &Rule, width: usize) -> String {
     for (index, line) in rule.page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
             let cyan = bold(AnsiColor::Cyan);
-            text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n", facts(rule)));
+            text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n", rule.facts()));
         } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
             text.push_str(&format!("{strong}{title}{strong:#}\n"));
         } else if line.starts_with("```")
@@ -123,33 +118,4 @@ fn caption(info: &str) -> String {
         parts.push("`\\u{…}` stands for a character".to_owned());
     }
     if parts.is_empty() { String::new() } else { format!("{}:\n", parts.join(", ")) }
-}
-
-/// One line: how severe, and whether it can be mended.
-fn facts(rule: &Rule) -> String {
-    let levels = Profile::ALL.into_iter().filter_map(|profile| {
-        let severity = rule.levels.under(profile, None)?;
-        Some(format!("{} in {}", severity.as_str(), profile.as_str()))
-    });
-    let target = rule.levels.claude_ai.map(|severity| {
-        format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
-    });
-    let levels: Vec<String> = levels.chain(target).collect();
-    format!("{}; {}", levels.join(", "), rule.fix.describe())
-}
-
-fn to_json(rule: &Rule) -> Value {
-    let level = |profile| rule.levels.under(profile, None).map(Severity::as_str);
-    json!({
-        "id": rule.id,
-        "summary": rule.summary,
-        "severity": {
-            "spec": level(Profile::Spec),
-            "claude-code": level(Profile::ClaudeCode),
-            "lenient": level(Profile::Lenient),
-            "claude-ai": rule.levels.claude_ai.map(Severity::as_str),
-        },
-        "fix": rule.fix.describe(),
-        "page": rule.page,
-    })
 }

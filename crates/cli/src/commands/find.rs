@@ -74,7 +74,8 @@ pub(crate) fn run(
         return Ok(if hits.is_empty() { Exit::No } else { Exit::Done });
     }
     if hits.is_empty() {
-        printer.error(&nothing(args, &library));
+        let hint = "try other or fewer words, or see all with `prowess list`";
+        printer.note(&nothing(args, &library), hint);
         library.warn(environment, printer);
         return Ok(Exit::No);
     }
@@ -136,12 +137,12 @@ fn reason(reason: &prowess_search::Reason) -> Value {
     })
 }
 
-fn nothing(args: &FindArgs, library: &Library) -> CliError {
+/// Says that there is nothing, and among how many.
+fn nothing(args: &FindArgs, library: &Library) -> String {
     let count = wording::count(library.catalog().listed().len(), "skill");
     let asked = [args.words.join(" ")].into_iter().filter(|words| !words.is_empty());
     let scope = args.scope.iter().map(|scope| format!("--scope {scope}"));
     let asked = asked.chain(args.meta.iter().map(|pair| format!("--meta {pair}"))).chain(scope);
     let asked: Vec<String> = asked.map(wording::tick).collect();
-    let error = CliError::new(format!("none of {count} fits {}", asked.join(" ")));
-    error.hint("use other words, or see all with `prowess list`")
+    format!("No skill matches {} ({count} searched)", asked.join(" "))
 }

@@ -1,9 +1,8 @@
 //! `prowess help`, and `prowess` alone.
 
-use clap::CommandFactory;
 use prowess_diag::suggest;
 
-use crate::args::{Cli, HelpArgs};
+use crate::args::{self, HelpArgs};
 use crate::env::VARIABLES;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -68,7 +67,7 @@ rule can be changed with `--severity RULE=LEVEL`, or in the configuration:
 
 /// What `prowess` alone prints.
 pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
-    let help = Cli::command().render_help();
+    let help = args::command().render_help();
     printer.answer(&help.ansi().to_string())?;
     Ok(Exit::Done)
 }
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
         printer.answer(&environment(printer.list_width()))?;
         return Ok(Exit::Done);
     }
-    let mut root = Cli::command();
+    let mut root = args::command();
     root.build();
     if let Some(command) = root.find_subcommand_mut(subject) {
         printer.answer(&command.render_help().ansi().to_string())?;

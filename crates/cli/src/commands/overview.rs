@@ -89,10 +89,8 @@ fn facts(
     let shadowed = catalog.entries().iter().filter(|entry| entry.is_shadowed()).count();
     let mended = catalog.entries().iter().filter(|entry| entry.skill.problems > 0).count();
     let ranked = prompt::ranked(catalog, &policy, environment, None);
-    let options = IndexOptions {
-        budget: prompt::budget(None, None, &library.config),
-        ..IndexOptions::default()
-    };
+    let options =
+        IndexOptions { budget: library.config.budget(None, None), ..IndexOptions::default() };
     let index = prompt::make(catalog, &policy, &ranked, &options);
     let rows = &index.report.rows;
     let short = rows.iter().filter(|row| row.fate != Fate::Whole).count();

@@ -1,13 +1,12 @@
 //! `prowess prompt`
 
-use prowess_catalog::index::{self, Budget, Fate, Format, IndexOptions, IndexText, Limit, Listing};
+use prowess_catalog::index::{self, Fate, Format, IndexOptions, IndexText, Limit, Listing};
 use prowess_catalog::rank::{self, Ranked};
 use prowess_catalog::{Catalog, Policy, View, Who};
 use prowess_diag::wording;
 use serde_json::{Value, json};
 
 use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
-use crate::config::Config;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -46,7 +45,7 @@ pub(crate) fn run(
         } else {
             Listing::All
         },
-        budget: budget(args.budget, args.window, &library.config),
+        budget: library.config.budget(args.budget, args.window),
         generation: catalog.generation(),
         ..IndexOptions::default()
     };
@@ -65,20 +64,6 @@ pub(crate) fn run(
     report(&made, args.recent, printer);
     library.warn(environment, printer);
     Ok(Exit::Done)
-}
-
-/// How long the listing may be: what was typed, else what is configured, else a hundredth of the
-/// window.
-pub(crate) fn budget(tokens: Option<usize>, window: Option<usize>, config: &Config) -> Budget {
-    let window = window.or(config.window).unwrap_or(index::DEFAULT_WINDOW);
-    let mut budget = Budget::of_window(window, index::DEFAULT_FRACTION);
-    if let Some(tokens) = tokens.or(config.budget) {
-        budget.limit = Limit::Tokens(tokens);
-    }
-    if let Some(characters) = config.entry_characters {
-        budget.entry_chars = characters;
-    }
-    budget
 }
 
 /// The skills in the order of their use, as far as it is remembered.

@@ -1,10 +1,10 @@
 //! `prowess schema`
 
+use prowess_config as config;
 use prowess_diag::suggest;
 use prowess_spec::schema::SCHEMAS;
 
 use crate::args::SchemaArgs;
-use crate::config;
 use crate::error::CliError;
 use crate::exit::Exit;
 use prowess_terminal::Printer;

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use prowess_catalog::outline::headings;
-use prowess_diag::{Severity, sanitize, wording};
-use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_diag::{Diagnostic, Severity, sanitize, wording};
+use prowess_lint::{Profile, RuleSet, Subject, check, reference};
 use prowess_registry::digest::{self, FactKind, FileFacts};
 use prowess_registry::{Found, read_path};
 use prowess_spec::identity::{Identity, Source, identify};
 use prowess_spec::yaml::{Entry, Node, Value as Yaml};
 use prowess_spec::{Package, Parsed, parse, tokens};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
@@ -129,129 +129,25 @@ fn unreadable(file: &Path, fault: &prowess_spec::ReadFault, environment: &Enviro
     })
 }
 
-/// What the reference tool's `read-properties` prints.
+/// Prints what the reference tool's `read-properties` prints.
 fn print_properties(
     parsed: &Parsed<'_>,
-    findings: &[prowess_diag::Diagnostic],
+    findings: &[Diagnostic],
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    // It refuses what it cannot read, and nothing else.
-    const FATAL: &[&str] = &[
-        "not-utf8",
-        "nul-byte",
-        "byte-order-mark",
-        "frontmatter-missing",
-        "frontmatter-misplaced",
-        "frontmatter-unclosed",
-        "frontmatter-too-large",
-        "frontmatter-not-a-map",
-        "yaml-repaired",
-        "yaml-invalid",
-        "yaml-feature",
-        "duplicate-key",
-        "flow-collection",
-        "name-missing",
-        "description-missing",
-        "text-expected",
-    ];
-    let is = |rule: &str| {
-        findings.iter().find(|finding| finding.rule == rule && finding.severity == Severity::Error)
-    };
-    if let Some(fatal) = FATAL.iter().find_map(|rule| is(rule)) {
-        printer.error(
-            &CliError::new(fatal.message.clone())
-                .hint(format!("run `prowess explain {}`", fatal.rule)),
-        );
-        return Ok(Exit::No);
-    }
-    let manifest = &parsed.manifest;
-    let mut properties = Map::new();
-    let trimmed = |text: &Option<prowess_spec::manifest::Text>| {
-        text.as_ref().map(|text| json!(text.value.trim()))
-    };
-    properties.extend(trimmed(&manifest.name).map(|name| ("name".to_owned(), name)));
-    properties.extend(trimmed(&manifest.description).map(|text| ("description".to_owned(), text)));
-    for key in ["license", "compatibility", "allowed-tools"] {
-        properties.extend(manifest.entry(key).map(|entry| (key.to_owned(), untyped(&entry.value))));
-    }
-    if let Some(metadata) = manifest.entry("metadata").map(|entry| &entry.value) {
-        match metadata.entries() {
-            Some([]) => {}
-            Some(entries) => {
-                let values = entries
-                    .iter()
-                    .map(|entry| (entry.key.to_string(), json!(python_text(&entry.value))));
-                properties.insert("metadata".to_owned(), Value::Object(values.collect()));
-            }
-            None => {
-                properties.insert("metadata".to_owned(), untyped(metadata));
-            }
+    match reference::properties(parsed, findings) {
+        Ok(properties) => {
+            printer.json(&properties)?;
+            Ok(Exit::Done)
+        }
+        Err(fatal) => {
+            printer.error(
+                &CliError::new(fatal.message.clone())
+                    .hint(format!("run `prowess explain {}`", fatal.rule)),
+            );
+            Ok(Exit::No)
         }
     }
-    printer.json(&Value::Object(properties))?;
-    Ok(Exit::Done)
-}
-
-/// Every scalar as text, the way a reader without types sees it.
-fn untyped(node: &Node) -> Value {
-    match &node.value {
-        Yaml::Scalar(text, _) => json!(text),
-        Yaml::Sequence(items, _) => Value::Array(items.iter().map(untyped).collect()),
-        Yaml::Mapping(entries, _) => Value::Object(
-            entries.iter().map(|entry| (entry.key.to_string(), untyped(&entry.value))).collect(),
-        ),
-    }
-}
-
-/// A value as the reference tool turns it into text: scalars as they are, collections in Python's
-/// notation.
-fn python_text(node: &Node) -> String {
-    fn repr(node: &Node) -> String {
-        match &node.value {
-            Yaml::Scalar(text, _) => python_string(text),
-            Yaml::Sequence(items, _) => {
-                format!("[{}]", items.iter().map(repr).collect::<Vec<_>>().join(", "))
-            }
-            Yaml::Mapping(entries, _) => {
-                format!(
-                    "{{{}}}",
-                    entries
-                        .iter()
-                        .map(|entry| format!(
-                            "{}: {}",
-                            python_string(&entry.key),
-                            repr(&entry.value)
-                        ))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )
-            }
-        }
-    }
-    match &node.value {
-        Yaml::Scalar(text, _) => text.to_string(),
-        _ => repr(node),
-    }
-}
-
-fn python_string(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut result = String::from(quote);
-    for c in text.chars() {
-        match c {
-            '\\' => result.push_str("\\\\"),
-            '\n' => result.push_str("\\n"),
-            '\t' => result.push_str("\\t"),
-            '\r' => result.push_str("\\r"),
-            c if c == quote => {
-                result.push('\\');
-                result.push(c);
-            }
-            c => result.push(c),
-        }
-    }
-    result.push(quote);
-    result
 }
 
 /// A heading: its level, its text.

@@ -4,14 +4,11 @@ use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Catalog, Entry, Form};
 use prowess_diag::{suggest, wording};
-use prowess_registry::Holds;
-use prowess_registry::fs::{nested, scopes};
 
 use crate::args::GlobalArgs;
-use crate::config::Config;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::library::{self, Library};
+use crate::library::Library;
 use prowess_terminal::Printer;
 
 /// How many neighbours of a path are looked at for a slip.
@@ -137,22 +134,6 @@ fn entries(folder: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// Every folder that may hold skills and exists.
-pub(crate) fn visible_roots(
-    global: &GlobalArgs,
-    config: &Config,
-    environment: &Environment,
-) -> Vec<PathBuf> {
-    let place = library::place(global, config, environment);
-    let (nested, _) = nested::nested_roots(&place);
-    scopes::roots(&place)
-        .into_iter()
-        .chain(nested)
-        .filter(|root| root.holds == Holds::Skills && root.path.is_dir())
-        .map(|root| root.path)
-        .collect()
-}
-
 /// A path as people read it.
 pub(crate) fn display(path: &Path, environment: &Environment) -> String {
     prowess_terminal::display_path(path, &environment.current, environment.home.as_deref())
@@ -161,22 +142,4 @@ pub(crate) fn display(path: &Path, environment: &Environment) -> String {
 /// A path as programs open it.
 pub(crate) fn plain(path: &Path, environment: &Environment) -> String {
     prowess_terminal::plain_path(path, &environment.current)
-}
-
-/// Leaves out paths that lead to the same place as another, or inside one.
-pub(crate) fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    let real: Vec<PathBuf> = paths
-        .iter()
-        .map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()))
-        .collect();
-    let is_first = |index: usize| !real[..index].contains(&real[index]);
-    let is_inside = |index: usize| {
-        real.iter().any(|other| real[index] != *other && real[index].starts_with(other))
-    };
-    paths
-        .into_iter()
-        .enumerate()
-        .filter(|(index, _)| is_first(*index) && !is_inside(*index))
-        .map(|(_, path)| path)
-        .collect()
 }

@@ -1,39 +1,33 @@
 //! `prowess validate`
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use prowess_diag::render::{concise, diff, full, github, json, sarif};
+use prowess_check::{self as check, Action, Job, Outcome, Surface, Watch};
+use prowess_config::{Asked, Config};
+use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{
     Applicability, Counts, Diagnostic, FileReport, LineIndex, Severity, sanitize, suggest, wording,
 };
 use prowess_lint::rules::RULES;
-use prowess_lint::{Profile, RuleSet, Subject, Target, check, fix};
-use prowess_registry::fs::walk::{Notice, WalkOptions, walk};
-use prowess_registry::{
-    FileOptions, FileSource, Found, Registry, WatchOptions, read_path, replace,
-};
+use prowess_lint::{Profile, RuleSet, Target};
+use prowess_registry::Notice;
 use prowess_spec::parse::MAX_FILE;
-use prowess_spec::{Facts, Package, ReadFault, parse};
 use serde_json::{Value, json};
 
 use super::explain;
 use super::targets::{self, Meant};
 use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
-use crate::config::{self, Config};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::library;
-use prowess_terminal::{Printer, Progress, into_inner};
+use prowess_terminal::{Printer, Progress};
 
 /// How many files are named after `--fix`.
 const MOST_NAMED: usize = 20;
-/// How many folders below a path are opened. Whoever names a path wants all of it checked.
-const MAX_FOLDERS: usize = 2_000_000;
 
 pub(crate) fn run(
     args: &ValidateArgs,
@@ -41,6 +35,11 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
+    if args.unsafe_fixes && !args.fix && !args.diff {
+        return Err(CliError::new("`--unsafe-fixes` alone changes nothing").hint(
+            "add `--fix` to apply the suggested fixes, or `--diff` to see what they change",
+        ));
+    }
     if args.watch {
         return watch(args, global, environment, printer);
     }
@@ -58,21 +57,12 @@ fn watch(
     let Some(paths) = sources(&args.paths, &config, global, environment, printer)? else {
         return Err(CliError::new("`--watch` needs files, not standard input"));
     };
-    let registry = Registry::default();
-    for path in paths {
-        // A SKILL.md is watched with its folder.
-        let folder = path.parent().filter(|_| path.is_file()).map(Path::to_owned);
-        let folder = environment.current.join(folder.unwrap_or(path));
-        registry.add_files(FileSource::of_folder(folder, FileOptions::default()));
-    }
     // First watched, then checked: what happens from now on is noticed.
-    let _watching = registry.watch(WatchOptions::default());
-    registry.refresh();
-    let changes = registry.subscribe();
+    let watch = Watch::start(paths, &environment.current);
     let mut exit = once(args, global, environment, printer)?;
     printer.status("Watching; stop with Ctrl-C");
     while !printer.reader_left() {
-        if changes.next_within(Duration::from_hours(1)).is_some() {
+        if watch.changed_within(Duration::from_hours(1)) {
             printer.status("");
             // A mistake in a file that is being edited is no reason to stop.
             exit = once(args, global, environment, printer).unwrap_or_else(|error| {
@@ -88,7 +78,7 @@ fn settings(
     args: &ValidateArgs,
     environment: &Environment,
 ) -> Result<(Config, Vec<FileReport>), CliError> {
-    if args.no_config { Ok(Default::default()) } else { config::load(environment) }
+    if args.no_config { Ok(Default::default()) } else { library::settings(environment) }
 }
 
 fn once(
@@ -101,7 +91,7 @@ fn once(
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
     }
-    let rules = rule_set(args, &config)?;
+    let rules = config.rules(&asked(args)?);
     let fail_on = match &args.fail_on {
         Some(level) => Severity::parse(level).ok_or_else(|| {
             unknown_word("--fail-on", level, &Severity::ALL.map(Severity::as_str))
@@ -111,61 +101,72 @@ fn once(
     let format = if args.json { FormatArg::Json } else { args.format };
     let job = Job {
         rules,
-        format,
         action: match args {
             ValidateArgs { diff: true, .. } => Action::Diff,
             ValidateArgs { fix: true, .. } => Action::Fix,
             _ => Action::Report,
         },
         least: if args.unsafe_fixes { Applicability::Suggested } else { Applicability::Safe },
-        statistics: args.statistics,
+    };
+    let screen = Screen {
+        format,
+        prints: !args.statistics && !args.diff,
+        is_diff: args.diff,
         layout: printer.layout(),
         global,
         config: &config,
         environment,
         progress: Progress::new(printer),
-        results: Mutex::default(),
-        places: Mutex::default(),
+        roots: OnceLock::new(),
     };
-    let roots = sources(&args.paths, &config, global, environment, printer)?;
-    if roots.is_none()
-        && job.action == Action::Fix
-        && (format != FormatArg::Full || args.statistics)
-    {
-        return Err(CliError::new(
-            "with `-` and `--fix` the answer is the mended text; no other format fits",
-        )
-        .hint("leave out `--fix` to see the findings"));
-    }
-    if roots.is_none() {
-        return job.standard_input(printer, fail_on);
-    }
-    let notices = job.walk(roots.unwrap_or_default());
-    let elapsed = job.progress.elapsed();
-    let Job { rules, results, progress, action, .. } = job;
-    drop(progress);
-    let mut results = into_inner(results);
-    let too_deep = notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
+    let paths = sources(&args.paths, &config, global, environment, printer)?;
+    let outcome = if let Some(paths) = paths {
+        check::run(&job, paths, &screen)
+    } else {
+        if job.action == Action::Fix && (format != FormatArg::Full || args.statistics) {
+            return Err(CliError::new(
+                "with `-` and `--fix` the answer is the mended text; no other format fits",
+            )
+            .hint("leave out `--fix` to see the findings"));
+        }
+        let bytes = standard_input()?;
+        match check::check_text(&job, &bytes, "<stdin>", &screen) {
+            check::Text::Checked(outcome) => outcome,
+            check::Text::Mended { text, report, counts } => {
+                // Not text: handed on as it came, so that nothing is lost.
+                let text = text.as_deref().map_or(bytes.as_slice(), str::as_bytes);
+                print_mended(text, &report, counts, printer)?;
+                return Ok(verdict(counts, fail_on));
+            }
+        }
+    };
+    let elapsed = screen.progress.elapsed();
+    drop(screen);
+    let too_deep = outcome.notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
     let is_cut =
         |notice: &&Notice| matches!(notice, Notice::TooDeep { .. } | Notice::TooMany { .. });
-    for notice in notices.iter().filter(is_cut) {
+    for notice in outcome.notices.iter().filter(is_cut) {
         printer.warn(&notice.explain(&|path| targets::display(path, environment)));
     }
-    results.files.sort_by(|a, b| a.file.cmp(&b.file));
-    if results.skills == 0 && too_deep {
+    if outcome.skills == 0 && too_deep {
         return Err(CliError::new("no skill was checked")
             .hint("folders are searched six levels deep; name one that is nearer to the skills"));
     }
-    if action == Action::Diff {
-        return print_diff(results, printer);
+    if job.action == Action::Diff {
+        return print_diff(&outcome, printer);
     }
-    print_results(&results, &rules, format, args.statistics, printer)?;
-    summarise(&results, &elapsed, printer);
-    for failure in &results.failures {
-        printer.error(failure);
+    print_results(&outcome, &job.rules, format, args.statistics, printer)?;
+    summarise(&outcome, &elapsed, printer);
+    for error in &outcome.failures {
+        let failure = CliError::new(error.to_string());
+        let failure = match std::error::Error::source(error) {
+            Some(source) => failure.cause(source),
+            None => failure,
+        };
+        printer.error(&failure.hint("nothing was written to this file"));
     }
-    if results.failures.is_empty() {
-        Ok(verdict(results.counts(), fail_on))
+    if outcome.failures.is_empty() {
+        Ok(verdict(outcome.counts(), fail_on))
     } else {
         Ok(Exit::Failed)
     }
@@ -189,13 +190,13 @@ fn sources(
     }
     if typed.is_empty() {
         library::check_flags(global)?;
-        let roots = targets::visible_roots(global, config, environment);
+        let roots = check::visible_roots(&library::place(global, config, environment));
         if roots.is_empty() {
             return Err(CliError::new("there are no skills to check here")
                 .hint("name a folder: `prowess validate PATH`")
                 .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
         }
-        return Ok(Some(targets::distinct(roots)));
+        return Ok(Some(check::distinct(roots)));
     }
     let mut paths = Vec::new();
     for typed in typed {
@@ -207,16 +208,18 @@ fn sources(
             }
         }
     }
-    Ok(Some(targets::distinct(paths)))
+    Ok(Some(check::distinct(paths)))
 }
 
-/// The rules that flags and configuration ask for. Flags count more.
-fn rule_set(args: &ValidateArgs, config: &Config) -> Result<RuleSet, CliError> {
-    let profile = match &args.profile {
-        Some(name) => Profile::parse(name)
-            .ok_or_else(|| unknown_word("--profile", name, &Profile::ALL.map(Profile::as_str)))?,
-        None => config.profile.unwrap_or_default(),
-    };
+/// What the flags ask for.
+fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
+    let profile =
+        match &args.profile {
+            Some(name) => Some(Profile::parse(name).ok_or_else(|| {
+                unknown_word("--profile", name, &Profile::ALL.map(Profile::as_str))
+            })?),
+            None => None,
+        };
     let target = match args.target.as_deref() {
         None => None,
         Some("claude-ai") => Some(Target::ClaudeAi),
@@ -228,21 +231,12 @@ fn rule_set(args: &ValidateArgs, config: &Config) -> Result<RuleSet, CliError> {
             .map(|name| explain::find(name).map(|rule| rule.id))
             .collect::<Result<Vec<_>, _>>()
     };
-    let selected = ids(&args.select)?;
-    let ignored = ids(&args.ignore)?;
-    let mut rules = RuleSet::new(profile, target);
-    for (rule, severity) in &config.severity {
-        rules.set(rule, *severity);
-    }
-    // A rule that is asked for on the command line is heard, whatever the files say of it.
-    let mut rules = if selected.is_empty() {
-        let mut rules = rules.select(&config.select);
-        for rule in &config.ignore {
-            rules.set(rule, None);
-        }
-        rules
-    } else {
-        rules.select(&selected)
+    let mut asked = Asked {
+        profile,
+        target,
+        select: ids(&args.select)?,
+        ignore: ids(&args.ignore)?,
+        severity: Vec::new(),
     };
     for assignment in &args.severity {
         let (name, level) = assignment.split_once('=').ok_or_else(|| {
@@ -256,12 +250,9 @@ fn rule_set(args: &ValidateArgs, config: &Config) -> Result<RuleSet, CliError> {
                 unknown_word("--severity", level, &["error", "warning", "note", "off"])
             })?),
         };
-        rules.set(rule.id, severity);
+        asked.severity.push((rule.id, severity));
     }
-    for rule in ignored {
-        rules.set(rule, None);
-    }
-    Ok(rules)
+    Ok(asked)
 }
 
 fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
@@ -275,313 +266,97 @@ fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
     }
 }
 
-/// What is done about findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Action {
-    Report,
-    Fix,
-    Diff,
-}
-
-/// Everything the threads share.
-struct Job<'a> {
-    rules: RuleSet,
+/// What the threads ask of the command.
+struct Screen<'a> {
     format: FormatArg,
-    action: Action,
-    /// How sure a fix must be to be applied.
-    least: Applicability,
-    statistics: bool,
+    /// Whether findings are printed, and not only counted.
+    prints: bool,
+    /// Whether a diff is printed: programs take it, too.
+    is_diff: bool,
     layout: full::Options,
     global: &'a GlobalArgs,
     config: &'a Config,
     environment: &'a Environment,
     progress: Progress,
-    results: Mutex<Results>,
-    places: Mutex<Vec<PathBuf>>,
+    roots: OnceLock<Vec<PathBuf>>,
 }
 
-/// What was found in all.
-#[derive(Default)]
-struct Results {
-    skills: usize,
-    /// Folders with a finding of their own, which are not skills.
-    folders: usize,
-    files: Vec<Checked>,
-    mended: Vec<Mended>,
-    failures: Vec<CliError>,
-}
-
-/// A file that was changed, or would be.
-struct Mended {
-    file: PathBuf,
-    path: String,
-    findings: usize,
-    /// What would change; empty if it has changed.
-    diff: String,
-}
-
-impl Results {
-    fn fixed(&self) -> usize {
-        self.mended.iter().map(|mended| mended.findings).sum()
-    }
-
-    fn extent(&self) -> full::Extent {
-        let affected = self.files.len() - self.folders;
-        full::Extent { skills: self.skills, affected, folders: self.folders }
-    }
-
-    fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for file in &self.files {
-            counts.merge(file.counts);
-        }
-        counts
-    }
-}
-
-/// What was found in one skill, printed already: the texts are not kept.
-struct Checked {
-    /// The real path: two that look alike when shown are two.
-    file: PathBuf,
-    counts: Counts,
-    pieces: Vec<Piece>,
-}
-
-struct Piece {
-    rule: &'static str,
-    text: PieceText,
-}
-
-enum PieceText {
+enum Piece {
     Line(String),
     Value(Value),
     Nothing,
 }
 
-impl Job<'_> {
-    /// Checks every skill at or below the paths.
-    fn walk(&self, paths: Vec<PathBuf>) -> Vec<Notice> {
-        let real = paths.iter().filter_map(|path| std::fs::canonicalize(path).ok());
-        self.places.lock().unwrap_or_else(PoisonError::into_inner).extend(real);
-        let mut folders = Vec::new();
-        for path in paths {
-            if !read_path(&path, &mut |found| self.check(found)) {
-                folders.push(path);
-            }
-        }
-        let options = WalkOptions { max_folders: MAX_FOLDERS, ..WalkOptions::default() };
-        let summary = walk(&folders, options, &|found| self.check(found));
-        for notice in &summary.notices {
-            if let Notice::Unreadable { path, reason } = notice {
-                self.unread(path, &ReadFault::Unreadable(reason.clone()));
-            }
-        }
-        // An empty `.agents/skills` is no mistake; an empty folder that was named is one.
-        let mut roots: Option<Vec<PathBuf>> = None;
-        let mut is_root = |folder: &PathBuf| {
-            let find = || targets::visible_roots(self.global, self.config, self.environment);
-            roots.get_or_insert_with(find).contains(folder)
-        };
-        for (folder, &skills) in folders.iter().zip(&summary.by_root) {
-            // Where something was left out, nobody knows that there is no skill.
-            let is_cut = |notice: &Notice| match notice {
-                Notice::Unreadable { path, .. } | Notice::TooDeep { path } => {
-                    path.starts_with(folder)
-                }
-                Notice::TooMany { root, .. } => root.starts_with(folder),
-                Notice::SeenBefore { .. } | Notice::Reserved { .. } => false,
-            };
-            if skills == 0 && !is_root(folder) && !summary.notices.iter().any(is_cut) {
-                self.unread(folder, &ReadFault::Missing);
-            }
-        }
-        summary.notices
-    }
+impl Surface for Screen<'_> {
+    type Piece = Piece;
 
     /// A path for whoever reads the output: people know `~`, programs must open it.
-    fn show(&self, path: &Path) -> String {
+    fn path(&self, path: &Path) -> String {
         match self.format {
-            FormatArg::Full if self.action != Action::Diff => {
-                targets::display(path, self.environment)
-            }
+            FormatArg::Full if !self.is_diff => targets::display(path, self.environment),
             _ => targets::plain(path, self.environment),
         }
     }
 
-    /// Reports a folder that is not a skill.
-    fn unread(&self, path: &Path, fault: &ReadFault) {
-        let package = Package::default();
-        let findings = check(&Subject::unread(&package, fault), &self.rules);
-        self.lock().folders += usize::from(!findings.is_empty());
-        self.record(path, self.show(path), None, findings);
-    }
-
-    fn check(&self, found: Found<'_>) {
-        let path = self.show(found.path);
-        match found.bytes {
-            Err(fault) => {
-                let findings = check(&Subject::unread(found.package, &fault), &self.rules);
-                self.keep(found.path, path, None, findings);
-            }
-            Ok(bytes) => {
-                let parsed = parse(bytes);
-                let findings = check(&Subject::new(&parsed, found.package), &self.rules);
-                let is_wanted = |finding: &Diagnostic| {
-                    finding.fix.as_ref().is_some_and(|fix| fix.applicability >= self.least)
-                };
-                if self.action != Action::Report && findings.iter().any(is_wanted) {
-                    self.mend(path, found.path, bytes, found.package, findings);
-                } else {
-                    self.keep(found.path, path, Some(parsed.text), findings);
-                }
-            }
-        }
-        self.progress.step();
-    }
-
-    fn mend(
-        &self,
-        path: String,
-        file: &Path,
-        bytes: &[u8],
-        package: &dyn Facts,
-        before: Vec<Diagnostic>,
-    ) {
-        let (Some(fixed), Ok(text)) =
-            (fix::fix_all(bytes, package, &self.rules, self.least), std::str::from_utf8(bytes))
-        else {
-            return self.keep(file, path, None, before);
-        };
-        let mut mended = Mended {
-            file: file.to_owned(),
-            path: path.clone(),
-            findings: fixed.applied,
-            diff: String::new(),
-        };
-        if self.action == Action::Diff {
-            mended.diff = diff::unified(&path, text, &fixed.text);
-        } else if fixed.text != text {
-            let replaced = replace::replace_file(file, &self.roots(), bytes, fixed.text.as_bytes());
-            if let Err(error) = replaced {
-                let error = match std::error::Error::source(&error) {
-                    Some(source) => CliError::new(error.to_string()).cause(source),
-                    None => CliError::new(error.to_string()),
-                };
-                self.lock().failures.push(error.hint("nothing was written to this file"));
-                return self.keep(file, path, Some(text), before);
-            }
-        }
-        if fixed.text != text {
-            self.lock().mended.push(mended);
-        }
-        self.keep(file, path, Some(&fixed.text), fixed.remaining);
-    }
-
-    /// The real places that were named: nothing outside them is written.
-    fn roots(&self) -> Vec<PathBuf> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Results> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts a skill and records its findings.
-    fn keep(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
-        self.lock().skills += 1;
-        self.record(file, path, text, diagnostics);
-    }
-
-    /// Prints findings into memory and lets go of the text.
-    fn record(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
-        if diagnostics.is_empty() {
-            return;
-        }
-        let report = FileReport { path, text: text.map(Arc::from), diagnostics };
-        let lines = LineIndex::new(report.text());
-        let counts = self.count(&report.diagnostics);
-        let pieces = report
-            .diagnostics
-            .iter()
-            .map(|diagnostic| Piece {
-                rule: diagnostic.rule,
-                text: self.print(&report, &lines, diagnostic),
-            })
-            .collect();
-        self.lock().files.push(Checked { file: file.to_owned(), counts, pieces });
-    }
-
-    /// Counts findings. A suggestion that was asked for and could not be applied is no offer.
-    fn count(&self, findings: &[Diagnostic]) -> Counts {
-        let mut counts: Counts = findings.iter().collect();
-        if self.action == Action::Fix && self.least == Applicability::Suggested {
-            counts.suggested = 0;
-        }
-        counts
-    }
-
-    fn print(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> PieceText {
-        if self.statistics || self.action == Action::Diff {
-            return PieceText::Nothing;
+    fn piece(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Piece {
+        if !self.prints {
+            return Piece::Nothing;
         }
         match self.format {
-            FormatArg::Full => {
-                PieceText::Line(full::finding(report, lines, diagnostic, self.layout))
-            }
-            FormatArg::Concise => PieceText::Line(concise::line(report, lines, diagnostic)),
-            FormatArg::Github => PieceText::Line(github::line(report, lines, diagnostic)),
-            FormatArg::Json => PieceText::Value(json::finding(report, lines, diagnostic)),
-            FormatArg::Sarif => PieceText::Value(sarif::result(report, lines, diagnostic)),
+            FormatArg::Full => Piece::Line(full::finding(report, lines, diagnostic, self.layout)),
+            FormatArg::Concise => Piece::Line(concise::line(report, lines, diagnostic)),
+            FormatArg::Github => Piece::Line(github::line(report, lines, diagnostic)),
+            FormatArg::Json => Piece::Value(json::finding(report, lines, diagnostic)),
+            FormatArg::Sarif => Piece::Value(sarif::result(report, lines, diagnostic)),
         }
     }
 
-    /// Checks what comes in on standard input. With `--fix` the mended text is the answer.
-    fn standard_input(self, printer: &Printer, fail_on: Severity) -> Result<Exit, CliError> {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().take(MAX_FILE as u64 + 1).read_to_end(&mut bytes);
-        read.map_err(|error| CliError::new("cannot read standard input").cause(error))?;
-        if bytes.len() > MAX_FILE {
-            return Err(CliError::new(format!(
-                "standard input has more than the {} that are read",
-                wording::size(MAX_FILE as u64)
-            )));
-        }
-        let package = Package::default();
-        let rules = &self.rules;
-        if self.action == Action::Fix {
-            let parsed = parse(&bytes);
-            let (text, diagnostics) = match fix::fix_all(&bytes, &package, rules, self.least) {
-                Some(fixed) => (fixed.text, fixed.remaining),
-                // Not text: handed on as it came, so that nothing is lost.
-                None => (parsed.text.to_owned(), check(&Subject::new(&parsed, &package), rules)),
-            };
-            let is_text = parsed.text.len() == bytes.len();
-            printer.verbatim(if is_text { text.as_bytes() } else { &bytes })?;
-            // The answer is the text, so that what is left to say goes beside it.
-            let path = "<stdin>".to_owned();
-            let report = FileReport { path, text: Some(text.into()), diagnostics };
-            printer.findings(&report);
-            let counts = self.count(&report.diagnostics);
-            if counts.total() > 0 {
-                let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
-                printer.status(&full::summary(counts, extent));
-            }
-            return Ok(verdict(counts, fail_on));
-        }
-        let parsed = parse(&bytes);
-        let findings = check(&Subject::new(&parsed, &package), rules);
-        if self.action == Action::Diff {
-            self.mend("<stdin>".into(), Path::new("-"), &bytes, &package, findings);
-            return print_diff(into_inner(self.results), printer);
-        }
-        self.keep(Path::new("-"), "<stdin>".into(), Some(parsed.text), findings);
-        let elapsed = self.progress.elapsed();
-        let Job { rules, results, format, statistics, .. } = self;
-        let results = into_inner(results);
-        print_results(&results, &rules, format, statistics, printer)?;
-        summarise(&results, &elapsed, printer);
-        Ok(verdict(results.counts(), fail_on))
+    /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
+    fn may_be_empty(&self, folder: &Path) -> bool {
+        let find =
+            || check::visible_roots(&library::place(self.global, self.config, self.environment));
+        self.roots.get_or_init(find).iter().any(|root| root == folder)
     }
+
+    fn step(&self) {
+        self.progress.step();
+    }
+}
+
+/// Reads standard input, as far as a skill may be long.
+fn standard_input() -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(MAX_FILE as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| CliError::new("cannot read standard input").cause(error))?;
+    if bytes.len() > MAX_FILE {
+        return Err(CliError::new(format!(
+            "standard input has more than the {} that are read",
+            wording::size(MAX_FILE as u64)
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Prints the mended text as the answer, and what is left to say beside it.
+fn print_mended(
+    text: &[u8],
+    report: &FileReport,
+    counts: Counts,
+    printer: &Printer,
+) -> Result<(), CliError> {
+    printer.verbatim(text)?;
+    let lines = LineIndex::new(report.text());
+    let layout = printer.aside_layout();
+    let found: Vec<String> = (report.diagnostics.iter())
+        .map(|diagnostic| full::finding(report, &lines, diagnostic, layout))
+        .collect();
+    let rules = report.diagnostics.iter().map(|diagnostic| diagnostic.rule);
+    printer.aside(&with_notes(rules.zip(found.iter().map(String::as_str))));
+    if counts.total() > 0 {
+        let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
+        printer.status(&full::summary(counts, extent));
+    }
+    Ok(())
 }
 
 fn verdict(counts: Counts, fail_on: Severity) -> Exit {
@@ -589,47 +364,34 @@ fn verdict(counts: Counts, fail_on: Severity) -> Exit {
 }
 
 fn print_results(
-    results: &Results,
+    results: &Outcome<Piece>,
     rules: &RuleSet,
     format: FormatArg,
     statistics: bool,
     printer: &Printer,
 ) -> Result<(), CliError> {
-    let pieces = || results.files.iter().flat_map(|file| &file.pieces);
     if statistics {
         return print_statistics(results, format, printer);
     }
     let values = || {
-        pieces()
+        results
+            .pieces()
             .filter_map(|piece| {
-                if let PieceText::Value(value) = &piece.text { Some(value.clone()) } else { None }
+                if let Piece::Value(value) = &piece.text { Some(value.clone()) } else { None }
             })
             .collect::<Vec<Value>>()
     };
     match format {
         FormatArg::Full => {
-            let mut explained: Vec<&str> = Vec::new();
-            let mut text = String::new();
-            for piece in pieces() {
-                if let PieceText::Line(line) = &piece.text {
-                    text.push_str(line);
-                    // Once for each rule: the name stands in every headline anyway.
-                    if !explained.contains(&piece.rule) {
-                        explained.push(piece.rule);
-                        let green = anstyle::AnsiColor::Green.on_default().bold();
-                        text.push_str(&format!(
-                            "{green}note{green:#}: run `prowess explain {}`\n",
-                            piece.rule
-                        ));
-                    }
-                    text.push('\n');
-                }
-            }
-            printer.answer(&text)
+            let lines = results.pieces().filter_map(|piece| match &piece.text {
+                Piece::Line(line) => Some((piece.rule, line.as_str())),
+                _ => None,
+            });
+            printer.answer(&with_notes(lines))
         }
         FormatArg::Concise | FormatArg::Github => {
-            let lines = pieces().filter_map(|piece| {
-                if let PieceText::Line(line) = &piece.text { Some(line) } else { None }
+            let lines = results.pieces().filter_map(|piece| {
+                if let Piece::Line(line) = &piece.text { Some(line) } else { None }
             });
             printer.answer(&lines.map(|line| format!("{line}\n")).collect::<String>())
         }
@@ -654,7 +416,7 @@ fn print_results(
         FormatArg::Sarif => {
             let used: Vec<sarif::RuleInfo<'_>> = RULES
                 .iter()
-                .filter(|rule| pieces().any(|piece| piece.rule == rule.id))
+                .filter(|rule| results.pieces().any(|piece| piece.rule == rule.id))
                 .map(|rule| sarif::RuleInfo { id: rule.id, summary: rule.summary, page: rule.page })
                 .collect();
             printer.json(&sarif::log(env!("CARGO_PKG_VERSION"), &used, &values()))
@@ -662,35 +424,39 @@ fn print_results(
     }
 }
 
+/// Findings one below the other. The first of each rule says how to read about it: the name stands
+/// in every headline anyway.
+fn with_notes<'a>(findings: impl Iterator<Item = (&'static str, &'a str)>) -> String {
+    let mut explained: Vec<&str> = Vec::new();
+    let mut text = String::new();
+    for (rule, finding) in findings {
+        text.push_str(finding);
+        if !explained.contains(&rule) {
+            explained.push(rule);
+            let green = anstyle::AnsiColor::Green.on_default().bold();
+            text.push_str(&format!("{green}note{green:#}: run `prowess explain {rule}`\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// How often each rule was broken, most often first.
 fn print_statistics(
-    results: &Results,
+    results: &Outcome<Piece>,
     format: FormatArg,
     printer: &Printer,
 ) -> Result<(), CliError> {
-    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for file in &results.files {
-        let mut seen: Vec<&str> = Vec::new();
-        for piece in &file.pieces {
-            let entry = counts.entry(piece.rule).or_default();
-            entry.0 += 1;
-            if !seen.contains(&piece.rule) {
-                seen.push(piece.rule);
-                entry.1 += 1;
-            }
-        }
-    }
-    let mut rows: Vec<(&str, (usize, usize))> = counts.into_iter().collect();
-    rows.sort_by_key(|(rule, (findings, _))| (std::cmp::Reverse(*findings), *rule));
+    let rows = results.by_rule();
     if format == FormatArg::Json {
-        let rules: Vec<Value> = rows.iter().map(|(rule, (findings, skills))| json!({ "rule": rule, "findings": findings, "skills": skills })).collect();
+        let rules: Vec<Value> = rows.iter().map(|(rule, findings, skills)| json!({ "rule": rule, "findings": findings, "skills": skills })).collect();
         return printer.json(&json!({ "schema": "prowess.validate-statistics/1", "skills": results.skills, "rules": rules }));
     }
     if rows.is_empty() {
         return Ok(());
     }
     let mut text = String::from("findings   skills  rule\n");
-    for (rule, (findings, skills)) in rows {
+    for (rule, findings, skills) in rows {
         text.push_str(&format!(
             "{:>8} {:>8}  {rule}\n",
             wording::thousands(findings),
@@ -701,8 +467,7 @@ fn print_statistics(
 }
 
 /// Prints what `--fix` would change.
-fn print_diff(mut results: Results, printer: &Printer) -> Result<Exit, CliError> {
-    results.mended.sort_by(|a, b| a.file.cmp(&b.file));
+fn print_diff(results: &Outcome<Piece>, printer: &Printer) -> Result<Exit, CliError> {
     printer.diff(&results.mended.iter().map(|mended| mended.diff.as_str()).collect::<String>())?;
     if results.mended.is_empty() {
         printer.status(&format!("Nothing to fix in {}", wording::count(results.skills, "skill")));
@@ -716,10 +481,9 @@ fn print_diff(mut results: Results, printer: &Printer) -> Result<Exit, CliError>
     Ok(Exit::No)
 }
 
-fn summarise(results: &Results, elapsed: &str, printer: &Printer) {
+fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
     if !results.mended.is_empty() {
-        let mut files: Vec<&Mended> = results.mended.iter().collect();
-        files.sort_by(|a, b| a.file.cmp(&b.file));
+        let files = &results.mended;
         printer.status(&format!(
             "Fixed {} in {}",
             wording::count(results.fixed(), "finding"),

@@ -5,8 +5,9 @@ use std::path::Path;
 use anstyle::AnsiColor;
 use prowess_catalog::index::{Cut, Fate, IndexOptions};
 use prowess_catalog::rank::{Ranked, Reason};
-use prowess_catalog::{Catalog, Entry, Hidden, Policy, Sight, View, Who};
+use prowess_catalog::{Catalog, Entry, Form, Hidden, NotFound, Policy, Sight, View, Who};
 use prowess_diag::{sanitize, wording};
+use prowess_registry::fs::scopes;
 use prowess_search::Query;
 use serde_json::{Value, json};
 
@@ -32,10 +33,13 @@ pub(crate) fn run(
     let catalog = library.catalog();
     let entry = match catalog.resolve(&args.name) {
         Ok(entry) => entry,
-        Err(fault) => {
-            return unreadable(args, &library, environment, printer)
-                .unwrap_or_else(|| Err(not_found(&fault)));
-        }
+        Err(fault) => match at_path(&catalog, Path::new(&args.name)) {
+            Some(entry) => entry,
+            None => {
+                return unreadable(args, &library, environment, printer)
+                    .unwrap_or_else(|| Err(unseen(&fault)));
+            }
+        },
     };
     let answers = Answers::new(args, &library, &policy, &catalog, entry, environment);
     if args.json {
@@ -77,6 +81,51 @@ fn unreadable(
         printer.answer(&text(&args.name, &answers, printer))
     };
     Some(printed.map(|()| Exit::No))
+}
+
+/// The skill whose folder or file this is.
+fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a Entry> {
+    let real = std::fs::canonicalize(path).ok()?;
+    let is_here = |entry: &&Entry| {
+        let file = std::fs::canonicalize(&*entry.skill.location).ok();
+        file.is_some_and(|file| file == real || file.parent() == Some(&real))
+    };
+    // A folder that holds the file of a command is not that command.
+    let holds_it = |entry: &&Entry| entry.skill.form == Form::Folder || real.is_file();
+    catalog.entries().iter().filter(holds_it).find(is_here)
+}
+
+/// Says where skills are looked for, and how to bring this one there.
+fn unseen(fault: &NotFound) -> CliError {
+    let folders = wording::all(scopes::SKILL_FOLDERS.iter().map(wording::tick));
+    let searched = format!(
+        "these folders are searched: {folders}, in this folder, in those above it up to the root of the repository, and in your home folder"
+    );
+    let named = Path::new(&*fault.name);
+    let is_skill = |folder: &Path| folder.join("SKILL.md").is_file();
+    let named = if named.ends_with("SKILL.md") { named.parent().unwrap_or(named) } else { named };
+    let places = [named.to_owned(), Path::new("skills").join(named)];
+    let Some(folder) = places.iter().find(|folder| is_skill(folder)) else {
+        let error = not_found(fault);
+        let is_near = !fault.near.is_empty();
+        let where_else =
+            |error: CliError| error.hint(searched).hint("add a folder with `--skills-dir DIR`");
+        return if is_near { error } else { where_else(error) };
+    };
+    let shown = folder.display().to_string();
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new(".")).display().to_string();
+    let error =
+        format!("{} is a skill, but not in a folder that is searched", wording::tick(&shown));
+    CliError::new(error)
+        .hint(format!("move it to `.agents/skills/{name}`"))
+        .hint(format!(
+            "or add its folder: `prowess why {} --skills-dir {}`",
+            wording::shell_word(&name),
+            wording::shell_word(&above)
+        ))
+        .hint(searched)
 }
 
 /// The questions and answers about a skill, one below the other.
@@ -175,7 +224,7 @@ impl Answers {
         if !matches!(model, Sight::Hidden(_)) {
             let ranked = prompt::ranked(catalog, policy, environment, args.agent.as_deref());
             let options = IndexOptions {
-                budget: prompt::budget(None, None, &library.config),
+                budget: library.config.budget(None, None),
                 generation: catalog.generation(),
                 ..IndexOptions::default()
             };

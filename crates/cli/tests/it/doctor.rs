@@ -95,10 +95,37 @@ fn folder_that_is_a_file() {
 }
 
 #[test]
-fn mistake_in_the_configuration_is_shown() {
+fn broken_configuration_is_one_of_the_answers() {
+    let world = library();
+    world.file(".agents/prowess.toml", "[validate]\nprofile = 'strict'\n");
+    insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(1)));
+    let output = world.run(&["doctor", "--json"]).expect(1);
+    assert_eq!(states(&output, "config"), ["bad"]);
+    // All else is looked at as well.
+    assert!(states(&output, "folder").len() >= 2, "{}", output.snapshot());
+    assert_eq!(states(&output, "store"), ["ok"]);
+}
+
+#[test]
+fn configuration_that_is_used_is_named_with_its_mistakes() {
+    let world = library();
+    world.file(".agents/prowess.toml", "[validat]\nprofile = 'spec'\n");
+    assert_eq!(states(&world.run(&["doctor", "--json"]).expect(0), "config"), ["ok", "note"]);
+}
+
+#[test]
+fn configuration_that_cannot_be_read_stops_nothing() {
+    let world = library();
+    let missing = world.path("gone.toml");
+    let output = world.command(&["doctor", "--json"]).env("PROWESS_CONFIG_FILE", missing).run();
+    assert_eq!(states(&output.expect(1), "config"), ["bad"]);
+}
+
+#[test]
+fn other_commands_stop_at_a_broken_configuration() {
     let world = library();
     world.file(".agents/prowess.toml", "[skills]\ndirs = 'a'\n");
-    for command in [&["doctor"][..], &["list"], &["prompt"], &[]] {
+    for command in [&["list"][..], &["prompt"], &[]] {
         let output = world.run(command).expect(2);
         assert!(output.stderr.contains("`dirs` must be a list of texts"), "{}", output.snapshot());
     }

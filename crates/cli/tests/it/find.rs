@@ -95,7 +95,7 @@ fn metadata() {
     );
     assert_eq!(
         world.run(&["find", "--meta", "team=ops"]).expect(1).errors(),
-        "error: none of 4 skills fits `--meta team=ops`\nhint: use other words, or see all with `prowess list`\n"
+        "No skill matches `--meta team=ops` (4 skills searched)\nhint: try other or fewer words, or see all with `prowess list`\n"
     );
 }
 

@@ -42,13 +42,16 @@ fn fix_alone_leaves_suggestions() {
 }
 
 #[test]
-fn without_fix_nothing_is_written() {
+fn without_fix_or_diff_they_are_refused_with_what_to_add() {
     let world = world();
     let before = world.read(FILE);
-    let output = validate(&world, &["--unsafe-fixes"]).expect(1);
+    assert_eq!(
+        validate(&world, &["--unsafe-fixes"]).expect(2).errors(),
+        "error: `--unsafe-fixes` alone changes nothing\nhint: add `--fix` to apply the suggested fixes, or `--diff` to see what they change\n"
+    );
     assert_eq!(world.read(FILE), before);
     assert_eq!(
-        output.errors(),
+        validate(&world, &[]).expect(1).errors(),
         "1 error and 1 warning in 1 of 1 skill (1 fixable with `--fix`, 1 more with `--fix --unsafe-fixes`)\n"
     );
 }

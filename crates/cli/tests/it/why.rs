@@ -105,10 +105,30 @@ fn unknown() {
         world.run(&["why", "release-note"]).expect(2).errors(),
         "error: no skill named `release-note`\nhint: did you mean `release-notes`?\n"
     );
-    assert_eq!(
-        world.run(&["why", "zebra"]).expect(2).errors(),
-        "error: no skill named `zebra`\nhint: list the skills with `prowess list`, or search with `prowess find WORDS`\n"
-    );
+    insta::assert_snapshot!("unknown", world.run(&["why", "zebra"]).expect(2).snapshot());
+}
+
+#[test]
+fn skill_outside_the_folders_that_are_searched() {
+    let world = library();
+    world.good("skills/lint");
+    world.good("other/tidy");
+    insta::assert_snapshot!("outside", world.run(&["why", "other/tidy"]).expect(2).snapshot());
+    for typed in ["lint", "skills/lint", "skills/lint/SKILL.md"] {
+        let errors = world.run(&["why", typed]).expect(2).errors();
+        assert!(errors.starts_with("error: `skills/lint` is a skill, but not in a folder that is"));
+    }
+    // What the hint says works.
+    world.run(&["why", "lint", "--skills-dir", "skills"]).expect(0);
+}
+
+#[test]
+fn a_path_means_the_skill_that_is_there() {
+    let world = library();
+    for typed in [".agents/skills/pdf", "./.agents/skills/pdf/SKILL.md"] {
+        let output = world.run(&["why", typed]).expect(0);
+        assert!(output.stdout.starts_with("pdf\n"), "{}", output.snapshot());
+    }
 }
 
 #[test]

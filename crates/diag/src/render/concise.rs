@@ -5,15 +5,20 @@ use crate::{Diagnostic, FileReport, LineIndex, sanitize};
 
 /// Returns the line for one finding, without a line break.
 pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> String {
-    let path = sanitize::line(&report.path);
-    let at = positions(report, lines, diagnostic)
-        .map_or_else(String::new, |(start, _)| format!(":{}:{}", start.line, start.column));
     let fixable =
         if diagnostic.fix.as_ref().is_some_and(crate::Fix::is_safe) { " [fixable]" } else { "" };
     format!(
-        "{path}{at}: {}[{}] {}{fixable}",
+        "{}: {}[{}] {}{fixable}",
+        place(report, lines, diagnostic),
         diagnostic.severity.as_str(),
         diagnostic.rule,
         sanitize::line(&diagnostic.message),
     )
+}
+
+/// Returns `path:line:column`, as far as it is known.
+pub fn place(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> String {
+    let at = positions(report, lines, diagnostic)
+        .map_or_else(String::new, |(start, _)| format!(":{}:{}", start.line, start.column));
+    format!("{}{at}", sanitize::line(&report.path))
 }

@@ -2,12 +2,23 @@
 
 use std::ops::Range;
 
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_width::UnicodeWidthChar;
 
-/// Stands for what was left out; the renderer of snippets writes the same.
-const GAP: &str = "...";
+/// Stands for what was left out until the text is laid out: no text of a skill is taken for it.
+const GAP: char = '\u{10fffd}';
+/// What is shown in its place.
+const MARK: &str = "…";
+/// The same where there are colours: dim, so that nobody takes it for text. Only the dimness is
+/// taken back, because the mark may stand in a coloured line.
+const DIM_MARK: &str = "\u{1b}[2m…\u{1b}[22m";
 /// Shorter pieces than this say nothing.
 const LEAST: usize = 8;
+
+/// Puts the marks where something was left out.
+pub(super) fn mark(text: &str, color: bool) -> String {
+    text.replace(GAP, if color { DIM_MARK } else { MARK })
+}
 
 /// A range of a text that matters, and what will stand there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +44,94 @@ impl Change {
             new: new[..new.len() - after].to_owned(),
         }
     }
+
+    /// Splits a change into smaller ones, between which long pieces stay as they are.
+    fn refine(&self, text: &str) -> Vec<Self> {
+        let old = text.get(self.range.clone()).unwrap_or_default();
+        let ends = |text: &str| -> Vec<usize> {
+            text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
+        };
+        let (old_at, new_at) = (ends(old), ends(&self.new));
+        let (from, to): (Vec<char>, Vec<char>) =
+            (old.chars().collect(), self.new.chars().collect());
+        let mut parts: Vec<Self> = Vec::new();
+        let (mut start, mut begun) = (0, 0);
+        let mut part = |end: usize, made: usize, next: usize, next_made: usize| {
+            parts.push(Self {
+                range: self.range.start + old_at[start]..self.range.start + old_at[end],
+                new: self.new[new_at[begun]..new_at[made]].to_owned(),
+            });
+            (start, begun) = (next, next_made);
+        };
+        for operation in capture_diff_slices(Algorithm::Myers, &from, &to) {
+            if let DiffOp::Equal { old_index, new_index, len } = operation
+                && len > 2 * LEAST
+            {
+                part(old_index, new_index, old_index + len, new_index + len);
+            }
+        }
+        part(from.len(), to.len(), 0, 0);
+        parts
+    }
+}
+
+/// Cuts a line to `columns`, with a place in it and `room` more columns behind that in view. The
+/// place must be narrower than that by two. Returns the line and the place in it.
+pub(super) fn excerpt(
+    line: &str,
+    place: Range<usize>,
+    room: usize,
+    columns: usize,
+) -> (String, Range<usize>) {
+    let end = line.trim_end_matches(['\n', '\r']).len();
+    let (before, marked) = (&line[..place.start], &line[place.clone()]);
+    let (start, needed) = (width(before), width(marked) + room);
+    if start + needed < columns {
+        // The beginning of a line says most about it.
+        let rest = head(&line[place.end..end], columns - 1 - start - width(marked));
+        return (format!("{before}{marked}{rest}{GAP}"), place);
+    }
+    let behind = width(&line[place.end..end]);
+    let spare = columns.saturating_sub(needed + 2);
+    // As much before as behind; what one side does not need, the other gets.
+    let (rest, cut) = if behind <= room + spare / 2 {
+        (&line[place.end..end], 0)
+    } else {
+        (head(&line[place.end..end], room + spare / 2), GAP.len_utf8())
+    };
+    let left = columns - 1 - usize::from(cut > 0) - width(marked) - width(rest).max(room);
+    let left = tail(before, left);
+    let start = GAP.len_utf8() + left.len();
+    let mut text = format!("{GAP}{left}{marked}{rest}");
+    text.extend((cut > 0).then_some(GAP));
+    (text, start..start + marked.len())
 }
 
 /// Shortens a text and its changes until no line, old or new, is wider than `columns`.
 ///
 /// Returns nothing when there are too many changes in a line to show any of them. The changes
-/// must be in order and apart.
+/// must be in order and apart. Where a change keeps most of what it replaces, both are cut at the
+/// same place.
 pub(super) fn fit(text: &str, changes: &[Change], columns: usize) -> Option<(String, Vec<Change>)> {
+    let refined: Vec<Vec<Change>> = changes.iter().map(|change| change.refine(text)).collect();
+    let (shown, parts) = fit_parts(text, &refined.concat(), columns)?;
+    let mut parts = parts.into_iter();
+    let merged = refined.iter().map(|group| {
+        let parts: Vec<Change> = parts.by_ref().take(group.len()).collect();
+        let start = parts.first().map_or(0, |part| part.range.start);
+        let (mut at, mut new) = (start, String::new());
+        for part in parts {
+            new.push_str(&shown[at..part.range.start]);
+            new.push_str(&part.new);
+            at = part.range.end;
+        }
+        Change { range: start..at, new }
+    });
+    let merged = merged.collect();
+    Some((shown, merged))
+}
+
+fn fit_parts(text: &str, changes: &[Change], columns: usize) -> Option<(String, Vec<Change>)> {
     let mut pieces = Vec::new();
     let mut from = 0;
     for change in changes {
@@ -100,7 +192,7 @@ fn widths<'a>(pieces: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
 fn shorten(piece: &str, limit: usize, is_kept: bool, is_last: bool) -> String {
     let last = piece.split('\n').count() - 1;
     let parts = piece.split('\n').enumerate().map(|(index, part)| {
-        let room = limit.saturating_sub(GAP.len());
+        let room = limit.saturating_sub(1);
         if width(part) <= limit {
             part.to_owned()
         } else if is_kept && (index < last || is_last) {
@@ -162,7 +254,7 @@ mod tests {
                 let old = &text[change.range.clone()];
                 shown.replace_range(change.range.clone(), &format!("[{old}|{}]", change.new));
             }
-            shown
+            mark(&shown, false)
         });
         assert_eq!(shown.as_deref(), expected, "{text}");
     }
@@ -174,12 +266,12 @@ mod tests {
 
     #[test]
     fn the_change_stays_in_view_and_what_is_far_from_it_goes() {
-        check("one two three four five [a|b] six", 20, Some("one tw... five [a|b] six"));
-        check("one [a|b] two three four five six", 20, Some("one [a|b] two three f..."));
+        check("one two three four five [a|b] six", 20, Some("one two…r five [a|b] six"));
+        check("one [a|b] two three four five six", 20, Some("one [a|b] two three fou…"));
         check(
             "key: [|']one two three four five six[|']\n",
             20,
-            Some("key: [|']one t...e six[|']\n"),
+            Some("key: [|']one tw…ve six[|']\n"),
         );
     }
 
@@ -188,20 +280,20 @@ mod tests {
         check(
             "k: [one two three four five|'one two three four five']",
             16,
-            Some("k: [one t... five|'one ...five']"),
+            Some("k: [one t… five|'one t… five']"),
         );
     }
 
     #[test]
     fn lines_are_measured_one_by_one() {
         check("short\n[|key: value\n]short\n", 10, Some("short\n[|key: value\n]short\n"));
-        check("one two three four\n[a|b]\n", 10, Some("one two...\n[a|b]\n"));
-        check("[a|one two three four\nb]\n", 10, Some("[a|one ...our\nb]\n"));
+        check("one two three four\n[a|b]\n", 10, Some("one two t…\n[a|b]\n"));
+        check("[a|one two three four\nb]\n", 10, Some("[a|one t…four\nb]\n"));
     }
 
     #[test]
     fn wide_characters_count_as_they_are_drawn() {
-        check("技能技能技能[a|b]", 11, Some("技能...能[a|b]"));
+        check("技能技能技能[a|b]", 11, Some("技能…技能[a|b]"));
     }
 
     #[test]

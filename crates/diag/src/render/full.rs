@@ -10,6 +10,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, S
 use anstyle::Style;
 
 use super::fit::{self, Change};
+use super::wrap;
 use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
 
 /// A line longer than this is described by its position only; quoting it would help nobody.
@@ -21,8 +22,8 @@ const MOST_EDITS: usize = 12;
 /// Columns of the bracket beside a place of several lines.
 const BRACKET: usize = 2;
 
-/// What the renderer leaves on both sides of a place where it cuts a line.
-const MARGIN: usize = 18;
+/// What must be left on each side of a place where a line is cut round it.
+const CONTEXT: usize = 9;
 
 /// How wide and how colourful the output is.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ pub fn finding(
     // Line numbers and the bar behind them.
     let gutter = lines.line_count(report.text()).to_string().len() + 3;
     let columns = options.width.map(|width| width.saturating_sub(gutter));
-    let (group, moved) = primary(report, lines, diagnostic, columns);
+    let (group, label, moved) = primary(report, lines, diagnostic, columns);
     let mut groups = vec![group];
     if let Some(fix) = &diagnostic.fix {
         groups.extend(solution(report, lines, fix, columns));
@@ -62,25 +63,71 @@ pub fn finding(
         groups.push(Group::with_title(Level::HELP.secondary_title(help)));
     }
     let renderer = if options.color { Renderer::styled() } else { Renderer::plain() };
-    let renderer =
-        renderer.decor_style(DecorStyle::Ascii).term_width(options.width.unwrap_or(usize::MAX / 4));
+    // What is too wide is cut before: the renderer would cut lines that fit to show a label.
+    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(usize::MAX / 4);
     let mut text = renderer.render(&groups);
     if let Some([shown, real]) = moved {
         text = text.replacen(&shown, &real, 1);
     }
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
+    let style = style(diagnostic.severity);
+    let style = if options.color { style } else { Style::new() };
+    fit::mark(&lay_out(&text, label, options.width, style), options.color)
 }
 
-/// Returns the finding itself and, where its line is cut, its place as it will be shown and as it is.
+/// A label that stands on a line of its own, below its place.
+struct Below {
+    column: usize,
+    text: String,
+}
+
+/// Puts a label below its place, closes the last snippet, and breaks headlines at words.
+fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style) -> String {
+    let mut result = String::with_capacity(text.len() + 64);
+    let mut label = label;
+    let mut bar: Option<&str> = None;
+    let mut is_open = false;
+    for line in text.lines() {
+        let plain = wrap::plain(line);
+        let is_bar = plain.trim() == "|";
+        is_open =
+            !is_bar && plain.starts_with([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+        if is_bar {
+            bar.get_or_insert(line);
+        }
+        match width {
+            // Only headlines begin with a letter: all else stands behind a gutter.
+            Some(width) if plain.starts_with(|c: char| c.is_ascii_lowercase()) => {
+                let word = plain.bytes().take_while(u8::is_ascii_lowercase).count();
+                result.push_str(&wrap::hang(line, width, word + 2));
+            }
+            _ => result.push_str(line),
+        }
+        result.push('\n');
+        let is_mark = plain.trim_start().strip_prefix("| ").is_some_and(|rest| {
+            let rest = rest.trim();
+            !rest.is_empty() && rest.bytes().all(|byte| byte == b'^')
+        });
+        if let (true, Some(bar), Some(below)) = (is_mark, bar, label.take_if(|_| is_mark)) {
+            for line in below.text.lines() {
+                result.push_str(&format!("{bar} {:1$}{style}{line}{style:#}\n", "", below.column));
+            }
+        }
+    }
+    if let (true, Some(bar)) = (is_open, bar) {
+        result.push_str(bar);
+        result.push('\n');
+    }
+    result
+}
+
+/// Returns the finding itself, the label that stands below its place, and, where its line is cut,
+/// its place as it will be shown and as it is.
 fn primary<'a>(
     report: &FileReport,
     lines: &LineIndex,
     diagnostic: &Diagnostic,
     columns: Option<usize>,
-) -> (Group<'a>, Option<[String; 2]>) {
+) -> (Group<'a>, Option<Below>, Option<[String; 2]>) {
     let path = sanitize::line(&report.path).into_owned();
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -90,35 +137,25 @@ fn primary<'a>(
     let title =
         level.primary_title(sanitize::line(&diagnostic.message).into_owned()).id(diagnostic.rule);
     let Some(span) = diagnostic.span.filter(|_| report.text.is_some()) else {
-        return (title.element(Origin::path(path)), None);
+        return (title.element(Origin::path(path)), None, None);
     };
     let Some(window) = Window::around(report.text(), lines, &[span]) else {
         let at = lines.position(report.text(), span.start as usize);
         let origin = Origin::path(path).line(at.line).char_column(at.column);
-        return (title.element(origin), None);
+        return (title.element(origin), None, None);
     };
     let label = diagnostic.label.as_ref().map(|label| sanitize::line(label).into_owned());
-    let (text, place, is_behind) =
-        window.marked(span, label.as_deref().unwrap_or_default(), columns);
+    let (text, place, below) = window.marked(span, label.as_deref().unwrap_or_default(), columns);
     // The renderer counts columns in the text that it shows.
     let at = lines.position(report.text(), span.start as usize);
     let shown = text.get(..place.start).and_then(|before| before.rsplit('\n').next());
     let shown = shown.map_or(at.column, |before| before.chars().count() + 1);
     let moved = (shown != at.column)
         .then(|| [shown, at.column].map(|column| format!("{path}:{}:{column}", at.line)));
-    let mut annotations = Vec::new();
-    if is_behind || label.is_none() {
-        annotations.push(AnnotationKind::Primary.span(place).label(label));
-    } else {
-        // Of two annotations at one place the renderer writes the label of the shorter one below.
-        let first =
-            text.get(place.start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-        annotations
-            .push(AnnotationKind::Primary.span(place.start..place.start + first).label(label));
-        annotations.push(AnnotationKind::Primary.span(place));
-    }
+    let label = label.filter(|_| below.is_none());
+    let annotation = AnnotationKind::Primary.span(place).label(label);
     let snippet = Snippet::source(text).line_start(window.line).path(path);
-    (title.element(snippet.annotations(annotations)), moved)
+    (title.element(snippet.annotation(annotation)), below, moved)
 }
 
 fn solution<'a>(
@@ -175,41 +212,54 @@ impl Window {
         Some(Self { text: sanitize::same_width(quoted).into_owned(), line, offset })
     }
 
-    /// Returns the text, the place of a span in it, and whether its label has room behind the
-    /// place. The renderer only shortens what is beside a place, and never moves a label.
+    /// Returns the text, the place of a span in it, and its label where that has no room behind the
+    /// place. A line is only cut if it is too wide itself.
     fn marked(
         &self,
         span: Span,
         label: &str,
         columns: Option<usize>,
-    ) -> (String, Range<usize>, bool) {
+    ) -> (String, Range<usize>, Option<Below>) {
         let range = self.inside(span);
         let (Some(before), Some(marked), Some(columns)) =
             (self.text.get(..range.start), self.text.get(range.clone()), columns)
         else {
-            return (self.text.clone(), range, true);
+            return (self.text.clone(), range, None);
         };
-        let start = before.rsplit('\n').next().map_or(0, fit::width);
-        let line = start + self.text[range.start..].split('\n').next().map_or(0, fit::width);
-        let (place, label) = (fit::width(marked), fit::width(label) + 1);
-        let (columns, is_behind) = if marked.contains('\n') {
-            (columns.saturating_sub(BRACKET), true)
-        } else if start + place + label <= columns
-            || line > columns && place + label + MARGIN <= columns
-        {
-            return (self.text.clone(), range, true);
-        } else if start + label > columns && 2 * label <= columns && 2 * place <= columns - label {
-            (columns - label, true)
-        } else {
-            (columns, false)
-        };
-        let change = Change { range: range.clone(), new: marked.to_owned() };
-        match fit::fit(&self.text, &[change], columns) {
-            Some((text, changes)) => {
-                (text, changes.into_iter().fold(range, |_, change| change.range), is_behind)
+        let fit_whole = |columns| {
+            let change = Change { range: range.clone(), new: marked.to_owned() };
+            match fit::fit(&self.text, &[change], columns) {
+                Some((text, changes)) => {
+                    (text, changes.into_iter().fold(range.clone(), |_, change| change.range))
+                }
+                None => (self.text.clone(), range.clone()),
             }
-            None => (self.text.clone(), range, is_behind),
+        };
+        if marked.contains('\n') {
+            let (text, place) = fit_whole(columns.saturating_sub(BRACKET));
+            return (text, place, None);
         }
+        let place = fit::width(marked).max(1);
+        let room = if label.is_empty() { 0 } else { fit::width(label) + 1 };
+        let line =
+            fit::width(before) + self.text[range.start..].split('\n').next().map_or(0, fit::width);
+        let (text, place) = if line <= columns {
+            (self.text.clone(), range)
+        } else if place + room + 2 * CONTEXT <= columns {
+            fit::excerpt(&self.text, range, room, columns)
+        } else if place + 2 * CONTEXT <= columns {
+            fit::excerpt(&self.text, range, 0, columns)
+        } else {
+            fit_whole(columns)
+        };
+        let start = fit::width(&text[..place.start]);
+        let end = start + fit::width(&text[place.clone()]).max(1);
+        let below = (room > 0 && end + room > columns).then(|| {
+            let lines = wrap::hang(label, columns, 0);
+            let widest = lines.lines().map(fit::width).max().unwrap_or(0);
+            Below { column: start.min(columns.saturating_sub(widest)), text: lines }
+        });
+        (text, place, below)
     }
 
     /// Returns the text and the changes that a fix makes to it, both as wide as there is room; or
@@ -330,13 +380,13 @@ mod tests {
 error[rule]: wrong
  --> SKILL.md:3:28
   |
-3 | description: Fills in forms: reads the fields, asks f...
+3 | description: Fills in forms: reads the fields, asks for…
   |                            ^ here
   |
 help: quote the value
   |
-3 - description: Fills in forms: read... and another ending.
-3 + description: 'Fills in forms: rea...and another ending.'
+3 - description: Fills in forms: read… and another ending.
+3 + description: 'Fills in forms: read… and another ending.'
   |
 "
         );
@@ -348,14 +398,81 @@ help: quote the value
         assert!(
             text.contains(
                 "\
-3 | description: Fills in forms: read... and another ending.
+3 | description: Fills in forms: reads…e and another ending.
   |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  |              |
   |              all of it
+  |
 "
             ),
             "{text}"
         );
+    }
+
+    /// A finding without a fix about the second of two words.
+    fn short(width: usize, color: bool, message: &'static str, label: &'static str) -> String {
+        let text = "The first words of a line, and `the place`.\n";
+        let start = text.find("the place").unwrap();
+        let diagnostic = Diagnostic {
+            rule: "rule",
+            severity: Severity::Warning,
+            message: message.into(),
+            span: Some(Span::new(start, start + 9)),
+            label: Some(label.into()),
+            help: None,
+            fix: None,
+        };
+        let report = FileReport {
+            path: "a.md".into(),
+            text: Some(text.into()),
+            diagnostics: vec![diagnostic],
+        };
+        let lines = LineIndex::new(text);
+        let options = Options { color, width: Some(width) };
+        finding(&report, &lines, &report.diagnostics[0], options)
+    }
+
+    /// A line that fits is whole; its label goes below first, and to the left if it must.
+    #[test]
+    fn a_label_gives_way_before_the_line_does() {
+        for (width, label) in [
+            (80, "  |                                 ^^^^^^^^^ a label that is long\n"),
+            (
+                58,
+                "  |                                 ^^^^^^^^^\n  |                                 a label that is long\n",
+            ),
+            (
+                50,
+                "  |                                 ^^^^^^^^^\n  |                           a label that is long\n",
+            ),
+        ] {
+            let text = short(width, false, "wrong", "a label that is long");
+            let line = "1 | The first words of a line, and `the place`.\n";
+            assert!(text.contains(&format!("{line}{label}  |\n")), "{width}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn headlines_break_at_words_and_every_snippet_is_closed() {
+        assert_eq!(
+            short(48, false, "a message that says more than fits in a line", "here"),
+            "\
+warning[rule]: a message that says more than
+         fits in a line
+ --> a.md:1:33
+  |
+1 | The first words of a line, and `the place`.
+  |                                 ^^^^^^^^^
+  |                                 here
+  |
+"
+        );
+    }
+
+    #[test]
+    fn the_mark_of_a_cut_is_dim_where_there_are_colours() {
+        let text = short(40, true, "wrong", "here");
+        assert!(text.contains("\u{1b}[2m…\u{1b}[22m"), "{text:?}");
+        assert!(short(40, false, "wrong", "here").contains("1 | …"), "{text}");
     }
 
     #[test]
@@ -401,6 +518,6 @@ help: quote the value
         let text = shown(None, Span::new(29, 29 + VALUE.len()), "here");
         assert!(text.contains(&format!("3 - description: {VALUE}\n")), "{text}");
         assert!(text.contains(&format!("3 + description: '{VALUE}'\n")), "{text}");
-        assert!(!text.contains("..."), "{text}");
+        assert!(!text.contains('…'), "{text}");
     }
 }

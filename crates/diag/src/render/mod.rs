@@ -2,7 +2,7 @@
 //!
 //! `full` is for people at a terminal, `concise` for editors and grep, `json` for programs,
 //! `github` for annotations on a pull request, `sarif` for code-scanning services.
-//! `diff` shows what fixes change.
+//! `diff` shows what fixes change. `wrap` breaks lines that are too wide.
 
 pub mod concise;
 pub mod diff;
@@ -11,6 +11,7 @@ pub mod full;
 pub mod github;
 pub mod json;
 pub mod sarif;
+pub mod wrap;
 
 use crate::{Diagnostic, FileReport, LineIndex, Position};
 

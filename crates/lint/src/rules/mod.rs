@@ -5,10 +5,11 @@
 //! is the documentation and the test: its `bad` examples must be found, its `good` ones must not,
 //! and the first `bad` one with its safe fixes applied must equal `fixed`.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Edit, Fix, Severity, Span};
+use serde_json::{Value, json};
 
 use crate::check::{Finding, Sink, Subject};
-use crate::profile::Levels;
+use crate::profile::{Levels, Profile, Target};
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::Parsed;
 use prowess_spec::yaml::Entry;
@@ -30,6 +31,38 @@ pub struct Rule {
     pub on_unread: bool,
     /// Looks for it.
     pub check: fn(&Subject<'_>, &mut Sink<'_>),
+}
+
+impl Rule {
+    /// Returns how severe it is, and whether it can be mended, in one line.
+    pub fn facts(&self) -> String {
+        let levels = Profile::ALL.into_iter().filter_map(|profile| {
+            let severity = self.levels.under(profile, None)?;
+            Some(format!("{} in {}", severity.as_str(), profile.as_str()))
+        });
+        let target = self.levels.claude_ai.map(|severity| {
+            format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
+        });
+        let levels: Vec<String> = levels.chain(target).collect();
+        format!("{}; {}", levels.join(", "), self.fix.describe())
+    }
+
+    /// Returns everything about it, for programs.
+    pub fn to_json(&self) -> Value {
+        let level = |profile| self.levels.under(profile, None).map(Severity::as_str);
+        json!({
+            "id": self.id,
+            "summary": self.summary,
+            "severity": {
+                "spec": level(Profile::Spec),
+                "claude-code": level(Profile::ClaudeCode),
+                "lenient": level(Profile::Lenient),
+                "claude-ai": self.levels.claude_ai.map(Severity::as_str),
+            },
+            "fix": self.fix.describe(),
+            "page": self.page,
+        })
+    }
 }
 
 /// What can be done about a finding automatically.

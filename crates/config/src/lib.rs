@@ -1,6 +1,14 @@
-//! Settings from files. The library takes values; reading and merging them is the command's work.
+//! Settings from files, and what they decide.
+//!
+//! [`load`] reads the user's file and the project's and lays one over the other. Nothing here reads a
+//! variable: where the files are is an argument.
 
 mod read;
+mod rules;
+mod skills;
+
+pub use rules::Asked;
+pub use skills::AgentFault;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,46 +19,43 @@ use prowess_lint::Profile;
 use prowess_registry::fs::scopes;
 use serde_json::{Value, json};
 
-use crate::env::Environment;
-use crate::error::CliError;
-
 /// Name of the schema on the command line.
-pub(crate) const SCHEMA_NAME: &str = "config";
+pub const SCHEMA_NAME: &str = "config";
 /// What the schema describes.
-pub(crate) const SCHEMA_SUMMARY: &str = "The configuration files `prowess.toml` and `config.toml`";
+pub const SCHEMA_SUMMARY: &str = "The configuration files `prowess.toml` and `config.toml`";
 
 /// Where a project keeps its settings.
 const PROJECT_FILE: &str = ".agents/prowess.toml";
 
 /// What the files say. An absent setting is nothing, so that files can be laid over each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Config {
+pub struct Config {
     /// `validate.profile`
-    pub(crate) profile: Option<Profile>,
+    pub profile: Option<Profile>,
     /// `validate.fail-on`
-    pub(crate) fail_on: Option<Severity>,
+    pub fail_on: Option<Severity>,
     /// `validate.select`
-    pub(crate) select: Vec<&'static str>,
+    pub select: Vec<&'static str>,
     /// `validate.ignore`
-    pub(crate) ignore: Vec<&'static str>,
+    pub ignore: Vec<&'static str>,
     /// `validate.severity`: nothing silences the rule.
-    pub(crate) severity: Vec<(&'static str, Option<Severity>)>,
+    pub severity: Vec<(&'static str, Option<Severity>)>,
     /// `skills.dirs` of the user
-    pub(crate) dirs: Vec<PathBuf>,
+    pub dirs: Vec<PathBuf>,
     /// `skills.dirs` of the project, all of them inside it
-    pub(crate) project_dirs: Vec<PathBuf>,
+    pub project_dirs: Vec<PathBuf>,
     /// `skills.precedence`
-    pub(crate) precedence: Option<Precedence>,
+    pub precedence: Option<Precedence>,
     /// `skills.visibility`
-    pub(crate) visibility: BTreeMap<String, Override>,
+    pub visibility: BTreeMap<String, Override>,
     /// `prompt.window`, in tokens
-    pub(crate) window: Option<usize>,
+    pub window: Option<usize>,
     /// `prompt.budget`, in tokens
-    pub(crate) budget: Option<usize>,
+    pub budget: Option<usize>,
     /// `prompt.entry-characters`
-    pub(crate) entry_characters: Option<usize>,
+    pub entry_characters: Option<usize>,
     /// `agents.NAME`
-    pub(crate) agents: BTreeMap<String, Grant>,
+    pub agents: BTreeMap<String, Grant>,
 }
 
 impl Config {
@@ -112,40 +117,83 @@ fn narrower(
     far
 }
 
-/// Reads the user's settings and the project's, nearer ones counting more. Returns what to warn
-/// about beside them.
-pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>), CliError> {
-    let mut config = Config::default();
-    let mut warnings = Vec::new();
-    let user = environment.user_config().into_iter();
-    for path in user.chain(project_file(environment)) {
-        let text = match std::fs::read_to_string(&path) {
+/// Where settings are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The current folder.
+    pub current: PathBuf,
+    /// The home folder.
+    pub home: Option<PathBuf>,
+    /// The user's file.
+    pub user: Option<PathBuf>,
+    /// Whether the user's file was asked for by name, and so must be there.
+    pub is_named: bool,
+}
+
+/// What the files say, and what is wrong with them.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// What counts. A file that cannot be used adds nothing.
+    pub config: Config,
+    /// Files that are used, the farthest first.
+    pub used: Vec<PathBuf>,
+    /// Files that are used, but have mistakes.
+    pub warnings: Vec<FileReport>,
+    /// Files that cannot be used.
+    pub faults: Vec<Fault>,
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The system says no.
+    #[error("cannot read the configuration `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It does not mean anything.
+    #[error("the configuration `{}` cannot be used", report.path)]
+    Wrong {
+        /// What is wrong with it.
+        report: Box<FileReport>,
+    },
+}
+
+/// Reads the user's settings and the project's, nearer ones counting more. Paths in findings are
+/// what `show` makes of them.
+pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
+    let mut loaded = Loaded::default();
+    let project = project_file(sources);
+    for (path, is_project) in [(sources.user.as_ref(), false), (project.as_ref(), true)]
+        .into_iter()
+        .filter_map(|(path, is_project)| Some((path?, is_project)))
+    {
+        let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             // A file that was asked for by name must be there.
             Err(error)
                 if matches!(
                     error.kind(),
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-                ) && environment.config_file.as_ref() != Some(&path) =>
+                ) && (is_project || !sources.is_named) =>
             {
                 continue;
             }
-            Err(error) => {
-                return Err(CliError::new(format!(
-                    "cannot read the configuration `{}`",
-                    path.display()
-                ))
-                .cause(error));
+            Err(source) => {
+                loaded.faults.push(Fault::Unreadable { path: path.clone(), source });
+                continue;
             }
         };
-        let shown = crate::commands::targets::display(&path, environment);
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
-        let (mut found, mut report) = read::read(&shown, text);
+        let (mut found, mut report) = read::read(&show(path), text);
         // Folders in a file are meant from the project's root, or from where the user's file is.
-        let is_project = path.ends_with(PROJECT_FILE);
         let base = base.parent().filter(|_| is_project).map_or(base.clone(), PathBuf::from);
         for folder in &mut found.dirs {
-            *folder = expand(folder, &base, environment);
+            *folder = expand(folder, &base, sources.home.as_deref());
         }
         // Folders that a project names are the project's, and must lie in it.
         if is_project {
@@ -157,16 +205,16 @@ pub(crate) fn load(environment: &Environment) -> Result<(Config, Vec<FileReport>
             found.project_dirs = inside.collect();
         }
         if report.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
-            let error = CliError::new(format!("the configuration `{shown}` cannot be used"))
-                .hint("print its schema with `prowess schema config`");
-            return Err(CliError { report: Some(Box::new(report)), ..error });
+            loaded.faults.push(Fault::Wrong { report: Box::new(report) });
+            continue;
         }
         if !report.diagnostics.is_empty() {
-            warnings.push(report);
+            loaded.warnings.push(report);
         }
-        config = found.over(config);
+        loaded.used.push(path.clone());
+        loaded.config = found.over(loaded.config);
     }
-    Ok((config, warnings))
+    loaded
 }
 
 /// Whether a folder lies in another, links resolved; one that does not exist by its name.
@@ -190,24 +238,24 @@ fn outside(folder: &Path) -> Diagnostic {
 }
 
 /// A folder as a file names it: `~` is the home.
-fn expand(folder: &Path, base: &Path, environment: &Environment) -> PathBuf {
-    match (folder.strip_prefix("~"), &environment.home) {
+fn expand(folder: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
+    match (folder.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => base.join(folder),
     }
 }
 
 /// The nearest project settings, where skills of the project are looked for, too.
-fn project_file(environment: &Environment) -> Option<PathBuf> {
-    let folders = scopes::project_folders(&environment.current, environment.home.as_deref());
+fn project_file(sources: &Sources) -> Option<PathBuf> {
+    let folders = scopes::project_folders(&sources.current, sources.home.as_deref());
     folders.iter().map(|folder| folder.join(PROJECT_FILE)).find(|file| file.is_file())
 }
 
 /// The schema, but for the words that the code knows.
-const SCHEMA: &str = include_str!("../../templates/config-schema.json");
+const SCHEMA: &str = include_str!("schema.json");
 
 /// Returns the schema of the configuration.
-pub(crate) fn schema() -> Value {
+pub fn schema() -> Value {
     let mut schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
     let rules: Vec<&str> = prowess_lint::rules::RULES.iter().map(|rule| rule.id).collect();
     let validate = "/properties/validate/properties";

@@ -1,0 +1,118 @@
+//! What was found, and what was done about it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use prowess_diag::Counts;
+use prowess_diag::render::full::Extent;
+use prowess_registry::{Notice, replace};
+
+/// What was found in all.
+#[derive(Debug)]
+pub struct Outcome<P> {
+    /// How many skills were checked.
+    pub skills: usize,
+    /// Folders with a finding of their own, which are not skills.
+    pub folders: usize,
+    /// Files with findings, in the order of their paths.
+    pub files: Vec<Checked<P>>,
+    /// Files that were changed or would be, in the order of their paths.
+    pub mended: Vec<Mended>,
+    /// Files that should have been changed and are as they were.
+    pub failures: Vec<replace::Error>,
+    /// What was left out on the way.
+    pub notices: Vec<Notice>,
+}
+
+/// What was found in one skill, in the form of the surface: the texts are not kept.
+#[derive(Debug)]
+pub struct Checked<P> {
+    /// The real path: two that look alike when shown are two.
+    pub file: PathBuf,
+    /// How many findings of which kind.
+    pub counts: Counts,
+    /// One piece for each finding.
+    pub pieces: Vec<Piece<P>>,
+}
+
+/// One finding.
+#[derive(Debug)]
+pub struct Piece<P> {
+    /// The rule that was broken.
+    pub rule: &'static str,
+    /// What the surface made of it.
+    pub text: P,
+}
+
+/// A file that was changed, or would be.
+#[derive(Debug)]
+pub struct Mended {
+    /// The file.
+    pub file: PathBuf,
+    /// Its path as the surface shows it.
+    pub path: String,
+    /// How many findings are gone.
+    pub findings: usize,
+    /// What would change; empty if it has changed.
+    pub diff: String,
+}
+
+impl<P> Default for Outcome<P> {
+    fn default() -> Self {
+        Self {
+            skills: 0,
+            folders: 0,
+            files: Vec::new(),
+            mended: Vec::new(),
+            failures: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}
+
+impl<P> Outcome<P> {
+    /// Returns how many findings were mended, or would be.
+    pub fn fixed(&self) -> usize {
+        self.mended.iter().map(|mended| mended.findings).sum()
+    }
+
+    /// Returns where things were found.
+    pub fn extent(&self) -> Extent {
+        let affected = self.files.len() - self.folders;
+        Extent { skills: self.skills, affected, folders: self.folders }
+    }
+
+    /// Returns how many findings of which kind there are.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for file in &self.files {
+            counts.merge(file.counts);
+        }
+        counts
+    }
+
+    /// Returns every finding, file by file.
+    pub fn pieces(&self) -> impl Iterator<Item = &Piece<P>> {
+        self.files.iter().flat_map(|file| &file.pieces)
+    }
+
+    /// Returns how often each rule was broken and in how many files, most often first.
+    pub fn by_rule(&self) -> Vec<(&'static str, usize, usize)> {
+        let mut counts: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
+        for file in &self.files {
+            let mut seen: Vec<&str> = Vec::new();
+            for piece in &file.pieces {
+                let entry = counts.entry(piece.rule).or_default();
+                entry.0 += 1;
+                if !seen.contains(&piece.rule) {
+                    seen.push(piece.rule);
+                    entry.1 += 1;
+                }
+            }
+        }
+        let mut rows: Vec<_> =
+            counts.into_iter().map(|(rule, (findings, files))| (rule, findings, files)).collect();
+        rows.sort_by_key(|&(rule, findings, _)| (std::cmp::Reverse(findings), rule));
+        rows
+    }
+}

@@ -1,0 +1,36 @@
+//! Tells when something below the checked paths changes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use prowess_registry::{FileOptions, FileSource, Registry, Subscription, WatchOptions, Watching};
+
+/// Watches paths until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    changes: Subscription,
+    _watching: Watching,
+    _registry: Registry,
+}
+
+impl Watch {
+    /// Starts to watch. What happens from now on is noticed.
+    pub fn start(paths: Vec<PathBuf>, current: &Path) -> Self {
+        let registry = Registry::default();
+        for path in paths {
+            // A SKILL.md is watched with its folder.
+            let folder = path.parent().filter(|_| path.is_file()).map(Path::to_owned);
+            let folder = current.join(folder.unwrap_or(path));
+            registry.add_files(FileSource::of_folder(folder, FileOptions::default()));
+        }
+        let watching = registry.watch(WatchOptions::default());
+        registry.refresh();
+        let changes = registry.subscribe();
+        Self { changes, _watching: watching, _registry: registry }
+    }
+
+    /// Waits for a change, at most this long. Returns whether there was one.
+    pub fn changed_within(&self, patience: Duration) -> bool {
+        self.changes.next_within(patience).is_some()
+    }
+}
