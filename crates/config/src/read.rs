@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, messages: &[&str]) -> Config {
-        let (config, report) = read("prowess.toml", text.to_owned());
+        let (config, report) = read("prowess.toml", text.to_owned(), false);
         let found: Vec<&str> =
             report.diagnostics.iter().map(|diagnostic| &*diagnostic.message).collect();
         assert_eq!(found, messages, "{text}");
@@ -369,6 +369,21 @@ mod tests {
         // No list is everything, an empty one is nothing.
         assert_eq!(config.agents["x"].allow, Some(vec![]));
         assert_eq!((&config.agents["y"].allow, config.agents["y"].deny.len()), (&None, 1));
+    }
+
+    #[test]
+    fn permissions_are_read() {
+        let text = "[permissions]\nmode = 'accept-edits'\nallow = ['Bash(git:*)', 'Bash(ls']\n\
+                    deny = ['Read(.env)']\n[sandbox]\nstrength = 'off'\n";
+        let config = check(text, &["this allow rule means nothing"]);
+        assert_eq!((config.mode, config.sandbox), (Some(Mode::AcceptEdits), Some(Strength::Off)));
+        assert_eq!(config.permissions.all().len(), 2);
+        // The same file in a project loosens nothing.
+        let (config, report) = read("prowess.toml", text.to_owned(), true);
+        assert_eq!((config.mode, config.sandbox), (None, None));
+        assert_eq!(config.permissions.of(Effect::Allow).count(), 0);
+        assert_eq!(config.permissions.of(Effect::Deny).count(), 1);
+        assert_eq!(report.diagnostics.len(), 4);
     }
 
     #[test]

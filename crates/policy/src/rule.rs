@@ -4,7 +4,7 @@
 //! `WebFetch(domain:example.com)`, `mcp__server__tool`. core-agent's: `bash:git *`,
 //! `skill:jira-triage`, `skill:jira-triage/run:*`, `read:src/*`.
 
-use prowess_spec::tool_pattern::{ToolPattern, parse_token};
+use prowess_spec::tool_pattern::{Token, ToolPattern, parse_list};
 
 use crate::command::{Script, Word, lex};
 
@@ -174,8 +174,11 @@ fn subject(text: &str, effect: Effect) -> Result<Subject, Box<str>> {
             "no program stands before the `*`: write `Bash` if every command is meant".into()
         );
     }
-    let pattern = parse_token(text).map_err(|fault| Box::<str>::from(fault.explain()))?;
-    claude_code(pattern, effect)
+    match <[Token; 1]>::try_from(parse_list(text)) {
+        Ok([Token { pattern: Ok(pattern), .. }]) => claude_code(pattern, effect),
+        Ok([Token { pattern: Err(fault), .. }]) => Err(fault.explain().into()),
+        Err(_) => Err("it is more than one rule".into()),
+    }
 }
 
 fn is_core_tool(name: &str) -> bool {

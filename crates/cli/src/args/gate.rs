@@ -12,8 +12,7 @@ use crate::commands::completions;
     about = "Show rules, and check what they make of a command",
     after_help = "\
 Examples:
-  prowess policy check -- git push --force       what would happen, and why
-  prowess policy check --allow 'Bash(git:*)' -- 'git log | sh'
+  prowess policy check --allow 'Bash(git:*)' -- git status
   prowess policy show                            the rules that count here"
 )]
 pub(crate) struct PolicyArgs {
@@ -84,11 +83,9 @@ pub(crate) struct PolicyShowArgs {
     about = "Show what skills would be allowed to do, and trust them\n\nSkills of a project run nothing until you trust them. Trust is kept outside of the project and hangs on every byte of the skill: when a file changes it lapses, and this command shows what changed.",
     after_help = "\
 Examples:
-  prowess trust                                  which skills here are trusted
-  prowess trust .agents/skills/deploy            what it would be allowed to do; asks
-  prowess trust deploy --digest sha256:51d2…     trust exactly these files, unasked
-  prowess trust deploy --revoke                  take it back
-  prowess trust --list                           everything that is trusted, anywhere"
+  prowess trust                           which skills here are trusted
+  prowess trust csv-report                show what it may do, and ask
+  prowess trust csv-report --revoke       take it back"
 )]
 pub(crate) struct TrustArgs {
     /// Names of skills, or their folders; none for all of the project
@@ -113,10 +110,9 @@ pub(crate) struct TrustArgs {
     about = "Run a command as a skill would: gate, sandbox, limits\n\nThe command starts in the skill's folder. It may read the skill and the project and write a folder for temporary files; more only with the options below. What the sandbox did is reported at the end. The exit code is that of the command, or 3 where it may not run.",
     after_help = "\
 Examples:
-  prowess exec pdf -- ./scripts/check.py form.pdf
-  prowess exec pdf --approve 'Bash(python3:*)' -- python3 scripts/check.py
-  prowess exec release --write --timeout 120 -- ./scripts/notes.sh
-  prowess exec pdf --json -- ls -la"
+  prowess exec tidy-up -- ./scripts/check.sh
+  prowess exec tidy-up --approve 'Bash(ls:*)' -- ls -la
+  prowess exec tidy-up --json -- ./scripts/check.sh"
 )]
 pub(crate) struct ExecArgs {
     /// Name of the skill

@@ -184,10 +184,10 @@ fn word(state: &State) -> &'static str {
 fn changes(state: &State) -> Vec<String> {
     let State::Lapsed { changes, .. } = state else { return Vec::new() };
     let line = |change: &Change| match change {
-        Change::Added(file) => format!("new       {file}"),
-        Change::Removed(file) => format!("removed   {file}"),
-        Change::Edited(file) => format!("edited    {file}"),
-        Change::Mode(file) => format!("mode      {file}"),
+        Change::Added(file) => format!("new {file}"),
+        Change::Removed(file) => format!("removed {file}"),
+        Change::Edited(file) => format!("edited {file}"),
+        Change::Mode(file) => format!("mode {file}"),
     };
     changes.iter().map(line).collect()
 }
@@ -280,7 +280,7 @@ fn text(
     let hidden = summary
         .hidden
         .iter()
-        .map(|hidden| format!("{}:{}  {}", hidden.file.display(), hidden.line, hidden.what));
+        .map(|hidden| format!("{}:{} {}", hidden.file.display(), hidden.line, hidden.what));
     section("Has text that you would not see", hidden.collect(), true);
     let links =
         summary.links.iter().map(|(from, to)| format!("{} -> {}", from.display(), to.display()));

@@ -38,7 +38,7 @@ fn words(line: &str) -> Vec<String> {
     let mut characters = line.chars().peekable();
     while let Some(c) = characters.next() {
         match c {
-            '"' => quoted = !quoted,
+            '"' | '\'' => quoted = !quoted,
             ' ' if !quoted && characters.peek() == Some(&' ') => break,
             ' ' if !quoted => words.push(String::new()),
             c => words.last_mut().unwrap().push(c),
@@ -136,6 +136,15 @@ fn prepared() -> World {
         ".agents/skills/release-notes",
         "name: release-notes\ndescription: Says what changed. Use when a version is released.\nmetadata:\n  team: docs\n",
     );
+    world.skill(
+        "~/.agents/skills/tidy-up",
+        "name: tidy-up\ndescription: Tidies up. Use when asked to tidy up.\nallowed-tools: Bash(./scripts/check.sh:*)\n",
+    );
+    world.file_with_mode(
+        "~/.agents/skills/tidy-up/scripts/check.sh",
+        "#!/bin/sh\necho tidy\n",
+        0o755,
+    );
     world
 }
 
@@ -148,7 +157,9 @@ fn every_example_works() {
         for example in found {
             assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
             let output = prepared().run(&example[1..]);
-            assert_eq!(output.code, 0, "{example:?}\n{}", output.snapshot());
+            // Trusting asks a person, and there is none.
+            let asks = example.len() == 3 && command == "trust" && !example[2].starts_with('-');
+            assert_eq!(output.code, if asks { 3 } else { 0 }, "{example:?}\n{}", output.snapshot());
             assert!(
                 !format!("{}{}", output.stdout, output.stderr).is_empty(),
                 "{example:?} says something"

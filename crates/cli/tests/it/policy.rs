@@ -1,0 +1,132 @@
+//! `prowess policy` and the rules of the configuration.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+#[test]
+fn a_command_is_explained() {
+    let world = World::new();
+    let run = |args: &[&str]| {
+        let mut all = vec!["policy", "check"];
+        all.extend(args);
+        world.run(&all).snapshot()
+    };
+    insta::assert_snapshot!(
+        "allowed",
+        run(&["--allow", "Bash(git:*)", "--", "git", "commit", "-m", "a; b"])
+    );
+    insta::assert_snapshot!(
+        "not_allowed",
+        run(&["--allow", "Bash(git:*)", "--", "git log | tee out"])
+    );
+    insta::assert_snapshot!(
+        "forbidden",
+        run(&["--allow", "Bash", "--deny", "Bash(rm:*)", "--", "cd x && r\\m -rf y"])
+    );
+    insta::assert_snapshot!(
+        "option",
+        run(&["--allow", "Bash(git:*)", "--", "git -c core.pager=sh log"])
+    );
+    insta::assert_snapshot!(
+        "not_plain",
+        run(&["--allow", "Bash", "--", "for f in *; do cat $f; done"])
+    );
+    insta::assert_snapshot!("no_rule", run(&["--allow", "Bash (git:*)", "--", "git status"]));
+}
+
+#[test]
+fn rules_come_from_the_configuration_and_a_project_only_tightens() {
+    let world = World::new();
+    world.file(
+        "~/config.toml",
+        "[permissions]\nmode = 'ask'\nallow = ['Bash(git:*)', 'Bash(ls']\n[sandbox]\nstrength = 'best-effort'\n",
+    );
+    world.file(
+        ".agents/prowess.toml",
+        "[permissions]\nmode = 'yolo'\nallow = ['Bash']\ndeny = ['Bash(git push:*)']\n[sandbox]\nstrength = 'off'\n",
+    );
+    insta::assert_snapshot!("configured", world.run(&["policy", "show"]).expect(0).snapshot());
+    let document = world.run(&["policy", "show", "--json"]).expect(0).json();
+    assert_eq!((&document["mode"], &document["sandbox"]), (&json!("ask"), &json!("best-effort")));
+    assert_eq!(document["rules"].as_array().unwrap().len(), 2);
+    world.run(&["policy", "check", "--", "git", "status"]).expect(0);
+    world.run(&["policy", "check", "--", "id"]).expect(1);
+    let denied = world.run(&["policy", "check", "--json", "--", "git", "push"]).expect(1).json();
+    assert_eq!((&denied["verdict"], &denied["rule"]), (&json!("deny"), &json!("Bash(git push:*)")));
+}
+
+#[test]
+fn a_skill_that_is_not_trusted_runs_nothing() {
+    let world = World::new();
+    world.skill(
+        ".agents/skills/x",
+        &format!(
+            "name: x\ndescription: {}\nallowed-tools: Bash(git status:*)\n",
+            crate::world::DESCRIPTION
+        ),
+    );
+    let check = |expected| {
+        world.run(&["policy", "check", "--skill", "x", "--", "git status"]).expect(expected)
+    };
+    insta::assert_snapshot!("inert", check(1).snapshot());
+    let trust = world.run(&["trust", "x", "--json"]).expect(0).json();
+    let digest = trust["skills"][0]["digest"].as_str().unwrap().to_owned();
+    world.run(&["trust", "x", "--digest", &digest]).expect(0);
+    insta::assert_snapshot!("pre_approved", check(0).snapshot());
+    // It pre-approves only what it names, and only for itself.
+    world.run(&["policy", "check", "--skill", "x", "--", "git push"]).expect(1);
+    world.run(&["policy", "check", "--", "git status"]).expect(1);
+}
+
+#[test]
+fn lines_of_json() {
+    let world = World::new();
+    let input = [
+        r#"{"id": "a", "rules": {"allow": ["Bash(git:*)"]}, "cmd": "git status"}"#,
+        r#"{"id": 2, "rules": {"allow": ["Bash"], "deny": ["Bash(rm:*)"]}, "cmd": "/bin/rm x"}"#,
+        "",
+        r#"{"id": 3, "rules": {"ask": ["Bash(git push:*)"], "allow": ["Bash(git:*)"]}, "cmd": "git push"}"#,
+        r#"{"id": 4, "cmd": "ls"}"#,
+        r#"{"id": 5}"#,
+        "nonsense",
+        r#"{"id": 7, "rules": {"allow": "Bash"}, "cmd": "ls"}"#,
+        r#"{"id": 8, "rules": {"allow": ["Bash(cat:*)", "Edit(out)"]}, "cmd": "cat a > out", "cwd": "/w"}"#,
+    ]
+    .join("\n");
+    let output = world.command(&["policy", "check", "--jsonl"]).stdin(input).run().expect(0);
+    let answers: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<(Value, &str)> = answers
+        .iter()
+        .map(|answer| (answer["id"].clone(), answer["verdict"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [
+            (json!("a"), "allow"),
+            (json!(2), "deny"),
+            (json!(3), "ask"),
+            (json!(4), "ask"),
+            (json!(5), "deny"),
+            (json!(null), "deny"),
+            (json!(7), "deny"),
+            (json!(8), "allow"),
+        ]
+    );
+    assert_eq!(answers[0]["words"], json!([["git", "status"]]));
+    assert_eq!(answers[1]["rule"], json!("Bash(rm:*)"));
+    assert!(answers.iter().all(|answer| answer["reason"].is_string()));
+}
+
+#[test]
+fn a_line_of_many_megabytes_is_answered() {
+    let world = World::new();
+    let input = format!(
+        "{{\"id\": 1, \"rules\": {{\"allow\": [\"Bash\"]}}, \"cmd\": \"{}\"}}\n{{\"id\": 2, \"cmd\": \"ls\"}}\n",
+        "a".repeat(5 << 20)
+    );
+    let output = world.command(&["policy", "check", "--jsonl"]).stdin(input).run().expect(0);
+    assert_eq!(output.stdout.lines().count(), 2);
+    assert!(output.stdout.lines().nth(1).unwrap().contains("\"id\":2"));
+}
