@@ -35,6 +35,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         special: Some(module),
         operands: &[operand(0, stdin, Runs, "runs code from its input", "python3 -")],
         stops: 1,
+        script: true,
         bare: Some(STDIN),
         plain: &[
             "python3 script.py -c x",
@@ -82,6 +83,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "node -",
         )],
         stops: 1,
+        script: true,
         bare: Some(because(Runs, "runs code from its input", "node")),
         plain: &["node x.js -e y", "node --test a.js", "node --version", "node --check x.js"],
         ..NONE
@@ -121,6 +123,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         safe: "-v -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "ruby -")],
         stops: 1,
+        script: true,
         bare: Some(because(Runs, "runs code from its input", "ruby")),
         plain: &["ruby x.rb -e y", "ruby -w x.rb", "ruby -v", "ruby --version"],
         ..NONE
@@ -142,6 +145,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         safe: "-v -V -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "perl -")],
         stops: 1,
+        script: true,
         bare: Some(because(Runs, "runs code from its input", "perl")),
         plain: &["perl x.pl -e y", "perl -w x.pl", "perl -c x.pl", "perl -v"],
         ..NONE
@@ -167,6 +171,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         safe: "-v -i -m -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "php -")],
         stops: 1,
+        script: true,
         bare: Some(because(Runs, "runs code from its input", "php")),
         plain: &["php x.php -r y", "php -l x.php", "php -v", "php -f x.php"],
         ..NONE
@@ -248,6 +253,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         safe: "-v -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "lua -")],
         stops: 1,
+        script: true,
         bare: Some(because(Runs, "runs code from its input", "tclsh")),
         plain: &["lua x.lua -e y", "Rscript x.R", "julia x.jl", "lua -v"],
         ..NONE
@@ -285,6 +291,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         )],
         words: true,
         stops: 1,
+        script: true,
         plain: &["java -version", "java -jar build/x.jar", "java -cp out Main"],
         ..NONE
     },
@@ -403,7 +410,7 @@ fn script(text: &str) -> bool {
 }
 
 /// `-m` runs a module as a program: the module is what is agreed to.
-fn module(words: &[crate::command::Word], at: usize, report: &mut super::Report) -> bool {
+fn module(words: &[crate::Word], at: usize, report: &mut super::Report) -> bool {
     for (index, word) in words.iter().enumerate().skip(at + 1) {
         let text = &*word.text;
         if !text.starts_with('-') || text == "-" {

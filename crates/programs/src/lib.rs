@@ -19,10 +19,11 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod text;
+mod word;
 mod wrappers;
 
-use self::engine::Program;
-use crate::command::Word;
+use engine::Program;
+pub use word::Word;
 
 /// What an option or operand makes a program do that its name does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

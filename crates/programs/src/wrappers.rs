@@ -3,7 +3,7 @@
 use super::Effect::{Configures, Elsewhere, Reads, Runs};
 use super::Report;
 use super::engine::{NONE, Operand, Program, Starts, any, because, operand, opt};
-use crate::command::Word;
+use crate::Word;
 
 /// The first operand is a program.
 const PROGRAM: Operand = operand(0, any, Runs, "is a program that it starts", "nohup rm x")
@@ -378,22 +378,21 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["kill", "killall", "pkill"],
-        values: "-s",
-        operands: &[operand(
-            0,
-            |pid| pid == "1" || pid == "0" || pid.starts_with('-'),
-            Configures,
-            "ends more than one process",
-            "kill -9 -1",
-        )],
-        options: &[opt("-1", Configures, "ends every process", "kill -1")],
-        plain: &["kill 123", "kill -9 123"],
+        names: &["kill"],
+        special: Some(|words, at, report| {
+            for (index, word) in words.iter().enumerate().skip(at + 2) {
+                if word.text.starts_with('-') || matches!(&*word.text, "0" | "1") {
+                    report.hit(index, Configures, "ends more than one process");
+                }
+            }
+            false
+        }),
+        plain: &["kill 123", "kill -9 123", "kill -l"],
         ..NONE
     },
 ];
 
-/// Everything behind `-c` is a script, the first operand otherwise is a file of one.
+/// Behind `-c` is a script, the first operand otherwise is a file of one.
 fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
     for (index, word) in words.iter().enumerate().skip(at + 1) {
         let text = &*word.text;
@@ -411,7 +410,8 @@ fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
             }
             break;
         }
-        if !text.starts_with('-') {
+        if !text.starts_with(['-', '+']) {
+            report.starts.push(index);
             break;
         }
     }

@@ -127,18 +127,19 @@ pub(super) const BUILDERS: &[Program] = &[
     Program {
         names: &["cmake", "ctest", "cpack"],
         options: &[
-            opt("-P: -E --script: -S: -B: -C: --build: --install: --open: --preset: --toolchain:",
-                Runs, "runs a script or a build", "cmake -P x").when(|value| {
-                    outside(value) || std::path::Path::new(value).extension().is_some()
-                        || super::engine::listed("env time chdir rm remove copy", value)
-                }),
-            opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .")
-                .when(|value| ["COMPILER", "LAUNCHER", "PROGRAM", "LINKER", "TOOLCHAIN", "SCRIPT",
-                    "EXECUTABLE", "COMMAND", "PREFIX", "INCLUDE"].iter().any(|n| value.contains(n))),
+            opt("-P: -E: -C: --open: --script:", Runs, "runs a script", "cmake -P x"),
+            opt("--toolchain: --install:", Runs, "takes another place", "cmake --toolchain x"),
+            opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
+            opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
         ],
-        values: "-G -T -A -j -R -L -U --target --config --parallel",
-        plain: &["cmake -B build -S .", "cmake --build build -j 4", "ctest --output-on-failure",
-            "cmake -DCMAKE_BUILD_TYPE=Release ."],
+        values: "-G -T -A -j -R -L -U --target --config --parallel --preset",
+        operands: &[operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x")],
+        plain: &[
+            "cmake -B build -S .",
+            "cmake --build build -j 4",
+            "ctest --output-on-failure",
+            "cmake -DCMAKE_BUILD_TYPE=Release .",
+        ],
         ..NONE
     },
     Program {
@@ -322,6 +323,13 @@ fn listed_secrets(word: &str) -> bool {
     ]
     .iter()
     .any(|name| word.starts_with(name))
+}
+
+/// A variable of cmake that names a program or a script.
+fn names_tool(value: &str) -> bool {
+    let tools =
+        "COMPILER LAUNCHER PROGRAM LINKER TOOLCHAIN SCRIPT EXECUTABLE COMMAND PREFIX INCLUDE";
+    tools.split(' ').any(|tool| value.contains(tool))
 }
 
 fn outside_or_code(value: &str) -> bool {

@@ -233,7 +233,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["less", "more", "most", "less", "w3m", "lynx", "elinks", "bat", "batcat", "delta"],
+        names: &["less", "more", "most", "w3m", "lynx", "elinks", "bat", "batcat", "delta"],
         options: &[
             opt("-o: -O: --log-file: --LOG-FILE:", Writes, "writes to a file", "less -o x y"),
             opt(

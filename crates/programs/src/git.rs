@@ -5,7 +5,7 @@ use super::Report;
 use super::engine::{
     NONE, Operand, Opt, Program, Starts, any, because, listed, operand, opt, outside,
 };
-use crate::command::Word;
+use crate::Word;
 
 pub(super) const GIT: &[Program] = &[Program {
     names: &["git"],

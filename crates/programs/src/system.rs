@@ -169,25 +169,22 @@ pub(super) const SYSTEM: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["ip", "ifconfig", "route", "arp", "iw", "iwconfig", "brctl", "tc", "bridge", "ss"],
+        names: &["ip", "ifconfig", "route", "arp", "iw", "iwconfig", "brctl", "tc", "bridge"],
+        options: &[opt("-b: -batch: -B: -n: -netns:", Runs, "runs a list of commands", "ip -b x")],
+        operands: &[operand(0, changes_network, Configures, "changes the network", "ip l set x")],
+        values: "-f -family",
+        words: true,
+        plain: &["ip addr show", "ip -br a", "ifconfig eth0"],
+        ..NONE
+    },
+    Program {
+        names: &["ss", "netstat"],
         options: &[
-            opt(
-                "-b: -batch: -B: -force -K --kill -n: -netns:",
-                Runs,
-                "runs a list of commands",
-                "ip -b x",
-            ),
-            opt("-D: -F:", Writes, "reads or writes a file", "ss -D x"),
+            opt("-K --kill", Configures, "ends connections", "ss -K"),
+            opt("-D: --diag: -F: --filter:", Writes, "reads or writes a file", "ss -D x"),
         ],
-        operands: &[operand(
-            0,
-            changes_network,
-            Configures,
-            "changes the network",
-            "ip link set x up",
-        )],
-        values: "-f",
-        plain: &["ip addr show", "ip -br a", "ss -tlnp", "ifconfig eth0"],
+        values: "-f -A -N",
+        plain: &["ss -tlnp", "netstat -an"],
         ..NONE
     },
     Program {

@@ -70,14 +70,24 @@ pub(super) const ARCHIVES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["unzip", "7z", "7za", "7zz", "7zr", "unrar", "rar", "unar"],
+        names: &["unzip"],
         options: &[
             opt("-d:", Elsewhere, "writes there", "unzip x -d /tmp").when(outside),
-            opt("-o* -so* -:", Elsewhere, "writes there", "7z x y -o/tmp"),
+            opt("-:*", Elsewhere, "writes wherever the archive says", "unzip -: x"),
         ],
         values: "-x -P",
+        plain: &["unzip -l x", "unzip x -d out", "unzip -qo x"],
+        ..NONE
+    },
+    Program {
+        names: &["7z", "7za", "7zz", "7zr", "unrar", "rar", "unar"],
+        options: &[
+            opt("-o*", Elsewhere, "writes there", "7z x y -o/tmp").when(outside),
+            opt("-sdel -df", Writes, "removes the files", "7z a x y -sdel"),
+        ],
+        words: true,
         operands: &[operand(0, at_file, Reads, "takes names from a file", "7z a x @y")],
-        plain: &["unzip -l x", "unzip x -d out", "7z l x", "unzip -q x"],
+        plain: &["7z l x", "7z x y -oout"],
         ..NONE
     },
     Program {
@@ -101,7 +111,7 @@ pub(super) const ARCHIVES: &[Program] = &[
     Program {
         names: &["gzip", "gunzip", "bzip2", "xz", "zstd", "pigz", "lz4", "brotli", "zcat"],
         options: &[
-            opt("-o: --output:", Writes, "writes to a file", "zstd -o x y").when(outside),
+            opt("-o: --output:", Writes, "writes to a file", "zstd -o /x y").when(outside),
             opt(
                 "--output-dir-flat: --output-dir-mirror: --patch-from:",
                 Writes,

@@ -87,7 +87,9 @@ fn every_spelling_is_found() {
     for (path, program) in programs() {
         for option in program.options.iter().filter(|option| option.when.is_none()) {
             for spelling in option.names.split(' ') {
-                let name = spelling.trim_end_matches([':', '?', '*']);
+                let name = spelling
+                    .strip_suffix('*')
+                    .unwrap_or_else(|| spelling.trim_end_matches([':', '?']));
                 assert!(name.starts_with('-'), "{path}: {spelling}");
                 for line in [format!("{path} {name} v"), format!("{path} {name}")] {
                     let hits = inspect(&split(&line)).hits;

@@ -3,7 +3,7 @@
 use super::Effect::{Reads, Runs, Writes};
 use super::Report;
 use super::engine::{NONE, Program, opt};
-use crate::command::Word;
+use crate::Word;
 
 pub(super) const SED: &[Program] = &[Program {
     names: &["sed", "gsed", "ssed"],

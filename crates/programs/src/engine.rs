@@ -1,7 +1,7 @@
 //! How a command is held against its entry in the table.
 
 use super::{Attached, Effect, Hit, Report};
-use crate::command::Word;
+use crate::Word;
 
 /// What the table says about one program, or about one of its subcommands.
 #[derive(Debug)]
@@ -37,11 +37,14 @@ pub(super) struct Program {
     pub(super) unknown: Option<Reason>,
     /// Any use.
     pub(super) always: Option<Reason>,
+    /// The first operand is a file of commands: nothing to ask about, but another start.
+    pub(super) script: bool,
     /// Use without an operand.
     pub(super) bare: Option<Reason>,
     /// What no list can say; `false` ends the search.
     pub(super) special: Option<Special>,
-    /// Ordinary commands that must not be asked about.
+    /// Ordinary commands that must not be asked about, read by the tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an entry and its proof stand together"))]
     pub(super) plain: &'static [&'static str],
 }
 
@@ -65,6 +68,7 @@ pub(super) const NONE: Program = Program {
     other: None,
     unknown: None,
     always: None,
+    script: false,
     bare: None,
     special: None,
     plain: &[],
@@ -250,6 +254,9 @@ impl Walk<'_> {
                     self.start(index, rule.starts);
                 }
             }
+            if program.script && operands == 0 {
+                self.start(index, Starts::Script);
+            }
             operands += if word.is_glob() { usize::from(u16::MAX) } else { 1 };
             index += 1;
             if program.stops > 0 && operands >= program.stops {
@@ -296,8 +303,10 @@ impl Walk<'_> {
             for level in (0..=self.level).rev() {
                 let program = self.levels[level];
                 for option in program.options {
-                    let Some(takes) = option.spelled(name, text, program, exact) else { continue };
-                    return self.found(option, index, value.map(|value| (value, offset)), takes);
+                    let found = option.spelled(name, text, program, exact);
+                    let Some((takes, rest)) = found else { continue };
+                    let attached = rest.or(value.map(|value| (value, offset)));
+                    return self.found(option, index, attached, takes);
                 }
             }
         }
@@ -382,7 +391,7 @@ impl Walk<'_> {
         &mut self,
         option: &'static Opt,
         index: usize,
-        attached: Option<(&str, usize)>,
+        attached: Value<'_>,
         takes: Takes,
     ) -> usize {
         let next = self.words.get(index + 1).map(|word| &*word.text);
@@ -391,7 +400,9 @@ impl Walk<'_> {
             (None, Takes::Values(_)) => next,
             (None, _) => None,
         };
-        if option.when.zip(value).is_none_or(|(when, value)| when(value)) {
+        let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
+        let hit = !bare && option.when.zip(value).is_none_or(|(when, value)| when(value));
+        if hit {
             self.report.reason(index, &option.reason);
             match attached {
                 Some((_, offset)) if option.starts != Starts::No => {
@@ -401,7 +412,8 @@ impl Walk<'_> {
             }
         }
         match takes {
-            Takes::Values(more) => index + 1 + more - usize::from(attached.is_some()),
+            Takes::Values(more) if attached.is_some() => index + more,
+            Takes::Values(more) => self.behind(index, more, hit),
             _ => index + 1,
         }
     }
@@ -429,16 +441,26 @@ fn unmarked(spelling: &str) -> (&str, Takes) {
 
 impl Opt {
     /// What it takes if it is meant by this name.
-    fn spelled(&self, name: &str, text: &str, program: &Program, exact: bool) -> Option<Takes> {
+    /// With a star, what stands for it is the value.
+    fn spelled<'a>(
+        &self,
+        name: &str,
+        text: &'a str,
+        program: &Program,
+        exact: bool,
+    ) -> Option<(Takes, Value<'a>)> {
         for spelling in self.names.split(' ') {
             let (full, takes) = unmarked(spelling);
             if let Some(start) = full.strip_suffix('*') {
                 if exact && text.starts_with(start) {
-                    return Some(Takes::Nothing);
+                    return Some(match text.len() - start.len() {
+                        0 => (Takes::Values(1), None),
+                        _ => (Takes::Values(1), Some((&text[start.len()..], start.len()))),
+                    });
                 }
             } else if exact {
                 if name == full || program.words && undashed(name) == undashed(full) {
-                    return Some(takes);
+                    return Some((takes, None));
                 }
             } else if name.len() > 2
                 && name.starts_with("--")
@@ -447,12 +469,15 @@ impl Opt {
                 && !listed(program.safe, name)
                 && !valued(program, name).is_some_and(|(_, exact)| exact)
             {
-                return Some(takes);
+                return Some((takes, None));
             }
         }
         None
     }
 }
+
+/// A value in the same word, and where it begins.
+type Value<'a> = Option<(&'a str, usize)>;
 
 fn undashed(name: &str) -> &str {
     name.strip_prefix("--").or_else(|| name.strip_prefix('-')).unwrap_or(name)

@@ -56,7 +56,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["exec", "x", "dlx", "create", "init", "explore", "innit"],
+                names: &["exec", "dlx", "create", "init", "explore", "innit"],
                 operands: &[operand(0, any, Runs, "is a package or program to run", "npm exec x")
                     .to(1)
                     .starts(Starts::Command)],
