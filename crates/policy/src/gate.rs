@@ -299,10 +299,11 @@ impl Gate {
         let Some(placed) = found else {
             return Err(match objection {
                 Some((hit, placed)) => {
-                    let word = &command.words[hit.at].text;
-                    let reason = match hit.at {
-                        0 => format!("`{}` {}", cut(word), hit.why),
-                        _ => format!("`{}` in `{}` {}", cut(word), cut(&line), hit.why),
+                    let reason = match command.words.get(hit.at) {
+                        Some(word) if hit.at > 0 => {
+                            format!("`{}` in `{}` {}", cut(&word.text), cut(&line), hit.why)
+                        }
+                        _ => format!("`{}` {}", cut(&line), hit.why),
                     };
                     let remedy = format!("allow exactly this: {}", exact_rule(&line));
                     Decision::new(Verdict::Ask, reason).by(placed.cite()).remedy(remedy)

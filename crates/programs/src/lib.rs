@@ -5,7 +5,25 @@
 //! and carries a line that must be asked about. The table lowers questions' cost, it is no wall:
 //! the sandbox is.
 
-use crate::command::Word;
+mod archives;
+mod awk;
+mod builders;
+mod engine;
+mod git;
+mod interpreters;
+mod network;
+mod packages;
+mod search;
+mod sed;
+mod system;
+#[cfg(test)]
+mod tests;
+mod text;
+mod word;
+mod wrappers;
+
+use engine::Program;
+pub use word::Word;
 
 /// What an option or operand makes a program do that its name does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +46,8 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Which word it is; 0 is the program. A rule whose own words reach as far as this one agreed
-    /// to it.
+    /// to it. The number of words, if it is the lack of a word that makes the difference: only the
+    /// exact command agrees to that.
     pub at: usize,
     /// What it does.
     pub effect: Effect,
@@ -46,11 +65,55 @@ pub struct Report {
     /// From which words on the command starts other programs (`env`, `xargs`, `find -exec`): each is
     /// where a deny rule is looked for again. A word may also be a whole script (`sh -c`).
     pub starts: Vec<usize>,
+    /// Scripts that are the end of a word: `--exec='rm -r x'`.
+    pub attached: Vec<Attached>,
+}
+
+/// Another command inside a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Which word.
+    pub word: usize,
+    /// Where in its text the command begins.
+    pub offset: usize,
 }
 
 /// Looks a command up in the table. `words[0]` is the program, possibly with a path: the table goes
 /// by its last part. A program that is not in the table gives an empty report.
 pub fn inspect(words: &[Word]) -> Report {
-    let _ = words;
-    Report::default()
+    let mut report = Report::default();
+    engine::look(words, 0, 0, &mut report);
+    report.hits.sort_by_key(|hit| hit.at);
+    report.hits.dedup();
+    report.starts.sort_unstable();
+    report.starts.dedup();
+    report
+}
+
+/// All programs, by family.
+const TABLE: &[&[Program]] = &[
+    git::GIT,
+    text::TEXT,
+    search::SEARCH,
+    sed::SED,
+    awk::AWK,
+    builders::BUILDERS,
+    packages::PACKAGES,
+    interpreters::INTERPRETERS,
+    wrappers::WRAPPERS,
+    archives::ARCHIVES,
+    network::NETWORK,
+    system::SYSTEM,
+];
+
+/// The entry for a program by its file name, with or without a version: `/usr/bin/python3.11`.
+fn find(word: &str) -> Option<&'static Program> {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let entry =
+        |name: &str| TABLE.iter().copied().flatten().find(|program| program.names.contains(&name));
+    entry(name).or_else(|| {
+        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        (plain.len() < name.len() && !plain.is_empty()).then(|| entry(plain)).flatten()
+    })
 }

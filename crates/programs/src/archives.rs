@@ -1,0 +1,130 @@
+//! Archives and compression.
+
+use super::Effect::{Elsewhere, Reads, Runs, Sends, Writes};
+use super::engine::{NONE, Program, Starts, operand, opt, outside};
+use super::text::at_file;
+
+pub(super) const ARCHIVES: &[Program] = &[
+    Program {
+        names: &["tar", "gtar", "bsdtar"],
+        options: &[
+            opt(
+                "-I: --use-compress-program: --to-command: -F: --info-script: \
+                 --new-volume-script:",
+                Runs,
+                "starts a program",
+                "tar xf x --to-com=y",
+            )
+            .starts(Starts::Script),
+            opt("--checkpoint-action:", Runs, "may start a program", "tar cf x --checkpoint-a=y z"),
+            opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y"),
+            opt("-T: --files-from:", Reads, "takes names and options from a file", "tar cfT x y"),
+            opt("-f: --file:", Sends, "is on another machine", "tar cf host:x y").when(remote),
+            opt("-C: --directory: --cd:", Elsewhere, "works there", "tar xf x -C /").when(outside),
+            opt(
+                "-P --absolute-names --absolute-paths",
+                Elsewhere,
+                "writes wherever the archive says",
+                "tar xPf x",
+            ),
+            opt(
+                "--index-file: --volno-file: -g: --listed-incremental:",
+                Writes,
+                "writes a file",
+                "tar tvf x --index-file=y",
+            ),
+            opt("--remove-files --recursive-unlink", Writes, "removes files", "tar cf x --remov y"),
+            opt(
+                "--keep-directory-symlink",
+                Elsewhere,
+                "follows links out",
+                "tar xf x --keep-directory-symlink",
+            ),
+        ],
+        values: "-b -L -N -K -V -X -H -s -k? --exclude --exclude-from --transform --xform --owner \
+                 --group --mode --mtime --strip-components --format --suffix --label --checkpoint? \
+                 --warning --sort --level",
+        safe: "--file --checkpoint --directory",
+        bundle: true,
+        plain: &[
+            "tar tzf x.tgz",
+            "tar -czf x.tgz src",
+            "tar xvf x --strip-components 1",
+            "tar -xf x -C out",
+            "tar --exclude x -cf y z",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["zip"],
+        options: &[
+            opt("-T --test -TT: --unzip-command:", Runs, "starts a program", "zip x y -T -TT z"),
+            opt("-m --move", Writes, "removes the files", "zip -m x y"),
+            opt("-@ --names-stdin", Reads, "takes names from its input", "zip x -@"),
+            opt("-O: --output-file: --out:", Writes, "writes there", "zip x --out y"),
+            opt("-lf: --logfile-path:", Writes, "writes a log", "zip -lf x y z"),
+            opt("-b: --temp-path:", Writes, "writes there", "zip -b /x y z"),
+        ],
+        values: "-x -i -n -t -P -Z -s -tt",
+        plain: &["zip -r x.zip src", "zip -9 x.zip a -x y"],
+        ..NONE
+    },
+    Program {
+        names: &["unzip"],
+        options: &[
+            opt("-d:", Elsewhere, "writes there", "unzip x -d /tmp").when(outside),
+            opt("-:*", Elsewhere, "writes wherever the archive says", "unzip -: x"),
+        ],
+        values: "-x -P",
+        plain: &["unzip -l x", "unzip x -d out", "unzip -qo x"],
+        ..NONE
+    },
+    Program {
+        names: &["7z", "7za", "7zz", "7zr", "unrar", "rar", "unar"],
+        options: &[
+            opt("-o*", Elsewhere, "writes there", "7z x y -o/tmp").when(outside),
+            opt("-sdel -df", Writes, "removes the files", "7z a x y -sdel"),
+        ],
+        words: true,
+        operands: &[operand(0, at_file, Reads, "takes names from a file", "7z a x @y")],
+        plain: &["7z l x", "7z x y -oout"],
+        ..NONE
+    },
+    Program {
+        names: &["cpio", "pax", "ar", "gar", "llvm-ar", "shar"],
+        options: &[
+            opt("--to-command: --rsh-command:", Runs, "starts a program", "cpio -i --to-command=x"),
+            opt("-O: -F: -E: -D:", Writes, "writes or reads a file it names", "cpio -o -O x"),
+            opt(
+                "--absolute-filenames",
+                Elsewhere,
+                "writes wherever the archive says",
+                "cpio -i --absolute-filenames",
+            ),
+            opt("--plugin:", Runs, "loads code", "ar --plugin=x t y"),
+        ],
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "ar @x")],
+        safe: "--no-absolute-filenames",
+        plain: &["cpio -it", "ar t x.a"],
+        ..NONE
+    },
+    Program {
+        names: &["gzip", "gunzip", "bzip2", "xz", "zstd", "pigz", "lz4", "brotli", "zcat"],
+        options: &[
+            opt("-o: --output:", Writes, "writes to a file", "zstd -o /x y").when(outside),
+            opt(
+                "--output-dir-flat: --output-dir-mirror: --patch-from:",
+                Writes,
+                "writes there",
+                "zstd --output-dir-flat /x y",
+            ),
+            opt("--files: --files0: --filelist:", Reads, "takes names from a file", "xz --files=x"),
+        ],
+        plain: &["gzip -k x", "xz -d x.xz", "zstd -o y x"],
+        ..NONE
+    },
+];
+
+fn remote(value: &str) -> bool {
+    value.contains(':')
+}

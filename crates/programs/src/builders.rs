@@ -1,0 +1,337 @@
+//! Build tools and compilers.
+
+use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::engine::{NONE, Program, Starts, any, because, is_assignment, operand, opt, outside};
+use super::text::at_file;
+
+pub(super) const BUILDERS: &[Program] = &[
+    Program {
+        names: &["cargo"],
+        options: &[
+            opt("--config:", Configures, "sets cargo's configuration", "cargo --config a.b='c' build"),
+            opt("-Z:", Configures, "switches unstable features on", "cargo test -Zx"),
+            opt("-C: --manifest-path: --target-dir: --lockfile-path: --artifact-dir: --out-dir:",
+                Elsewhere, "works elsewhere", "cargo build --manifest-path /x/Cargo.toml")
+                .when(outside),
+            opt("--fix --allow-dirty --allow-staged", Writes, "changes the sources",
+                "cargo clippy --fix"),
+        ],
+        values: "-p -j -F --package --jobs --features --target --profile --color --bin --example \
+                 --test --bench --exclude --message-format --timings? --edition",
+        operands: &[],
+        safe: "--fix-none --target",
+        special: Some(|words, at, report| {
+            if words.get(at + 1).is_some_and(|word| word.text.starts_with('+')) {
+                report.hit(at + 1, Runs, "takes another toolchain");
+            }
+            true
+        }),
+        subs: &[
+            Program {
+                names: &["run", "r", "bench", "test", "t"],
+                plain: &["cargo test --lib -- --nocapture", "cargo run -- -x"],
+                values: "-p --package --features --bin --example --test",
+                ..NONE
+            },
+            Program {
+                names: &["+", "fmt"],
+                options: &[opt("--config-path: --config:", Configures, "takes other settings",
+                    "cargo fmt -- --config-path x")],
+                plain: &["cargo fmt --check", "cargo fmt"],
+                ..NONE
+            },
+        ],
+        quiet: "build b check c clippy doc d tree metadata version help clean search fetch \
+                verify-project locate-project pkgid generate-lockfile update --version nextest",
+        other: Some(because(Runs, "fetches, publishes or runs a program of its own",
+            "cargo install x")),
+        plain: &["cargo build --release", "cargo clippy --all-targets -- -D warnings",
+            "cargo tree -i x", "cargo check -p x"],
+        ..NONE
+    },
+    Program {
+        names: &["rustc", "rustdoc", "rustfmt"],
+        options: &[
+            opt("-o: --out-dir: --emit:", Writes, "writes to a file", "rustc -o /x y.rs")
+                .when(outside),
+            opt("-C: --codegen:", Runs, "may name a program", "rustc -Clinker=x y.rs")
+                .when(|value| ["linker", "link-arg", "ar=", "llvm-args"].iter()
+                    .any(|name| value.starts_with(name))),
+            opt("-Z: --sysroot: -L: --extern: --test-runtool: --theme: --config-path: --test-builder:",
+                Runs, "loads code from elsewhere", "rustdoc --test --test-runtool=x y"),
+        ],
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "rustc @x")],
+        plain: &["rustc --version", "rustc -O x.rs", "rustfmt --check x.rs"],
+        ..NONE
+    },
+    Program {
+        names: &["go"],
+        options: &[
+            opt("-exec: -toolexec: -vettool: -gccgoflags: -compiler:", Runs, "starts a program",
+                "go test -exec x ./..."),
+            opt("-ldflags: -gcflags: -asmflags:", Runs, "passes options on to other programs",
+                "go build -ldflags=x"),
+            opt("-o: -coverprofile: -cpuprofile: -memprofile: -blockprofile: -mutexprofile: -trace: \
+                 -outputdir: -pkgdir:", Writes, "writes to a file", "go test -cpuprofile=/x")
+                .when(outside),
+            opt("-modfile: -overlay: -C: -modcacherw -pgo:", Elsewhere, "takes sources elsewhere",
+                "go build -overlay=x"),
+            opt("-w -u", Configures, "changes settings", "go env -w GOFLAGS=x"),
+        ],
+        words: true,
+        values: "-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip",
+        subs: &[
+            Program {
+                names: &["run"],
+                operands: &[operand(0, |path| path.contains('@') || outside(path), Runs,
+                    "runs code from elsewhere", "go run example.com/x@latest").to(1)],
+                words: true,
+                plain: &["go run ./cmd/x", "go run ."],
+                ..NONE
+            },
+            Program {
+                names: &["mod", "work"],
+                quiet: "tidy verify graph why download vendor",
+                other: Some(because(Configures, "changes what is built", "go mod edit -replace a=b")),
+                words: true,
+                plain: &["go mod tidy"],
+                ..NONE
+            },
+        ],
+        quiet: "build test vet fmt list version env doc help clean",
+        other: Some(because(Runs, "fetches or runs programs", "go generate ./...")),
+        plain: &["go test ./... -run X -count=1", "go build ./...", "go env GOPATH", "go vet ./..."],
+        ..NONE
+    },
+    Program {
+        names: &["make", "gmake", "bmake", "remake", "colormake", "nmake", "just", "task", "ninja",
+            "samu"],
+        options: &[
+            opt("-E: --eval:", Runs, "evaluates its value", "make --ev='$(shell x)'"),
+            opt("-f: --file: --makefile: -I: --include-dir: -d: --justfile: --taskfile:", Reads,
+                "takes its rules from there", "make -f x"),
+            opt("-C: --directory: --working-directory: --dir:", Elsewhere, "works elsewhere",
+                "make -C /tmp/x").when(outside),
+            opt("-e --environment-overrides --shell: --shell-arg: -c: --command: --set: --load: -t:",
+                Runs, "changes what is run", "make -e all"),
+        ],
+        values: "-j? -l? -o -W -O? --jobs? --load-average? --old-file --assume-new --output-sync?",
+        safe: "--debug --dry-run --file-none",
+        operands: &[
+            operand(0, is_assignment, Runs, "changes what is run", "make SHELL=/tmp/x all"),
+            operand(0, outside, Runs, "is a rule from elsewhere", "just ../x"),
+        ],
+        plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -k -B lint"],
+        ..NONE
+    },
+    Program {
+        names: &["cmake", "ctest", "cpack"],
+        options: &[
+            opt("-P: -E: -C: --open: --script:", Runs, "runs a script", "cmake -P x"),
+            opt("--toolchain: --install:", Runs, "takes another place", "cmake --toolchain x"),
+            opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
+            opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
+        ],
+        values: "-G -T -A -j -R -L -U --target --config --parallel --preset",
+        operands: &[operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x")],
+        plain: &[
+            "cmake -B build -S .",
+            "cmake --build build -j 4",
+            "ctest --output-on-failure",
+            "cmake -DCMAKE_BUILD_TYPE=Release .",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["gradle", "gradlew", "mvn", "mvnw", "ant", "sbt", "bazel", "bazelisk", "buck",
+            "buck2", "meson", "scons", "waf", "msbuild", "dotnet", "xcodebuild", "swiftc", "lein"],
+        options: &[
+            opt("-I: --init-script: -b: --build-file: -c: --settings-file: -s: --settings: -gs: \
+                 --global-settings: -f: --file: -p: --project-dir: -g: --gradle-user-home: -t:",
+                Reads, "takes its rules from there", "gradle -I x build"),
+            opt("-D* -P* --define* --run_under* --bazelrc* --shell_executable* --action_env* \
+                 --spawn_strategy* --override_* --override-* --buildfile* --include-build* -lib*",
+                Configures, "changes what is run", "mvn -Dexec.executable=x test"),
+        ],
+        quiet: "build test check compile package verify assemble lint clean tasks dependencies \
+                --version version help validate info query format restore setup install",
+        other: Some(because(Runs, "runs a program or publishes", "bazel run //x")),
+        plain: &["gradle build", "./gradlew test", "mvn -q test", "bazel test //...", "dotnet build"],
+        ..NONE
+    },
+    Program {
+        names: &["gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "ld", "gfortran", "ld.gold",
+            "ld.lld", "as", "tcc", "icc", "nvcc", "gdc", "ldc", "dmd", "gnat", "zig", "c99", "c89"],
+        options: &[
+            opt("-wrapper* -B* -fplugin* -specs* --specs* -Xclang* -load* -plugin* --plugin* \
+                 -fuse-ld=/* -fpass-plugin* --config* -dumpdir* -ccbin* -iplugindir* --sysroot*",
+                Runs, "names a program or code to load", "gcc -wrapper x y.c"),
+            opt("-o*", Writes, "writes elsewhere", "gcc -o /etc/x y.c").when(outside),
+            opt("-Wl,* -Xlinker* -Wa,* -Wp,* -T*", Runs, "passes options on", "gcc -Wl,-plugin,x y.c"),
+        ],
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "gcc @x")],
+        words: true,
+        plain: &["gcc -O2 -Wall -o x x.c", "clang -c x.c", "gcc --version"],
+        ..NONE
+    },
+    Program {
+        names: &["javac", "protoc", "tsc", "eslint", "prettier", "jest", "vitest", "mocha", "webpack",
+            "vite", "rollup", "esbuild", "babel", "pytest", "black", "ruff", "mypy", "pylint",
+            "flake8", "tslint", "stylelint", "biome", "rubocop", "rspec", "phpunit", "clippy-driver",
+            "shellcheck", "clang-format", "clang-tidy", "pre-commit", "ava", "playwright", "cypress"],
+        options: &[
+            opt("--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: --loader: \
+                 --config: --globalSetup: --setupFiles: --setupFilesAfterEach: --testEnvironment: \
+                 --rootdir: --confcutdir: --load-plugins: --python-executable: --init-hook: \
+                 --parser: -r: --rcfile: --project: --bootstrap: --load:", Runs,
+                "loads code or settings", "eslint --rulesdir x src").when(outside_or_code),
+            opt("-p: --override-ini: -processorpath: -processor: --processor-path: -J*", Runs,
+                "loads code", "pytest -p x").when(|value| !value.starts_with("no:")),
+            opt("-o: --output-file: --outDir: --outfile: --outdir: --output: --junitxml: \
+                 --junit-xml: --log-file: --basetemp: --cache-dir:", Writes, "writes there",
+                "eslint -o /tmp/x src").when(outside),
+            opt("--pdb --pdbcls: --trace --debugger", Runs, "takes commands", "pytest --pdb"),
+        ],
+        values: "-k -m -n -c --tb --maxfail",
+        safe: "--project --config --output --trace-config",
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "javac @x").to(1)],
+        plain: &["eslint src --fix", "pytest -k x -q tests", "tsc --noEmit", "prettier --check .",
+            "pytest -p no:cacheprovider", "ruff check --fix", "jest --config jest.config.js"],
+        ..NONE
+    },
+    Program {
+        names: &["docker", "podman", "nerdctl", "buildah", "docker-compose", "lxc", "crictl"],
+        options: &[
+            opt("-H: --host: --context: -c: --config: --connection: --url: --root:", Sends,
+                "speaks to another machine", "docker -H x ps"),
+            opt("--privileged -v: --volume: --mount: --pid: --net: --network: --cap-add: --device: \
+                 --security-opt: --userns: --env-file: --volumes-from:", Elsewhere,
+                "reaches the machine outside", "docker run -v /:/x y"),
+        ],
+        values: "-l --log-level -f --filter --format -n",
+        subs: &[
+            Program {
+                names: &["exec", "run", "create"],
+                operands: &[
+                    operand(1, any, Runs, "runs inside", "docker exec x rm y").to(2)
+                        .starts(Starts::Command),
+                ],
+                values: "-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint --platform",
+                always: Some(because(Runs, "runs programs", "docker run x")),
+                stops: 2,
+                ..NONE
+            },
+            Program {
+                names: &["compose", "image", "container", "network", "volume", "system", "buildx",
+                    "context", "node", "service", "stack"],
+                options: &[opt("-f: --file: --project-directory:", Reads, "takes settings from there",
+                    "docker compose -f x ps")],
+                quiet: "ps ls list images logs inspect config top port version df history events",
+                other: Some(because(Runs, "runs or changes containers", "docker compose up")),
+                plain: &["docker compose ps", "docker image ls"],
+                ..NONE
+            },
+        ],
+        quiet: "ps images logs inspect version info top port stats diff history events search \
+                --version help",
+        other: Some(because(Runs, "runs or changes containers", "docker build .")),
+        plain: &["docker ps -a", "docker logs -f x", "docker inspect x", "docker images"],
+        ..NONE
+    },
+    Program {
+        names: &["kubectl", "oc", "k3s", "helm", "kustomize", "minikube", "istioctl", "argocd",
+            "flux", "terraform", "tofu", "terragrunt", "pulumi", "serverless", "cdk", "packer"],
+        options: &[
+            opt("--kubeconfig: --token: -s: --server: --as: --as-group: --context: --cluster: \
+                 --user: --username: --password: --certificate-authority: --client-key: \
+                 --client-certificate: --insecure-skip-tls-verify? --kube-context: --cache-dir:",
+                Sends, "speaks to another machine or as another user", "kubectl get x --as=y"),
+            opt("--post-renderer: -chdir: --plugins: -plugin-dir: --registry-config:", Runs,
+                "loads programs or works elsewhere", "helm template --post-renderer x y"),
+            opt("-out: --output-dir: --output-directory: -state-out:", Writes, "writes there",
+                "terraform plan -out=x"),
+            opt("--raw:", Sends, "asks for anything", "kubectl get --raw /x"),
+            opt("-f: --filename: -k: --kustomize:", Sends, "asks what a file says",
+                "kubectl get -f https://x").when(|value| value.contains("://")),
+            opt("-var-file: --values-none:", Reads, "reads a file", "terraform plan -var-file=/x")
+                .when(outside),
+        ],
+        values: "-n -o -l -c -L --namespace --output --selector --container --tail --since",
+        safe: "--output -out",
+        subs: &[Program {
+            names: &["config", "repo", "rollout", "auth", "workspace", "state", "providers", "cluster",
+                "profile"],
+            quiet: "view get-contexts current-context list status history can-i show whoami \
+                    get-clusters",
+            other: Some(because(Configures, "changes settings", "kubectl config use-context x")),
+            plain: &["kubectl config current-context", "kubectl rollout status x"],
+            ..NONE
+        }],
+        quiet: "get describe logs top version explain api-resources api-versions cluster-info events \
+                diff list status history template lint show search fmt validate plan output graph \
+                --version help -version env",
+        other: Some(because(Sends, "changes or enters what runs there", "kubectl exec x -- ls")),
+        plain: &["kubectl get pods -n x", "kubectl logs -f x", "helm list", "terraform plan",
+            "kubectl describe pod x", "kubectl get pods -o yaml"],
+        ..NONE
+    },
+    Program {
+        names: &["aws", "gcloud", "az", "gsutil", "doctl", "heroku", "flyctl", "fly", "vercel",
+            "netlify", "wrangler", "firebase", "supabase", "linode-cli", "oci", "ibmcloud"],
+        options: &[
+            opt("--endpoint-url: --profile: --no-verify-ssl --ca-bundle: --account: --configuration: \
+                 --impersonate-service-account: --access-token-file: --cli-input-json: \
+                 --cli-input-yaml: --flags-file:", Sends, "speaks to another server or as another user",
+                "aws s3 ls --endpoint-url=x"),
+        ],
+        operands: &[
+            operand(0, changes, Sends, "changes, sends or reveals something", "aws s3 cp x s3://y"),
+        ],
+        plain: &["aws s3 ls", "aws ec2 describe-instances", "gcloud projects list", "aws --version",
+            "aws sts get-caller-identity"],
+        ..NONE
+    },
+];
+
+/// A word that begins with a verb that does not only look.
+fn changes(word: &str) -> bool {
+    let verb = word.split(['-', ':']).next().unwrap_or(word);
+    super::engine::listed(
+        "cp mv rm sync mb rb create delete put update modify run start stop terminate reboot \
+         attach detach set unset add remove deploy submit ssh scp exec invoke publish send import \
+         export upload download copy configure login logout configure assume apply edit enable \
+         disable reset restore revoke grant associate disassociate authorize register deregister \
+         tag untag cancel execute copy replace rotate rsync cat presign",
+        verb,
+    ) || listed_secrets(word)
+}
+
+fn listed_secrets(word: &str) -> bool {
+    [
+        "get-secret",
+        "print-access-token",
+        "print-identity-token",
+        "get-session-token",
+        "get-password",
+        "get-login",
+        "get-access-token",
+        "get-federation-token",
+        "get-authorization-token",
+        "get-parameter",
+        "keyvault",
+        "secrets",
+    ]
+    .iter()
+    .any(|name| word.starts_with(name))
+}
+
+/// A variable of cmake that names a program or a script.
+fn names_tool(value: &str) -> bool {
+    let tools =
+        "COMPILER LAUNCHER PROGRAM LINKER TOOLCHAIN SCRIPT EXECUTABLE COMMAND PREFIX INCLUDE";
+    tools.split(' ').any(|tool| value.contains(tool))
+}
+
+fn outside_or_code(value: &str) -> bool {
+    outside(value) || value.contains(':') || !value.contains('.')
+}

@@ -1,0 +1,542 @@
+//! How a command is held against its entry in the table.
+
+use super::{Attached, Effect, Hit, Report};
+use crate::Word;
+
+/// What the table says about one program, or about one of its subcommands.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// What it is called.
+    pub(super) names: &'static [&'static str],
+    /// Options that do more than the name says.
+    pub(super) options: &'static [Opt],
+    /// Other options that take a value, so that the value is not taken for an operand. A `:` after a
+    /// spelling stands for one more value, a `?` for one that is only ever attached.
+    pub(super) values: &'static str,
+    /// Options that are no abbreviations although they look it.
+    pub(super) safe: &'static str,
+    /// Operands that do more than the name says.
+    pub(super) operands: &'static [Operand],
+    /// Options end at this many operands; 0 if they never do.
+    pub(super) stops: usize,
+    /// Options are whole words behind one or two dashes: `-exec`, not `-e -x -e -c`.
+    pub(super) words: bool,
+    /// Words like `NAME=value` in front of the first operand are settings.
+    pub(super) assigns: bool,
+    /// The first word may be letters of options without a dash: `tar xf`.
+    pub(super) bundle: bool,
+    /// Its options count only in front of the subcommand.
+    pub(super) before: bool,
+    /// Subcommands with entries of their own.
+    pub(super) subs: &'static [Program],
+    /// Subcommands without surprises.
+    pub(super) quiet: &'static str,
+    /// All other subcommands, where these lists are complete.
+    pub(super) other: Option<Reason>,
+    /// Options that nobody here knows.
+    pub(super) unknown: Option<Reason>,
+    /// Any use.
+    pub(super) always: Option<Reason>,
+    /// The first operand is a file of commands: nothing to ask about, but another start.
+    pub(super) script: bool,
+    /// Use without an operand.
+    pub(super) bare: Option<Reason>,
+    /// What no list can say; `false` ends the search.
+    pub(super) special: Option<Special>,
+    /// Ordinary commands that must not be asked about, read by the tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an entry and its proof stand together"))]
+    pub(super) plain: &'static [&'static str],
+}
+
+/// Looks at the words of a command whose program, or subcommand, is at the given position.
+pub(super) type Special = fn(&[Word], usize, &mut Report) -> bool;
+
+/// A program without surprises: what the entries start from.
+pub(super) const NONE: Program = Program {
+    names: &[],
+    options: &[],
+    values: "",
+    safe: "",
+    operands: &[],
+    stops: 0,
+    words: false,
+    assigns: false,
+    bundle: false,
+    before: false,
+    subs: &[],
+    quiet: "",
+    other: None,
+    unknown: None,
+    always: None,
+    script: false,
+    bare: None,
+    special: None,
+    plain: &[],
+};
+
+/// Why something is asked about, with a line that must be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reason {
+    pub(super) effect: Effect,
+    pub(super) why: &'static str,
+    /// The program's own use of it, read by the tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an entry and its proof stand together"))]
+    pub(super) example: &'static str,
+}
+
+/// An option, by all its spellings.
+#[derive(Debug)]
+pub(super) struct Opt {
+    /// Spellings between blanks, each with its dashes. A `:` stands for a value, a `?` for a value
+    /// that is only ever attached, a `*` at the end for anything.
+    pub(super) names: &'static str,
+    pub(super) reason: Reason,
+    /// Values it is asked about; all, if missing.
+    pub(super) when: Option<fn(&str) -> bool>,
+    pub(super) starts: Starts,
+}
+
+/// Operands from a position on.
+#[derive(Debug)]
+pub(super) struct Operand {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) when: fn(&str) -> bool,
+    pub(super) reason: Reason,
+    pub(super) starts: Starts,
+}
+
+/// Whether another command begins at a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Starts {
+    No,
+    /// The word is a program, the words behind it are its own.
+    Command,
+    /// The word is a whole script.
+    Script,
+}
+
+pub(super) const fn because(effect: Effect, why: &'static str, example: &'static str) -> Reason {
+    Reason { effect, why, example }
+}
+
+pub(super) const fn opt(
+    names: &'static str,
+    effect: Effect,
+    why: &'static str,
+    example: &'static str,
+) -> Opt {
+    Opt { names, reason: because(effect, why, example), when: None, starts: Starts::No }
+}
+
+pub(super) const fn operand(
+    from: usize,
+    when: fn(&str) -> bool,
+    effect: Effect,
+    why: &'static str,
+    example: &'static str,
+) -> Operand {
+    let reason = because(effect, why, example);
+    Operand { from, to: usize::MAX, when, reason, starts: Starts::No }
+}
+
+impl Opt {
+    pub(super) const fn when(mut self, when: fn(&str) -> bool) -> Self {
+        self.when = Some(when);
+        self
+    }
+
+    pub(super) const fn starts(mut self, starts: Starts) -> Self {
+        self.starts = starts;
+        self
+    }
+}
+
+impl Operand {
+    pub(super) const fn to(mut self, to: usize) -> Self {
+        self.to = to;
+        self
+    }
+
+    pub(super) const fn starts(mut self, starts: Starts) -> Self {
+        self.starts = starts;
+        self
+    }
+}
+
+impl Report {
+    pub(super) fn hit(&mut self, at: usize, effect: Effect, why: &'static str) {
+        self.hits.push(Hit { at, effect, why });
+    }
+
+    fn reason(&mut self, at: usize, reason: &Reason) {
+        self.hit(at, reason.effect, reason.why);
+    }
+}
+
+/// Commands within commands within commands are followed this far; each level is a hit already.
+const DEPTH: usize = 6;
+
+/// Looks at the command that begins at `at`.
+pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Report) {
+    let Some(program) = words.get(at).and_then(|word| super::find(&word.text)) else { return };
+    if depth > DEPTH {
+        return;
+    }
+    let levels = [program, &NONE, &NONE, &NONE];
+    Walk { words, report, depth, levels, level: 0 }.program(program, at, false);
+}
+
+struct Walk<'a> {
+    words: &'a [Word],
+    report: &'a mut Report,
+    depth: usize,
+    /// The program, its subcommand, and so on: whose options count.
+    levels: [&'static Program; 4],
+    level: usize,
+}
+
+impl Walk<'_> {
+    fn program(&mut self, program: &'static Program, at: usize, inside: bool) {
+        let last = self.words.len();
+        if let Some(reason) = &program.always {
+            self.report.reason(if inside { at } else { (at + 1).min(last) }, reason);
+        }
+        if program.special.is_some_and(|special| !special(self.words, at, self.report)) {
+            return;
+        }
+        let commands = !program.subs.is_empty() || !program.quiet.is_empty();
+        let (mut operands, mut seen, mut only_operands, mut index) = (0, false, false, at + 1);
+        while let Some(word) = self.words.get(index) {
+            let text = &*word.text;
+            if text == "--" && !seen {
+                only_operands |= program.stops > 0;
+                index += 1;
+                continue;
+            }
+            if program.bundle && index == at + 1 && !text.starts_with('-') {
+                index = self.cluster(index, text);
+                continue;
+            }
+            if text.len() > 1 && text.starts_with('-') && !only_operands {
+                index = self.option(index, !seen);
+                continue;
+            }
+            if program.assigns && operands == 0 && is_assignment(text) {
+                self.report.hit(index, Effect::Configures, "sets a variable for what it starts");
+                index += 1;
+                continue;
+            }
+            if commands && !seen {
+                seen = true;
+                if !inside && self.depth == 0 {
+                    self.report.subcommand = Some(index);
+                }
+                if let Some(sub) = program.subs.iter().find(|sub| sub.names.contains(&text)) {
+                    self.enter(program, sub);
+                    return self.program(sub, index, true);
+                }
+                if !listed(program.quiet, text)
+                    && let Some(reason) = &program.other
+                {
+                    self.report.reason(index, reason);
+                }
+                if program.before {
+                    return;
+                }
+                index += 1;
+                continue;
+            }
+            for rule in program.operands {
+                let reached = operands >= rule.from || word.is_glob();
+                if reached && operands < rule.to && (rule.when)(text) {
+                    self.report.reason(index, &rule.reason);
+                    self.start(index, rule.starts);
+                }
+            }
+            if program.script && operands == 0 {
+                self.start(index, Starts::Script);
+            }
+            operands += if word.is_glob() { usize::from(u16::MAX) } else { 1 };
+            index += 1;
+            if program.stops > 0 && operands >= program.stops {
+                break;
+            }
+        }
+        let informs = |word: &Word| {
+            listed("--version --help -version -help", &word.text)
+                || listed(program.safe, &word.text)
+        };
+        if operands == 0
+            && !seen
+            && let Some(reason) = &program.bare
+            && !self.words[at + 1..].iter().any(informs)
+        {
+            self.report.reason(last, reason);
+        }
+    }
+
+    fn enter(&mut self, program: &'static Program, sub: &'static Program) {
+        if !program.before && self.level + 1 < self.levels.len() {
+            self.level += 1;
+        }
+        self.levels[self.level] = sub;
+    }
+
+    /// Another command begins at a word.
+    fn start(&mut self, index: usize, starts: Starts) {
+        if starts != Starts::No && index < self.words.len() {
+            self.report.starts.push(index);
+            if starts == Starts::Command {
+                look(self.words, index, self.depth + 1, self.report);
+            }
+        }
+    }
+
+    /// Reads the option at `index`; returns where to go on.
+    fn option(&mut self, index: usize, known: bool) -> usize {
+        let text = &*self.words[index].text;
+        let whole = self.levels[self.level].words || text.starts_with("--");
+        let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
+        let offset = name.len() + 1;
+        for exact in [true, false] {
+            for level in (0..=self.level).rev() {
+                let program = self.levels[level];
+                for option in program.options {
+                    let found = option.spelled(name, text, program, exact);
+                    let Some((takes, rest)) = found else { continue };
+                    let attached = rest.or(value.map(|value| (value, offset)));
+                    return self.found(option, index, attached, takes);
+                }
+            }
+        }
+        if !whole {
+            return self.cluster(index, &text[1..]);
+        }
+        for level in (0..=self.level).rev() {
+            let Some((takes, exact)) = valued(self.levels[level], name) else { continue };
+            if value.is_some() {
+                return index + 1;
+            }
+            return self.behind(index, takes, exact && level == self.level);
+        }
+        self.foreign(index, name, known);
+        index + 1
+    }
+
+    /// An option that is in no list.
+    fn foreign(&mut self, index: usize, name: &str, known: bool) {
+        let program = self.levels[self.level];
+        if let Some(reason) = &program.unknown
+            && known
+            && !listed(program.safe, name)
+        {
+            self.report.reason(index, reason);
+        }
+    }
+
+    /// Reads letters of options behind one dash.
+    fn cluster(&mut self, index: usize, letters: &str) -> usize {
+        let old = !self.words[index].text.starts_with('-');
+        let mut next = index + 1;
+        'letters: for (position, letter) in letters.char_indices() {
+            let rest = &letters[position + letter.len_utf8()..];
+            let attached = (!rest.is_empty() && !old).then(|| {
+                (rest.strip_prefix('=').unwrap_or(rest), self.words[index].text.len() - rest.len())
+            });
+            for level in (0..=self.level).rev() {
+                let program = self.levels[level];
+                for option in program.options {
+                    let Some(takes) = short(option.names, letter) else { continue };
+                    let after = self.found(option, next - 1, attached, takes);
+                    if old {
+                        next = after.max(next);
+                        continue 'letters;
+                    }
+                    if takes != Takes::Nothing {
+                        return after;
+                    }
+                    continue 'letters;
+                }
+                match short(program.values, letter) {
+                    None => {}
+                    Some(_) if old => {
+                        next += 1;
+                        continue 'letters;
+                    }
+                    Some(_) if attached.is_some() => return next,
+                    Some(Takes::Attached) => return next,
+                    Some(Takes::Values(more)) => {
+                        return self.behind(index, more + 1, level == self.level);
+                    }
+                    Some(Takes::Nothing) => return self.behind(index, 1, level == self.level),
+                }
+            }
+            let mut name = [b'-', 0, 0, 0, 0];
+            let end = 1 + letter.encode_utf8(&mut name[1..]).len();
+            self.foreign(index, str::from_utf8(&name[..end]).unwrap_or("-"), true);
+        }
+        next
+    }
+
+    /// Where to go on behind values. A value that looks like an option is looked at as one, unless
+    /// it is certain to be a value.
+    fn behind(&self, index: usize, takes: usize, certain: bool) -> usize {
+        let next = index + 1;
+        let dashed = self.words.get(next).is_some_and(|word| word.text.starts_with('-'));
+        if dashed && !certain { next } else { next + takes }
+    }
+
+    fn found(
+        &mut self,
+        option: &'static Opt,
+        index: usize,
+        attached: Value<'_>,
+        takes: Takes,
+    ) -> usize {
+        let next = self.words.get(index + 1).map(|word| &*word.text);
+        let value = match (attached, takes) {
+            (Some((value, _)), _) => Some(value),
+            (None, Takes::Values(_)) => next,
+            (None, _) => None,
+        };
+        let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
+        let hit = !bare && option.when.zip(value).is_none_or(|(when, value)| when(value));
+        if hit {
+            self.report.reason(index, &option.reason);
+            match attached {
+                Some((_, offset)) if option.starts != Starts::No => {
+                    self.report.attached.push(Attached { word: index, offset });
+                }
+                _ => self.start(index + 1, option.starts),
+            }
+        }
+        match takes {
+            Takes::Values(more) if attached.is_some() => index + more,
+            Takes::Values(more) => self.behind(index, more, hit),
+            _ => index + 1,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    /// Only what is attached to it.
+    Attached,
+    Values(usize),
+}
+
+/// Takes the marks off a spelling.
+fn unmarked(spelling: &str) -> (&str, Takes) {
+    let name = spelling.trim_end_matches(':');
+    if let Some(name) = spelling.strip_suffix('?') {
+        (name, Takes::Attached)
+    } else if name.len() == spelling.len() {
+        (name, Takes::Nothing)
+    } else {
+        (name, Takes::Values(spelling.len() - name.len()))
+    }
+}
+
+impl Opt {
+    /// What it takes if it is meant by this name.
+    /// With a star, what stands for it is the value.
+    fn spelled<'a>(
+        &self,
+        name: &str,
+        text: &'a str,
+        program: &Program,
+        exact: bool,
+    ) -> Option<(Takes, Value<'a>)> {
+        for spelling in self.names.split(' ') {
+            let (full, takes) = unmarked(spelling);
+            if let Some(start) = full.strip_suffix('*') {
+                if exact && text.starts_with(start) {
+                    return Some(match text.len() - start.len() {
+                        0 => (Takes::Values(1), None),
+                        _ => (Takes::Values(1), Some((&text[start.len()..], start.len()))),
+                    });
+                }
+            } else if exact {
+                if name == full || program.words && undashed(name) == undashed(full) {
+                    return Some((takes, None));
+                }
+            } else if name.len() > 2
+                && name.starts_with("--")
+                && full.starts_with(name)
+                && !program.words
+                && !listed(program.safe, name)
+                && !valued(program, name).is_some_and(|(_, exact)| exact)
+            {
+                return Some((takes, None));
+            }
+        }
+        None
+    }
+}
+
+/// A value in the same word, and where it begins.
+type Value<'a> = Option<(&'a str, usize)>;
+
+fn undashed(name: &str) -> &str {
+    name.strip_prefix("--").or_else(|| name.strip_prefix('-')).unwrap_or(name)
+}
+
+/// What a letter takes, if it is among these spellings.
+fn short(names: &str, letter: char) -> Option<Takes> {
+    names.split(' ').find_map(|spelling| {
+        let (name, takes) = unmarked(spelling);
+        let rest = name.strip_prefix('-')?;
+        let mut letters = rest.chars();
+        (letters.next() == Some(letter) && letters.next().is_none()).then_some(takes)
+    })
+}
+
+/// How many words a long option without an entry takes, and whether it is spelled out.
+fn valued(program: &Program, name: &str) -> Option<(usize, bool)> {
+    let mut shortened = None;
+    for spelling in program.values.split(' ') {
+        let (full, takes) = unmarked(spelling);
+        let count = match takes {
+            Takes::Nothing => 1,
+            Takes::Attached => 0,
+            Takes::Values(more) => more + 1,
+        };
+        if full == name || program.words && undashed(full) == undashed(name) {
+            return Some((count, true));
+        }
+        if name.len() > 2 && name.starts_with("--") && full.starts_with(name) {
+            shortened = Some((count, false));
+        }
+    }
+    shortened.filter(|_| !listed(program.safe, name))
+}
+
+/// Tells whether a blank-separated list has a word.
+pub(super) fn listed(list: &str, word: &str) -> bool {
+    list.split(' ').any(|item| item == word)
+}
+
+/// Anything at all.
+pub(super) fn any(_: &str) -> bool {
+    true
+}
+
+/// `NAME=value`.
+pub(super) fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        let name = name.trim_end_matches([':', '+', '?', '!']);
+        !name.is_empty()
+            && !name.starts_with('-')
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+    })
+}
+
+/// A path that may lead out of the working folder.
+pub(super) fn outside(text: &str) -> bool {
+    text.is_empty()
+        || text.starts_with(['/', '~', '\\'])
+        || text.as_bytes().get(1) == Some(&b':')
+        || text.split(['/', '\\']).any(|part| part == "..")
+}

@@ -1,0 +1,534 @@
+//! git: options that run or write something, subcommands that are not what they seem.
+
+use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::Report;
+use super::engine::{
+    NONE, Operand, Opt, Program, Starts, any, because, listed, operand, opt, outside,
+};
+use crate::Word;
+
+pub(super) const GIT: &[Program] = &[Program {
+    names: &["git"],
+    options: &[
+        opt("-c: --config-env:", Configures, "sets git's configuration", "git -c a.b=c log"),
+        opt("--exec-path=*", Runs, "takes git's own programs from there", "git --exec-path=x log"),
+        opt("-p --paginate", Runs, "starts the pager", "git -p log"),
+        opt("-C:", Elsewhere, "works in another folder", "git -C /tmp/x status").when(outside),
+        opt("--git-dir:", Elsewhere, "obeys another repository", "git --git-dir=x/.git log"),
+        opt("--work-tree:", Elsewhere, "works on another folder", "git --work-tree=/ status"),
+        opt("--bare", Elsewhere, "takes the folder itself for a repository", "git --bare log"),
+        opt("--namespace:", Elsewhere, "works on other branches", "git --namespace=x log"),
+    ],
+    values: "--attr-source --super-prefix --list-cmds",
+    safe: "-P -v -h --no-pager --version --help --html-path --man-path --info-path --exec-path \
+           --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice \
+           --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs",
+    unknown: Some(because(Runs, "is no option of git that is known here", "git --strange log")),
+    before: true,
+    subs: SUBS,
+    quiet: "annotate check-attr check-ignore check-mailmap check-ref-format cherry column commit \
+            commit-graph commit-tree count-objects describe diff-pairs for-each-ref fsck gc \
+            get-tar-commit-id hash-object ls-files ls-tree merge-base merge-tree mv name-rev \
+            pack-refs patch-id prune repack rerere reset rev-list rev-parse rm shortlog \
+            show-branch show-index show-ref sparse-checkout status stripspace symbolic-ref tag \
+            update-ref var verify-commit verify-pack verify-tag version write-tree",
+    other: Some(because(Runs, "is an alias or a program of its own", "git deploy now")),
+    plain: &[
+        "git status --short",
+        "git --no-pager log --oneline -5",
+        "git -C sub/folder status",
+        "git commit -m 'fix: -c and --output'",
+        "git commit -am fix",
+        "git commit --amend --no-edit",
+        "git reset --hard HEAD~1",
+        "git tag -a v1 -m one",
+        "git rev-parse HEAD",
+        "git rm --cached file",
+        "git --version",
+        "git",
+    ],
+    ..NONE
+}];
+
+/// What everything that prints differences takes.
+const OUTPUT: Opt = opt("--output:", Writes, "writes to a file", "git diff --outp=x");
+const EXT_DIFF: Opt = opt("--ext-diff", Runs, "starts a configured program", "git log --ext-diff");
+const TEXTCONV: Opt = opt("--textconv", Runs, "starts a configured program", "git show --textconv");
+const ORDER: Opt = opt("-O:", Reads, "takes the order from a file", "git diff -Ox");
+const NO_INDEX: Opt =
+    opt("--no-index", Elsewhere, "compares any two files", "git diff --no-index /etc/passwd x");
+const DIFF_VALUES: &str = "-S -G -L -n --author --committer --grep --since --until --after \
+    --before --format? --pretty? --diff-filter --max-count --skip -U -l --unified --src-prefix \
+    --dst-prefix --line-prefix --inter-hunk-context --word-diff-regex --output-indicator-new \
+    --output-indicator-old --output-indicator-context --glob --exclude -M? -C? -B? -X?";
+
+const UPLOAD: Opt =
+    opt("--upload-pack: --exec:", Runs, "names the program of the other side", "git fetch --upl=x");
+const STRATEGY: Opt =
+    opt("-s: --strategy:", Runs, "starts a merge program of that name", "git merge -s x y")
+        .when(strange_strategy);
+const REMOTE: Operand =
+    operand(0, address, Sends, "is an address, not a configured remote", "git push ext::x").to(1);
+const REFSPEC: Operand =
+    operand(1, transport, Sends, "is an address, not a branch", "git fetch origin https://x/y");
+
+const SUBS: &[Program] = &[
+    Program {
+        names: &["diff", "log", "show", "whatchanged", "diff-tree", "diff-index", "diff-files"],
+        options: &[OUTPUT, EXT_DIFF, TEXTCONV, ORDER, NO_INDEX],
+        values: DIFF_VALUES,
+        safe: "--no-textconv --text --exit-code",
+        operands: &[operand(
+            0,
+            outside,
+            Elsewhere,
+            "is a file elsewhere",
+            "git diff /dev/null /etc/passwd",
+        )],
+        plain: &[
+            "git diff --stat HEAD~3..HEAD -- src",
+            "git log -p --author 'a b' -S--output --text",
+            "git log -n 3 --format='%h %s'",
+            "git show HEAD:src/main.rs",
+            "git diff main...feature",
+            "git diff --output-indicator-new=+ --no-ext-diff",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["stash", "range-diff"],
+        options: &[OUTPUT, EXT_DIFF, TEXTCONV],
+        values: "-m --message",
+        plain: &["git stash push -m wip", "git stash pop", "git stash show -p"],
+        ..NONE
+    },
+    Program {
+        names: &["format-patch"],
+        options: &[
+            OUTPUT,
+            EXT_DIFF,
+            opt("-o: --output-directory:", Writes, "writes there", "git format-patch -o x HEAD"),
+        ],
+        values: DIFF_VALUES,
+        plain: &["git format-patch --stdout HEAD~2", "git format-patch -1"],
+        ..NONE
+    },
+    Program {
+        names: &["reflog"],
+        options: &[OUTPUT, EXT_DIFF],
+        subs: &[Program {
+            names: &["expire", "delete", "drop"],
+            always: Some(because(Writes, "forgets history", "git reflog expire --all")),
+            ..NONE
+        }],
+        plain: &["git reflog", "git reflog show HEAD", "git reflog -5"],
+        ..NONE
+    },
+    Program {
+        names: &["grep"],
+        options: &[
+            opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x"),
+            TEXTCONV,
+        ],
+        values: "-e -f -A -B -C -m --max-depth --threads --max-count",
+        plain: &["git grep -n -e --open -- src", "git grep -o x", "git grep -in TODO"],
+        safe: "--text",
+        ..NONE
+    },
+    Program {
+        names: &["blame", "cat-file"],
+        options: &[TEXTCONV, opt("--filters", Runs, "starts a filter", "git cat-file --filters x")],
+        plain: &["git blame -L 1,20 src/main.rs", "git cat-file -p HEAD"],
+        ..NONE
+    },
+    Program {
+        names: &["rebase"],
+        options: &[
+            opt("-x: --exec:", Runs, "runs its value after each commit", "git rebase -x 'rm x' m")
+                .starts(Starts::Script),
+            opt("-i --interactive --edit-todo", Runs, "starts an editor", "git rebase -i main"),
+            STRATEGY,
+        ],
+        values: "-X -C --onto --strategy-option --whitespace --empty",
+        plain: &["git rebase main", "git rebase --continue", "git rebase --onto a b c"],
+        ..NONE
+    },
+    Program {
+        names: &["merge", "cherry-pick", "revert"],
+        options: &[STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
+        values: "-X -m -F --strategy-option --message --file --mainline --cleanup",
+        plain: &["git merge --no-ff feature -m x", "git merge -s ours x", "git revert HEAD"],
+        ..NONE
+    },
+    Program {
+        names: &["pull", "fetch"],
+        options: &[
+            UPLOAD,
+            STRATEGY,
+            opt("-r? --rebase?", Runs, "starts an editor", "git pull --rebase=interactive")
+                .when(|value| value.starts_with('i')),
+        ],
+        values: "-o -j -X --depth --deepen --shallow-since --shallow-exclude --jobs --refmap \
+                 --server-option --negotiation-tip --filter --strategy-option",
+        operands: &[REMOTE, REFSPEC],
+        plain: &[
+            "git fetch origin main:main",
+            "git fetch --all --prune",
+            "git fetch -u origin",
+            "git pull --rebase origin feature/x",
+            "git pull",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["push"],
+        options: &[
+            opt(
+                "--receive-pack: --exec:",
+                Runs,
+                "names the program of the other side",
+                "git push --rec x origin",
+            ),
+            opt("--repo:", Sends, "names where to send", "git push --repo=/tmp/x").when(address),
+            opt(
+                "-f --force -d --delete --mirror --prune",
+                Sends,
+                "removes what others have",
+                "git push -f origin main",
+            ),
+        ],
+        values: "-o --push-option",
+        safe: "--force-with-lease --force-if-includes",
+        operands: &[
+            REMOTE,
+            REFSPEC,
+            operand(
+                1,
+                |spec| spec.starts_with(['+', ':']),
+                Sends,
+                "removes what others have",
+                "git push origin :main",
+            ),
+        ],
+        plain: &[
+            "git push",
+            "git push -u origin feature/x",
+            "git push origin HEAD:refs/for/main",
+            "git push --force-with-lease origin x",
+            "git push --tags",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["clone"],
+        options: &[
+            opt(
+                "-u: --upload-pack:",
+                Runs,
+                "names the program of the other side",
+                "git clone -u x https://h/r",
+            ),
+            opt(
+                "-c: --config:",
+                Configures,
+                "sets git's configuration",
+                "git clone -c a.b=c https://h/r",
+            ),
+            opt("--template:", Runs, "copies hooks from there", "git clone --templ=x https://h/r"),
+            opt(
+                "--recurse-submodules? --recursive?",
+                Sends,
+                "fetches from addresses inside it",
+                "git clone --recursive https://h/r",
+            ),
+            opt(
+                "--separate-git-dir:",
+                Writes,
+                "writes there",
+                "git clone --separate-git-dir /x https://h/r",
+            ),
+            opt(
+                "--bundle-uri: --reference: --reference-if-able:",
+                Reads,
+                "takes objects elsewhere",
+                "git clone --reference /x https://h/r",
+            ),
+        ],
+        values: "-b -o -j --branch --origin --depth --jobs --filter --shallow-since --ref-format \
+                 --shallow-exclude --server-option --revision",
+        operands: &[
+            operand(
+                0,
+                |text| !web(text),
+                Sends,
+                "is not an https or ssh address",
+                "git clone ext::x",
+            )
+            .to(1),
+            operand(1, outside, Elsewhere, "is a folder elsewhere", "git clone https://h/r /x"),
+        ],
+        plain: &[
+            "git clone https://github.com/a/b",
+            "git clone --depth 1 -b main git@github.com:a/b.git sub",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["ls-remote"],
+        options: &[UPLOAD],
+        values: "-o --server-option --sort",
+        operands: &[REMOTE],
+        plain: &["git ls-remote --heads origin", "git ls-remote origin refs/heads/main"],
+        ..NONE
+    },
+    Program {
+        names: &["remote"],
+        subs: &[],
+        quiet: "show get-url update prune",
+        other: Some(because(Configures, "changes where git sends to", "git remote add x y")),
+        plain: &["git remote -v", "git remote", "git remote show origin"],
+        ..NONE
+    },
+    Program {
+        names: &["config"],
+        options: &[
+            opt(
+                "--unset --unset-all --add --replace-all --rename-section --remove-section --comment:",
+                Configures,
+                "changes git's configuration",
+                "git config --uns a.b",
+            ),
+            opt("-e --edit", Runs, "starts an editor", "git config -e"),
+            opt(
+                "-f: --file: --blob:",
+                Reads,
+                "takes the configuration from there",
+                "git config -f x a.b",
+            ),
+        ],
+        special: Some(config),
+        plain: &[
+            "git config user.name",
+            "git config --get user.name",
+            "git config get user.name",
+            "git config --global --list",
+            "git config -l",
+            "git config --get-regexp alias x",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["branch", "add", "checkout", "switch", "restore", "replace", "notes", "am"],
+        options: &[opt("-e --edit --edit-description", Runs, "starts an editor", "git add -e")],
+        values: "-b -B -m -F -c -C -t -u -s -X",
+        safe: "--edit-none",
+        plain: &[
+            "git add -A",
+            "git add src/main.rs",
+            "git branch -vv",
+            "git branch -D old",
+            "git checkout -b feature/x",
+            "git checkout -- file",
+            "git switch main",
+            "git restore --staged .",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["clean"],
+        options: &[opt("-f --force -i --interactive", Writes, "removes files", "git clean -fd")],
+        values: "-e --exclude",
+        plain: &["git clean -n", "git clean -nd", "git clean --dry-run -e x"],
+        ..NONE
+    },
+    Program {
+        names: &["bisect"],
+        subs: &[
+            Program {
+                names: &["run"],
+                operands: &[operand(
+                    0,
+                    any,
+                    Runs,
+                    "runs a program at each step",
+                    "git bisect run make",
+                )
+                .to(1)
+                .starts(Starts::Command)],
+                stops: 1,
+                ..NONE
+            },
+            Program {
+                names: &["visualize", "view", "replay"],
+                always: Some(because(Runs, "starts another program", "git bisect view")),
+                ..NONE
+            },
+        ],
+        plain: &["git bisect start HEAD v1", "git bisect good", "git bisect reset"],
+        ..NONE
+    },
+    Program {
+        names: &["submodule"],
+        subs: &[Program {
+            names: &["foreach"],
+            operands: &[operand(
+                0,
+                any,
+                Runs,
+                "runs in each submodule",
+                "git submodule foreach ls",
+            )
+            .to(1)
+            .starts(Starts::Command)],
+            stops: 1,
+            always: Some(because(Runs, "runs its words in each", "git submodule foreach")),
+            ..NONE
+        }],
+        quiet: "status summary",
+        other: Some(because(Configures, "changes or fetches submodules", "git submodule update")),
+        plain: &["git submodule status", "git submodule"],
+        ..NONE
+    },
+    Program {
+        names: &["worktree"],
+        subs: &[Program {
+            names: &["add", "move"],
+            values: "-b -B --reason",
+            operands: &[
+                operand(0, outside, Elsewhere, "works elsewhere", "git worktree add ../x").to(2)
+            ],
+            plain: &["git worktree add -b x sub/x"],
+            ..NONE
+        }],
+        quiet: "list lock unlock prune remove repair",
+        plain: &["git worktree list"],
+        ..NONE
+    },
+    Program {
+        names: &["difftool", "mergetool"],
+        options: &[opt("-x: --extcmd:", Runs, "names the program to start", "git difftool -x ls")
+            .starts(Starts::Script)],
+        always: Some(because(Runs, "starts another program", "git difftool HEAD")),
+        ..NONE
+    },
+    Program {
+        names: &["filter-branch"],
+        options: &[opt(
+            "--env-filter: --tree-filter: --index-filter: --parent-filter: --msg-filter: \
+                 --commit-filter: --tag-name-filter: --setup:",
+            Runs,
+            "runs its value",
+            "git filter-branch --tree-filter 'rm x' HEAD",
+        )
+        .starts(Starts::Script)],
+        always: Some(because(Runs, "rewrites history with scripts", "git filter-branch HEAD")),
+        ..NONE
+    },
+    Program {
+        names: &["archive"],
+        options: &[
+            opt("-o: --output:", Writes, "writes to a file", "git archive -o x HEAD"),
+            opt("--remote:", Sends, "asks another machine", "git archive --rem x HEAD"),
+            opt("--exec:", Runs, "names the program of the other side", "git archive --ex=x HEAD"),
+            opt("--add-file:", Reads, "adds a file of any place", "git archive --add-file=x HEAD"),
+            opt("--format:", Runs, "may start a configured program", "git archive --format=x HEAD")
+                .when(|value| !listed("tar zip tgz tar.gz", value)),
+        ],
+        safe: "--format",
+        plain: &["git archive HEAD", "git archive --format=tar HEAD"],
+        ..NONE
+    },
+    Program {
+        names: &["bundle"],
+        quiet: "verify list-heads",
+        other: Some(because(Writes, "writes a file", "git bundle create x HEAD")),
+        plain: &["git bundle verify x"],
+        ..NONE
+    },
+    Program {
+        names: &["apply"],
+        options: &[
+            opt("--unsafe-paths", Elsewhere, "patches files elsewhere", "git apply --uns x"),
+            opt(
+                "--build-fake-ancestor:",
+                Writes,
+                "writes there",
+                "git apply --build-fake-ancestor=x y",
+            ),
+        ],
+        plain: &["git apply --check x.patch", "git apply x.patch"],
+        ..NONE
+    },
+    Program {
+        names: &["init"],
+        options: &[
+            opt("--template:", Runs, "copies hooks from there", "git init --templ=x"),
+            opt("--separate-git-dir:", Writes, "writes there", "git init --separate-git-dir=x"),
+        ],
+        values: "-b --initial-branch --object-format --ref-format",
+        operands: &[operand(0, outside, Elsewhere, "is a folder elsewhere", "git init /tmp/x")],
+        plain: &["git init -q", "git init -b main sub"],
+        ..NONE
+    },
+    Program {
+        names: &["update-index", "interpret-trailers", "checkout-index", "read-tree", "help"],
+        options: &[
+            opt("--fsmonitor", Runs, "starts a program", "git update-index --fsmonitor"),
+            opt("--in-place", Writes, "writes the file", "git interpret-trailers --in-place x"),
+            opt("--prefix:", Writes, "writes there", "git checkout-index --prefix=/x/ -a"),
+            opt("--index-output:", Writes, "writes there", "git read-tree --index-output=x y"),
+            opt("-w --web -i --info -m --man", Runs, "starts a viewer", "git help -w log"),
+        ],
+        plain: &["git update-index --refresh", "git help log"],
+        ..NONE
+    },
+    Program {
+        names: &["fast-export", "maintenance", "hook", "credential", "send-email"],
+        options: &[opt(
+            "--export-marks:",
+            Writes,
+            "writes there",
+            "git fast-export --export-marks=x HEAD",
+        )],
+        always: Some(because(Runs, "acts beyond this repository", "git credential fill")),
+        ..NONE
+    },
+];
+
+/// Reading takes one name, or says that it reads.
+fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
+    let mut names = (at + 1..words.len()).filter(|&index| !words[index].text.starts_with('-'));
+    let (first, second) = (names.next(), names.next());
+    let reads = "--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list -l";
+    let write = match first.map(|index| &*words[index].text) {
+        Some("set" | "unset" | "edit" | "rename-section" | "remove-section") => first,
+        Some("get" | "list") => None,
+        _ if words[at + 1..].iter().any(|word| listed(reads, &word.text)) => None,
+        _ => second,
+    };
+    if let Some(index) = write {
+        report.hit(index, Configures, "changes git's configuration");
+    }
+    true
+}
+
+/// Something else than the name of a remote.
+fn address(text: &str) -> bool {
+    text.contains([':', '/', '\\']) || text.starts_with(['.', '~'])
+}
+
+fn transport(text: &str) -> bool {
+    text.contains("::") || text.contains("://")
+}
+
+/// An address whose transport is harmless.
+fn web(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.starts_with("git@") && text.contains(':') && !text.contains("::");
+    };
+    matches!(scheme, "https" | "ssh") && !rest.starts_with('-') && !rest.contains("@-")
+}
+
+fn strange_strategy(name: &str) -> bool {
+    !listed("ort recursive resolve octopus ours subtree", name)
+}

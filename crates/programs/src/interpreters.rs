@@ -1,0 +1,429 @@
+//! Interpreters: a script file is what they are for, code on the command line is not.
+
+use super::Effect::{Reads, Runs, Sends, Writes};
+use super::engine::{NONE, Program, Reason, Starts, because, operand, opt, outside};
+
+/// Code comes from somewhere else than a named file.
+const STDIN: Reason = because(Runs, "runs code from its input", "python3");
+
+pub(super) const INTERPRETERS: &[Program] = &[
+    Program {
+        names: &[
+            "python",
+            "pypy",
+            "python-dbg",
+            "pythonw",
+            "py",
+            "ipython",
+            "bpython",
+            "jython",
+            "micropython",
+            "graalpy",
+        ],
+        options: &[
+            opt("-c:", Runs, "runs its value as code", "python3 -c 'x'"),
+            opt("-i --interactive", Runs, "reads code from its input", "python3 -i x.py"),
+            opt(
+                "-X: --check-hash-based-pycs:",
+                Runs,
+                "changes how code is loaded",
+                "python -X a b",
+            ),
+        ],
+        values: "-W",
+        safe: "-V -VV -h",
+        special: Some(module),
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "python3 -")],
+        stops: 1,
+        script: true,
+        bare: Some(STDIN),
+        plain: &[
+            "python3 script.py -c x",
+            "python script.py",
+            "python3.11 -u a.py -m b",
+            "python --version",
+            "python3 -V",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["node", "nodejs", "iojs", "electron"],
+        options: &[
+            opt("-e: --eval: -p? --print?", Runs, "runs its value as code", "node -pe x"),
+            opt(
+                "-r: --require: --import: --loader: --experimental-loader: --env-file: \
+                 --env-file-if-exists: --experimental-config-file: --openssl-config: --run: \
+                 --snapshot-blob: --test-reporter: --build-snapshot-config:",
+                Runs,
+                "loads code or settings from a file",
+                "node --import=x y.js",
+            ),
+            opt("-i --interactive", Runs, "reads code from its input", "node -i"),
+            opt(
+                "--inspect? --inspect-brk? --inspect-wait? --inspect-port?",
+                Sends,
+                "lets a debugger in",
+                "node --inspect x.js",
+            ),
+            opt(
+                "--cpu-prof --heap-prof --prof --redirect-warnings: --trace-event-file-pattern: \
+                 --diagnostic-dir: --report-dir: --build-snapshot",
+                Writes,
+                "writes files",
+                "node --cpu-prof x.js",
+            ),
+        ],
+        values: "-C --conditions --stack-trace-limit --max-old-space-size? --test-name-pattern",
+        safe: "-v -h --env --print-none --test --watch --experimental-strip-types",
+        operands: &[operand(
+            0,
+            |text| stdin(text) || text == "inspect",
+            Runs,
+            "runs code from its input",
+            "node -",
+        )],
+        stops: 1,
+        script: true,
+        bare: Some(because(Runs, "runs code from its input", "node")),
+        plain: &["node x.js -e y", "node --test a.js", "node --version", "node --check x.js"],
+        ..NONE
+    },
+    Program {
+        names: &["deno"],
+        options: &[
+            opt(
+                "-A --allow-all --allow-run? --allow-ffi? --allow-env? --allow-net? --allow-sys? \
+                 --allow-read? --allow-write? -R? -W? -N? -E?",
+                Runs,
+                "takes away its limits",
+                "deno run -A x.ts",
+            ),
+            opt(
+                "--preload: --import-map: --inspect? -c: --config: --env-file?",
+                Runs,
+                "loads code or settings",
+                "deno test --preload x",
+            ),
+        ],
+        quiet: "test fmt lint check doc info bench run task --version help",
+        other: Some(because(Runs, "runs code or installs", "deno eval x")),
+        bare: Some(because(Runs, "runs code from its input", "deno")),
+        plain: &["deno test src", "deno fmt", "deno run x.ts"],
+        ..NONE
+    },
+    Program {
+        names: &["ruby", "jruby", "truffleruby", "irb", "rbx", "mruby", "crystal"],
+        options: &[
+            opt("-e:", Runs, "runs its value as code", "ruby -ne x"),
+            opt("-r: -I: -S -s -x? -C: -X:", Runs, "loads code from elsewhere", "ruby -rx y.rb"),
+            opt("-i?", Writes, "changes the files themselves", "ruby -i.bak x.rb y"),
+            opt("-n -p", Runs, "runs code for each line", "ruby -n x.rb"),
+        ],
+        values: "-E -F? -K? -T? -W? -0?",
+        safe: "-v -h",
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "ruby -")],
+        stops: 1,
+        script: true,
+        bare: Some(because(Runs, "runs code from its input", "ruby")),
+        plain: &["ruby x.rb -e y", "ruby -w x.rb", "ruby -v", "ruby --version"],
+        ..NONE
+    },
+    Program {
+        names: &["perl", "raku", "rakudo"],
+        options: &[
+            opt("-e: -E:", Runs, "runs its value as code", "perl -ne x"),
+            opt(
+                "-M: -m: -I: -d? -x? -S -s -D? -C?",
+                Runs,
+                "loads code from elsewhere",
+                "perl -Mx y.pl",
+            ),
+            opt("-i?", Writes, "changes the files themselves", "perl -i.bak x.pl y"),
+            opt("-n -p", Runs, "runs code for each line", "perl -n x.pl"),
+        ],
+        values: "-F? -0? -l?",
+        safe: "-v -V -h",
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "perl -")],
+        stops: 1,
+        script: true,
+        bare: Some(because(Runs, "runs code from its input", "perl")),
+        plain: &["perl x.pl -e y", "perl -w x.pl", "perl -c x.pl", "perl -v"],
+        ..NONE
+    },
+    Program {
+        names: &["php", "hhvm", "php-cgi"],
+        options: &[
+            opt(
+                "-r: --run: -B: --process-begin: -R: --process-code: -E: --process-end:",
+                Runs,
+                "runs its value as code",
+                "php -r x",
+            ),
+            opt("-F: --process-file: -a --interactive", Runs, "runs code", "php -a"),
+            opt(
+                "-d: --define: -c: --php-ini: -z: --zend-extension:",
+                Runs,
+                "changes its settings",
+                "php -d auto_prepend_file=x y.php",
+            ),
+            opt("-S: --server: -t: --docroot:", Sends, "lets other machines in", "php -S 0:80"),
+        ],
+        safe: "-v -i -m -h",
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "php -")],
+        stops: 1,
+        script: true,
+        bare: Some(because(Runs, "runs code from its input", "php")),
+        plain: &["php x.php -r y", "php -l x.php", "php -v", "php -f x.php"],
+        ..NONE
+    },
+    Program {
+        names: &[
+            "lua",
+            "luajit",
+            "luau",
+            "Rscript",
+            "R",
+            "littler",
+            "julia",
+            "elixir",
+            "iex",
+            "erl",
+            "escript",
+            "ghc",
+            "ghci",
+            "runghc",
+            "runhaskell",
+            "stack",
+            "scala",
+            "amm",
+            "groovy",
+            "kotlin",
+            "kotlinc",
+            "clojure",
+            "clj",
+            "bb",
+            "guile",
+            "sbcl",
+            "clisp",
+            "ecl",
+            "racket",
+            "csi",
+            "octave",
+            "matlab",
+            "osascript",
+            "tclsh",
+            "wish",
+            "swift",
+            "jshell",
+            "ocaml",
+            "utop",
+            "dotnet-script",
+            "gawk-shell",
+            "qjs",
+            "mujs",
+            "d8",
+            "janet",
+            "fennel",
+            "gst",
+            "swipl",
+            "gprolog",
+            "maxima",
+            "gap",
+            "sage",
+            "bc",
+            "gdl",
+            "idl",
+            "jq-repl",
+        ],
+        options: &[
+            opt(
+                "-e: -E: --eval: --expr: --expression: -eval: --execute: -x: --run: -g: -s",
+                Runs,
+                "runs its value as code",
+                "lua -e x",
+            ),
+            opt(
+                "-l: -L: --load: -r: --require: -pa: -pz: --init-file: -S: --rpc-eval:",
+                Runs,
+                "loads code from elsewhere",
+                "lua -l x y.lua",
+            ),
+            opt("-i --interactive", Runs, "reads code from its input", "lua -i x"),
+        ],
+        safe: "-v -h",
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "lua -")],
+        stops: 1,
+        script: true,
+        bare: Some(because(Runs, "runs code from its input", "tclsh")),
+        plain: &["lua x.lua -e y", "Rscript x.R", "julia x.jl", "lua -v"],
+        ..NONE
+    },
+    Program {
+        names: &["java", "javaw"],
+        options: &[
+            opt(
+                "-javaagent* -agentlib* -agentpath* -Xrun* -XX:OnError* -XX:OnOutOfMemoryError* \
+                 -Xbootclasspath* -XX:Flags* -XX:VMOptionsFile*",
+                Runs,
+                "loads code or runs programs",
+                "java -javaagent:x -jar y.jar",
+            ),
+            opt(
+                "-jar: -cp: -classpath: --class-path: -p: --module-path: -m: --module:",
+                Runs,
+                "runs code from there",
+                "java -jar /tmp/x.jar",
+            )
+            .when(outside),
+            opt(
+                "-Xlog* -Xloggc* -XX:HeapDumpPath* -XX:LogFile*",
+                Writes,
+                "writes files",
+                "java -Xlog:gc:file=x -jar y",
+            ),
+        ],
+        operands: &[operand(
+            0,
+            |text| text.starts_with('@'),
+            Reads,
+            "takes options from a file",
+            "java @x",
+        )],
+        words: true,
+        stops: 1,
+        script: true,
+        plain: &["java -version", "java -jar build/x.jar", "java -cp out Main"],
+        ..NONE
+    },
+    Program {
+        names: &[
+            "psql",
+            "mysql",
+            "mariadb",
+            "sqlite3",
+            "sqlite",
+            "duckdb",
+            "mongo",
+            "mongosh",
+            "redis-cli",
+            "clickhouse",
+            "clickhouse-client",
+            "cqlsh",
+            "sqlplus",
+            "isql",
+            "sqlcmd",
+            "bq",
+            "usql",
+            "litecli",
+            "pgcli",
+            "mycli",
+            "influx",
+            "etcdctl",
+        ],
+        options: &[
+            opt(
+                "-c: --command: -e: --execute: -cmd: --eval: -q: --query:",
+                Runs,
+                "runs its value",
+                "psql -c 'copy x to program y'",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-f: --file: -init: -i: --init-command: --init-file:",
+                Reads,
+                "runs commands from a file",
+                "psql -f x",
+            ),
+            opt(
+                "-o: --output: -L: --log-file: --tee: -A:",
+                Writes,
+                "writes to a file",
+                "psql -o x",
+            ),
+            opt("-h: --host: -u: --url:", Sends, "speaks to another machine", "psql -h x"),
+            opt("--pager:", Runs, "starts a program", "mysql --pager=x"),
+        ],
+        operands: &[operand(
+            0,
+            script,
+            Runs,
+            "is a command of its own language",
+            "sqlite3 x '.shell ls'",
+        )],
+        bare: Some(because(Runs, "reads commands", "psql")),
+        plain: &[
+            "sqlite3 x.db 'select 1'",
+            "psql -l mydb",
+            "psql --version",
+            "sqlite3 x.db .tables",
+        ],
+        safe: "-l --list -V",
+        ..NONE
+    },
+];
+
+fn stdin(text: &str) -> bool {
+    matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") || text.contains("://")
+}
+
+/// Commands of database shells that reach beyond the database.
+fn script(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let dots = [
+        ".shell", ".system", ".output", ".once", ".read", ".import", ".load", ".excel", ".backup",
+        ".save", ".clone", ".log", ".trace", ".dump ", ".open", ".cd", ".archive", ".restore",
+        ".www",
+    ];
+    dots.iter().any(|dot| lower.lines().any(|line| line.trim_start().starts_with(dot)))
+        || [
+            "\\!",
+            "\\copy",
+            "\\o",
+            "\\i",
+            "\\w",
+            "\\g",
+            "\\e",
+            "program",
+            "load_extension",
+            "readfile",
+            "writefile",
+            "edit(",
+            "fts3_tokenizer",
+            "into outfile",
+            "into dumpfile",
+            "load_file",
+            "load data",
+            "attach",
+            "vacuum into",
+            "copy ",
+            "pg_read",
+            "lo_import",
+            "lo_export",
+            "system ",
+            "eval",
+            "config set",
+            "module load",
+            "debug",
+        ]
+        .iter()
+        .any(|word| lower.contains(word))
+}
+
+/// `-m` runs a module as a program: the module is what is agreed to.
+fn module(words: &[crate::Word], at: usize, report: &mut super::Report) -> bool {
+    for (index, word) in words.iter().enumerate().skip(at + 1) {
+        let text = &*word.text;
+        if !text.starts_with('-') || text == "-" {
+            break;
+        }
+        let Some(position) = text.find('m').filter(|_| !text.starts_with("--")) else { continue };
+        if text[1..position].contains(['c', 'W', 'X']) {
+            continue;
+        }
+        let attached = position + 1 < text.len();
+        let module = if attached { index } else { (index + 1).min(words.len()) };
+        report.hit(module, Runs, "runs a module as a program");
+        return false;
+    }
+    true
+}

@@ -1,0 +1,399 @@
+//! Other machines and keys.
+
+use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::engine::{NONE, Program, Starts, any, because, operand, opt, outside};
+
+pub(super) const NETWORK: &[Program] = &[
+    Program {
+        names: &["curl"],
+        options: &[
+            opt(
+                "-o: --output: -O --remote-name --remote-name-all -J --remote-header-name \
+                 --output-dir: --create-dirs",
+                Writes,
+                "writes to a file",
+                "curl -sO https://x",
+            ),
+            opt(
+                "-c: --cookie-jar: -D: --dump-header: --trace: --trace-ascii: --stderr: --hsts: \
+                 --alt-svc: --etag-save: --libcurl:",
+                Writes,
+                "writes to a file",
+                "curl -cx https://y",
+            ),
+            opt(
+                "-T: --upload-file: -F: --form: --form-string:",
+                Sends,
+                "sends a file or a form",
+                "curl -T x https://y",
+            ),
+            opt(
+                "-d: --data: --data-ascii: --data-binary: --data-raw: --data-urlencode: --json: \
+                 --url-query:",
+                Sends,
+                "sends data",
+                "curl -d @x https://y",
+            ),
+            opt("-X: --request:", Sends, "may change something there", "curl -XPOST https://y")
+                .when(|method| !matches!(method, "GET" | "HEAD")),
+            opt("-K: --config: -q:", Reads, "takes options from a file", "curl -K x"),
+            opt(
+                "-b: --cookie: -n --netrc --netrc-optional --netrc-file: -u: --user: -E: --cert: \
+                 --key: --oauth2-bearer: --aws-sigv4: --delegation: --negotiate -U: --proxy-user:",
+                Sends,
+                "sends credentials",
+                "curl -n https://y",
+            ),
+            opt(
+                "-H: --header: --proxy-header:",
+                Reads,
+                "sends what a file says",
+                "curl -H @x https://y",
+            )
+            .when(|value| value.starts_with('@')),
+            opt("-w: --write-out:", Reads, "reads or writes a file", "curl -w @x https://y")
+                .when(|value| value.starts_with('@') || value.contains("output{")),
+            opt(
+                "-x: --proxy: --preproxy: --socks4: --socks4a: --socks5: --socks5-hostname: \
+                 --connect-to: --resolve: --unix-socket: --abstract-unix-socket: --dns-servers: \
+                 --doh-url: --interface:",
+                Sends,
+                "goes another way",
+                "curl -x x https://y",
+            ),
+            opt(
+                "--engine: --ssl-reqd-none: --cacert: --capath: -k --insecure --proxy-insecure",
+                Configures,
+                "changes whom it believes",
+                "curl -k https://y",
+            ),
+            opt(
+                "-Q: --quote: -t: --telnet-option: --mail-from: --mail-rcpt:",
+                Sends,
+                "sends commands",
+                "curl -Q x ftp://y",
+            ),
+            opt(
+                "--variable: --expand-data: --expand-url: --expand-header:",
+                Reads,
+                "reads variables or files",
+                "curl --variable %X https://y",
+            ),
+        ],
+        values: "-A -e -m -r -C -y -Y -z --url --max-time --connect-timeout --retry --user-agent \
+                 --referer --range --limit-rate --max-redirs --retry-delay --max-filesize",
+        safe: "--form-escape --cert-status --data-none --trace-time --create-file-mode \
+               --compressed --http1.1 --http2 --head --include --location --fail --silent",
+        operands: &[operand(0, not_web, Reads, "is no web address", "curl file:///etc/passwd")],
+        plain: &[
+            "curl -fsSL https://example.com/x",
+            "curl -I https://x.org",
+            "curl -s -H 'Accept: x' https://x.org/a?b=c",
+            "curl -X GET -m 5 example.com",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["wget", "wget2"],
+        options: &[
+            opt(
+                "-O: --output-document: -o: --output-file: -a: --append-output: -P: \
+                 --directory-prefix: --save-cookies: --warc-file: --rejected-log: --hsts-file: \
+                 --warc-dedup: --warc-tempdir:",
+                Writes,
+                "writes to a file",
+                "wget -Ox https://y",
+            ),
+            opt(
+                "--use-askpass? --use-askpass:",
+                Runs,
+                "starts a program",
+                "wget --use-ask=x https://y",
+            ),
+            opt(
+                "--post-file: --post-data: --body-file: --body-data: --method:",
+                Sends,
+                "sends data",
+                "wget --post-f=x https://y",
+            ),
+            opt(
+                "-i: --input-file: --config: --load-cookies: --input-metalink:",
+                Reads,
+                "takes options or addresses from a file",
+                "wget -i x",
+            ),
+            opt("-e: --execute:", Configures, "sets an option", "wget -e use_askpass=x https://y"),
+            opt(
+                "--header: --user: --password: --http-user: --http-password: --certificate: \
+                 --private-key: --ftp-user: --ftp-password:",
+                Sends,
+                "sends credentials",
+                "wget --header=x https://y",
+            ),
+            opt(
+                "-b --background -x --force-directories -r --recursive -m --mirror \
+                 --delete-after -N --timestamping",
+                Writes,
+                "writes many files",
+                "wget -r https://y",
+            ),
+            opt(
+                "--no-check-certificate --ca-certificate: --ca-directory:",
+                Configures,
+                "changes whom it believes",
+                "wget --no-check-certificate https://y",
+            ),
+        ],
+        values: "-t -T -w -U -Q -l -A -R -D --tries --timeout --wait --user-agent --quota --level",
+        safe: "--user-agent",
+        plain: &["wget -q https://x.org/a.tgz", "wget --spider -T 5 https://x.org"],
+        ..NONE
+    },
+    Program {
+        names: &["ssh", "autossh", "mosh", "slogin", "dbclient"],
+        options: &[
+            opt(
+                "-o: -F: -O: -S: -w: -I: --ssh: --server: --client:",
+                Runs,
+                "may start a program",
+                "ssh -oProxyCommand=x h",
+            ),
+            opt(
+                "-L: -R: -D: -W: -J: -A -X -Y -K -g -M -B: -b:",
+                Sends,
+                "opens a way between machines",
+                "ssh -R 1:h:2 h",
+            ),
+            opt("-E: -y", Writes, "writes to a file", "ssh -E x h"),
+        ],
+        values: "-p -l -i -c -m -e -Q -P",
+        operands: &[
+            operand(1, any, Runs, "runs there", "ssh h rm x").to(2).starts(Starts::Command),
+            operand(0, any, Sends, "opens a session on another machine", "ssh h").to(1),
+        ],
+        stops: 2,
+        plain: &["ssh -V"],
+        ..NONE
+    },
+    Program {
+        names: &["scp", "sftp", "rcp"],
+        options: &[opt(
+            "-o: -F: -S: -D: -s: -X: -J: -b:",
+            Runs,
+            "may start a program",
+            "scp -S x a h:b",
+        )],
+        values: "-P -i -c -l -R -B",
+        operands: &[operand(0, host_path, Sends, "is on another machine", "scp a h:b")],
+        plain: &["scp a b"],
+        ..NONE
+    },
+    Program {
+        names: &["rsync"],
+        options: &[
+            opt(
+                "-e: --rsh: --rsync-path: -M: --remote-option:",
+                Runs,
+                "starts a program",
+                "rsync -e x a h:b",
+            ),
+            opt(
+                "--files-from: --include-from: --exclude-from: -f: --filter: --password-file: \
+                 --read-batch: --config: -F",
+                Reads,
+                "takes names from a file",
+                "rsync --files-from=x a b",
+            ),
+            opt(
+                "--log-file: --write-batch: --only-write-batch: --backup-dir: --partial-dir: -T: \
+                 --temp-dir:",
+                Writes,
+                "writes there",
+                "rsync --log-f=x a b",
+            ),
+            opt(
+                "--delete --del --delete-before --delete-after --delete-during --delete-excluded \
+                 --delete-delay --delete-missing-args --remove-source-files",
+                Writes,
+                "removes files",
+                "rsync -a --delete a b",
+            ),
+            opt(
+                "--daemon --sockopts: --address: --port:",
+                Sends,
+                "opens a way between machines",
+                "rsync --daemon",
+            ),
+        ],
+        values: "-B --exclude --include --bwlimit --max-size --min-size --chmod --chown --out-format",
+        safe: "--progress --partial --info --stats",
+        operands: &[operand(0, host_path, Sends, "is on another machine", "rsync -a x h:y")],
+        plain: &["rsync -av --exclude target src/ out/"],
+        ..NONE
+    },
+    Program {
+        names: &[
+            "nc",
+            "ncat",
+            "netcat",
+            "socat",
+            "telnet",
+            "ftp",
+            "lftp",
+            "tftp",
+            "ngrok",
+            "rsh",
+            "rlogin",
+            "rexec",
+            "cloudflared",
+            "websocat",
+            "nmap",
+            "tcpdump",
+            "tshark",
+            "mail",
+            "mailx",
+            "sendmail",
+            "mutt",
+            "msmtp",
+            "swaks",
+            "rclone",
+            "aria2c",
+            "axel",
+            "http",
+            "https",
+            "xh",
+            "grpcurl",
+            "s3cmd",
+            "croc",
+            "transfer",
+        ],
+        always: Some(because(Sends, "speaks to other machines", "nc -l 8080")),
+        ..NONE
+    },
+    Program {
+        names: &["openssl"],
+        subs: &[Program {
+            names: &[
+                "version",
+                "dgst",
+                "x509",
+                "rand",
+                "prime",
+                "list",
+                "ciphers",
+                "verify",
+                "asn1parse",
+                "crl",
+                "req",
+                "help",
+            ],
+            options: &[
+                opt(
+                    "-out: -keyout: -writerand: -CAcreateserial -CAserial: -signature: -text_out:",
+                    Writes,
+                    "writes to a file",
+                    "openssl rand -out x 8",
+                ),
+                opt(
+                    "-engine: -provider: -provider-path: -config:",
+                    Runs,
+                    "loads code",
+                    "openssl dgst -engine x y",
+                ),
+                opt(
+                    "-sign: -key: -signkey: -CAkey: -passin: -pass: -inkey:",
+                    Reads,
+                    "reads a key",
+                    "openssl dgst -sign x y",
+                ),
+                opt("-rand:", Reads, "reads a file", "openssl rand -rand x 8"),
+            ],
+            words: true,
+            plain: &["openssl dgst -sha256 x", "openssl x509 -in x -noout -text"],
+            ..NONE
+        }],
+        quiet: "sha256 sha512 md5 sha1",
+        other: Some(because(
+            Sends,
+            "connects, writes or uses keys",
+            "openssl s_client -connect x:1",
+        )),
+        words: true,
+        bare: Some(because(Runs, "reads commands", "openssl")),
+        plain: &["openssl version"],
+        ..NONE
+    },
+    Program {
+        names: &[
+            "gpg",
+            "gpg2",
+            "age",
+            "sops",
+            "pass",
+            "op",
+            "vault",
+            "secret-tool",
+            "security",
+            "ssh-keygen",
+            "ssh-add",
+            "ssh-agent",
+            "ssh-copy-id",
+            "keytool",
+            "certtool",
+            "bw",
+            "gpgconf",
+            "gpg-agent",
+            "gpg-connect-agent",
+        ],
+        options: &[opt("-o: --output: -f:", Writes, "writes to a file", "gpg -o x -d y")],
+        quiet: "--version --verify",
+        always: Some(because(Reads, "uses or makes keys and secrets", "gpg -d x")),
+        ..NONE
+    },
+    Program {
+        names: &["dig", "host", "nslookup", "ping", "traceroute", "whois", "ssh-keyscan"],
+        options: &[opt("-f: -k:", Reads, "takes names from a file", "dig -f x")],
+        values: "-t -p -c -b -x -q -i -w -W",
+        operands: &[operand(0, at_sign, Sends, "asks a server of its choice", "dig @1.2.3.4 x")],
+        plain: &["dig +short example.com", "ping -c 1 example.com"],
+        ..NONE
+    },
+    Program {
+        names: &["cd", "pushd", "chdir", "popd"],
+        operands: &[operand(0, leaves, Elsewhere, "leaves the working folder", "cd /tmp")],
+        bare: Some(because(Elsewhere, "leaves the working folder", "cd")),
+        special: Some(|words, at, report| {
+            if let Some(word) = words.get(at + 1)
+                && (leaves(&word.text) || &*word.text == "-")
+            {
+                report.hit(at + 1, Elsewhere, "leaves the working folder");
+                return false;
+            }
+            true
+        }),
+        plain: &["cd src/bin", "cd ./x", "cd -P sub"],
+        ..NONE
+    },
+];
+
+fn leaves(text: &str) -> bool {
+    outside(text) || text.starts_with(['-', '+']) && text.len() == 2 && !matches!(text, "-P" | "-L")
+}
+
+fn at_sign(text: &str) -> bool {
+    text.starts_with('@')
+}
+
+/// `host:path` or an address.
+fn host_path(text: &str) -> bool {
+    let folder = text.find('/').unwrap_or(text.len());
+    text[..folder].contains(':') || text.contains("://")
+}
+
+/// An address of another kind than http, or one that names a file to send.
+fn not_web(text: &str) -> bool {
+    match text.split_once("://") {
+        Some((scheme, _)) => !matches!(scheme, "http" | "https"),
+        None => text.starts_with("file:"),
+    }
+}

@@ -1,0 +1,82 @@
+//! Tools that look for files and for text in them.
+
+use super::Effect::{Elsewhere, Reads, Runs, Writes};
+use super::engine::{NONE, Program, Starts, opt, outside};
+
+pub(super) const SEARCH: &[Program] = &[
+    Program {
+        names: &["find", "gfind"],
+        options: &[
+            opt("-exec: -execdir: -ok: -okdir:", Runs, "runs a program", "find . -exec rm {} +")
+                .starts(Starts::Command),
+            opt("-delete", Writes, "removes what it finds", "find . -name x -delete"),
+            opt(
+                "-fprint: -fprint0: -fls: -fprintf:",
+                Writes,
+                "writes to a file",
+                "find . -fprintf x %p",
+            ),
+            opt("-files0-from:", Reads, "takes places from a file", "find -files0-from x"),
+        ],
+        words: true,
+        plain: &["find . -name '*.rs' -type f -print0", "find src -newer x -printf %p"],
+        ..NONE
+    },
+    Program {
+        names: &["fd", "fdfind"],
+        options: &[
+            opt("-x: --exec: -X: --exec-batch:", Runs, "runs a program", "fd -e rs -x rm")
+                .starts(Starts::Command),
+            opt("-C: --base-directory:", Elsewhere, "looks elsewhere", "fd -C / x").when(outside),
+        ],
+        values: "-e -t -E -d -c -j -S -o --extension --type --exclude --max-depth --glob? --color",
+        safe: "--extension",
+        plain: &["fd -e rs -t f main", "fd --extension rs", "fd -HI x src"],
+        ..NONE
+    },
+    Program {
+        names: &["rg", "ripgrep"],
+        options: &[
+            opt("--pre: --hostname-bin:", Runs, "starts a program", "rg --pre=x y"),
+            opt("-z --search-zip", Runs, "starts decompressors", "rg -z x"),
+            opt("-f: --file: --ignore-file:", Reads, "takes patterns from a file", "rg -f x"),
+        ],
+        values: "-e -g -t -T -A -B -C -m -j -r -d -M -E --regexp --glob --type --type-not --replace \
+                 --after-context --before-context --context --max-count --iglob --sort --sortr \
+                 --color --colors --encoding --engine --max-depth --pre-glob --max-columns --threads",
+        safe: "--files --pretty --search-zip-none",
+        plain: &[
+            "rg -n -e --pre src",
+            "rg -i TODO --glob '*.rs'",
+            "rg --files",
+            "rg --pretty -tz x",
+            "rg -l x src",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["ag", "ack", "ack-grep", "ugrep", "ug", "pt"],
+        options: &[
+            opt("--pager: --filter: --view:", Runs, "starts a program", "ag --pager=x y"),
+            opt("-z --search-zip --decompress", Runs, "starts decompressors", "ag -z x"),
+            opt("--output:", Runs, "is an expression to run", "ack --output='$1' x"),
+            opt(
+                "--ackrc: -p: --path-to-ignore: --config? --save-config?",
+                Reads,
+                "takes options from a file",
+                "ack --ackrc=x y",
+            ),
+        ],
+        safe: "--files-with-matches",
+        plain: &["ag -l x", "ack TODO src"],
+        ..NONE
+    },
+    Program {
+        names: &["grep", "egrep", "fgrep", "ggrep", "zgrep", "locate", "updatedb"],
+        options: &[
+            opt("-U: --database-root:", Writes, "writes a list", "updatedb -U /").when(outside)
+        ],
+        plain: &["grep -rn TODO src", "grep -E -o 'a|b' x", "grep -U x y"],
+        ..NONE
+    },
+];

@@ -1,0 +1,250 @@
+//! sed: `e`, `w` and the flags of `s`, `-i` and scripts in files.
+
+use super::Effect::{Reads, Runs, Writes};
+use super::Report;
+use super::engine::{NONE, Program, opt};
+use crate::Word;
+
+pub(super) const SED: &[Program] = &[Program {
+    names: &["sed", "gsed", "ssed"],
+    options: &[
+        opt("-i? --in-place?", Writes, "changes the files themselves", "sed -i s/a/b/ x"),
+        opt("-I?", Writes, "changes the files themselves", "sed -I .bak s/a/b/ x"),
+        opt("-f: --file:", Reads, "takes its script from a file", "sed -f x y"),
+    ],
+    values: "-e -l --expression --line-length",
+    special: Some(script),
+    plain: &[
+        "sed -n 1,20p words.txt",
+        "sed s/a/b/g x",
+        "sed -e 's|w x|e|' -e '/x/d' y",
+        "sed -nE 's/(a)(b)/\\2\\1/p' e.txt",
+        "sed '/start/,/end/{s/a/b/;p}' x",
+        "sed '$d' x",
+        "sed -n '/a/{p;q}' x",
+        "sed y/abc/def/ x",
+        "sed '1i\\\ntext w x' y",
+        "sed ':a;N;$!ba;s/\\n/ /g' x",
+        "sed 's/[^a-z[:digit:]]*/x/' y",
+        "sed -n '$=' x",
+        "sed 10q x",
+    ],
+    ..NONE
+}];
+
+/// Reads the scripts: those of `-e`, or the first operand.
+fn script(words: &[Word], at: usize, report: &mut Report) -> bool {
+    let (mut named, mut operand, mut index) = (false, None, at + 1);
+    while let Some(word) = words.get(index) {
+        let text = &*word.text;
+        if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
+            let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+            if name.starts_with('e') {
+                named = true;
+                index += usize::from(value.is_none());
+                judge(value, words, index, report);
+            } else if name.starts_with("fi") {
+                named = true;
+                index += usize::from(value.is_none());
+            } else if name.starts_with('l') {
+                index += usize::from(value.is_none());
+            }
+        } else if text.len() > 1 && text.starts_with('-') && text != "--" {
+            for (position, letter) in text.char_indices().skip(1) {
+                let rest = &text[position + letter.len_utf8()..];
+                let value = (!rest.is_empty()).then_some(rest);
+                match letter {
+                    'e' => {
+                        named = true;
+                        index += usize::from(value.is_none());
+                        judge(value, words, index, report);
+                    }
+                    'f' => {
+                        named = true;
+                        index += usize::from(value.is_none());
+                    }
+                    'l' => {
+                        let next = words.get(index + 1).filter(|_| value.is_none());
+                        index += usize::from(next.is_some_and(|word| is_number(&word.text)));
+                    }
+                    'i' | 'I' => {}
+                    _ => continue,
+                }
+                break;
+            }
+        } else if text != "--" && operand.is_none() {
+            operand = Some(index);
+        }
+        index += 1;
+    }
+    if let Some(index) = operand.filter(|_| !named) {
+        judge(None, words, index, report);
+    }
+    true
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn judge(value: Option<&str>, words: &[Word], index: usize, report: &mut Report) {
+    let Some(word) = words.get(index) else { return };
+    match read(value.unwrap_or(&word.text)) {
+        _ if word.is_glob() => report.hit(index, Runs, "is a script made of file names"),
+        Read::Quiet => {}
+        Read::Runs => report.hit(index, Runs, "has a command that runs programs"),
+        Read::Writes => report.hit(index, Writes, "has a command that writes a file"),
+        Read::Unclear => report.hit(index, Runs, "is a script that could not be read"),
+    }
+}
+
+enum Read {
+    Quiet,
+    Runs,
+    Writes,
+    Unclear,
+}
+
+/// Reads a script command by command, as sed does; what it cannot follow is unclear.
+fn read(script: &str) -> Read {
+    let bytes = script.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b' '
+            | b'\t'
+            | b'\n'
+            | b';'
+            | b'{'
+            | b'}'
+            | b'!'
+            | b','
+            | b'0'..=b'9'
+            | b'~'
+            | b'+'
+            | b'$' => at += 1,
+            b'/' => match address_end(bytes, at + 1, b'/') {
+                Some(end) => at = end,
+                None => return Read::Unclear,
+            },
+            b'\\' => match bytes.get(at + 1).and_then(|&mark| address_end(bytes, at + 2, mark)) {
+                Some(end) => at = end,
+                None => return Read::Unclear,
+            },
+            b'#' | b':' | b'b' | b't' | b'T' | b'r' | b'R' => {
+                // Labels end at a semicolon for some, at the end of the line for others.
+                let end = line_end(bytes, at);
+                let rest = &bytes[at..end];
+                let stop = rest.iter().position(|byte| matches!(byte, b';' | b'}'));
+                match stop.filter(|_| !matches!(bytes[at], b'#' | b'r' | b'R')) {
+                    Some(_) if end < bytes.len() => return Read::Unclear,
+                    Some(stop) => at += stop,
+                    None => at = end,
+                }
+            }
+            b'a' | b'i' | b'c' => match text_end(bytes, at + 1) {
+                Some(end) => at = end,
+                None => return Read::Unclear,
+            },
+            b's' => {
+                let Some(&mark) = bytes.get(at + 1) else { return Read::Unclear };
+                let end = regex_end(bytes, at + 2, mark).and_then(|to| part_end(bytes, to, mark));
+                let Some(mut flag) = end else { return Read::Unclear };
+                loop {
+                    match bytes.get(flag) {
+                        Some(b'e') => return Read::Runs,
+                        Some(b'w') => return Read::Writes,
+                        Some(b'g' | b'p' | b'i' | b'I' | b'm' | b'M' | b'0'..=b'9') => flag += 1,
+                        None | Some(b' ' | b'\t' | b'\n' | b';' | b'}' | b'#' | b'\r') => break,
+                        Some(_) => return Read::Unclear,
+                    }
+                }
+                at = flag;
+            }
+            b'y' => {
+                let Some(&mark) = bytes.get(at + 1) else { return Read::Unclear };
+                let end = part_end(bytes, at + 2, mark).and_then(|to| part_end(bytes, to, mark));
+                let Some(end) = end else { return Read::Unclear };
+                at = end;
+            }
+            b'e' => return Read::Runs,
+            b'w' | b'W' => return Read::Writes,
+            b'd' | b'D' | b'g' | b'G' | b'h' | b'H' | b'l' | b'n' | b'N' | b'p' | b'P' | b'q'
+            | b'Q' | b'x' | b'z' | b'=' | b'F' | b'\r' => at += 1,
+            _ => return Read::Unclear,
+        }
+    }
+    Read::Quiet
+}
+
+fn line_end(bytes: &[u8], at: usize) -> usize {
+    bytes[at..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |length| at + length)
+}
+
+/// Behind an address, with its `I` and `M`.
+fn address_end(bytes: &[u8], at: usize, mark: u8) -> Option<usize> {
+    let mut end = regex_end(bytes, at, mark)?;
+    while matches!(bytes.get(end), Some(b'I' | b'M')) {
+        end += 1;
+    }
+    Some(end)
+}
+
+/// Behind the mark that ends a pattern. Some seds end it at a mark within brackets and some do not:
+/// such a script is given up on.
+fn regex_end(bytes: &[u8], from: usize, mark: u8) -> Option<usize> {
+    let end = part_end(bytes, from, mark)?;
+    let (mut open, mut at) = (false, from);
+    while at < end - 1 {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'[' if open && matches!(bytes[at + 1], b':' | b'.' | b'=') => {
+                let class = bytes[at + 1];
+                let close = bytes[at + 2..end].windows(2).position(|pair| pair == [class, b']'])?;
+                at += close + 3;
+            }
+            b'[' if !open => {
+                open = true;
+                at += usize::from(bytes[at + 1] == b'^');
+                at += usize::from(bytes[at + 1] == b']');
+            }
+            b']' => open = false,
+            _ => {}
+        }
+        at += 1;
+    }
+    (!open).then_some(end)
+}
+
+/// Behind the mark that ends a part.
+fn part_end(bytes: &[u8], from: usize, mark: u8) -> Option<usize> {
+    if mark == b'\n' || mark == b'\\' || !mark.is_ascii() {
+        return None;
+    }
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\n' => return None,
+            b'\\' if bytes.get(at + 1) == Some(&b'\n') => return None,
+            b'\\' => at += 2,
+            _ if byte == mark => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Behind the text of `a`, `i` or `c`: the end of a line without a backslash. The next script may
+/// belong to a text whose last line has one.
+fn text_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' if at + 1 == bytes.len() => return None,
+            b'\\' => at += 2,
+            b'\n' => return Some(at),
+            _ => at += 1,
+        }
+    }
+    Some(bytes.len())
+}

@@ -1,0 +1,115 @@
+//! Every entry is proved by its own line, and by each of its spellings.
+
+use super::engine::{NONE, Program};
+use super::*;
+
+/// Words between blanks, with quotes taken off.
+fn split(line: &str) -> Vec<Word> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut glob = false;
+    for c in line.chars() {
+        match (quote, c) {
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(mark), _) if mark == c => quote = None,
+            (None, ' ') => {
+                words.extend(word.take().map(|text| (text, std::mem::take(&mut glob))));
+            }
+            (_, _) => {
+                glob |= quote.is_none() && c == '*';
+                word.get_or_insert_default().push(c);
+            }
+        }
+    }
+    words.extend(word.map(|text| (text, glob)));
+    let make = |(text, glob): (String, bool)| Word {
+        globs: if glob { [0].into() } else { [].into() },
+        ..Word::plain(text)
+    };
+    words.into_iter().map(make).collect()
+}
+
+fn programs() -> Vec<(String, &'static Program)> {
+    fn below(path: &str, program: &'static Program, all: &mut Vec<(String, &'static Program)>) {
+        all.push((path.to_owned(), program));
+        for sub in program.subs {
+            below(&format!("{path} {}", sub.names[0]), sub, all);
+        }
+    }
+    let mut all = Vec::new();
+    for program in TABLE.iter().copied().flatten() {
+        below(program.names[0], program, &mut all);
+    }
+    all
+}
+
+#[test]
+fn every_example_is_asked_about_for_its_own_reason() {
+    let mut failures = Vec::new();
+    for (path, program) in programs() {
+        let reasons = program.options.iter().map(|option| &option.reason);
+        let reasons = reasons.chain(program.operands.iter().map(|operand| &operand.reason));
+        let single =
+            [&program.other, &program.unknown, &program.always, &program.bare].map(Option::as_ref);
+        for reason in reasons.chain(single.into_iter().flatten()) {
+            let report = inspect(&split(reason.example));
+            let found = |hit: &Hit| hit.why == reason.why && hit.effect == reason.effect;
+            if !report.hits.iter().any(found) {
+                failures.push(format!(
+                    "{path}: {} ({}): {:?}",
+                    reason.example, reason.why, report.hits
+                ));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_plain_line_stays_quiet() {
+    let mut failures = Vec::new();
+    for (path, program) in programs() {
+        for line in program.plain {
+            let report = inspect(&split(line));
+            if !report.hits.is_empty() {
+                failures.push(format!("{path}: {line}: {:?}", report.hits));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_spelling_is_found() {
+    let mut failures = Vec::new();
+    for (path, program) in programs() {
+        for option in program.options.iter().filter(|option| option.when.is_none()) {
+            for spelling in option.names.split(' ') {
+                let name = spelling
+                    .strip_suffix('*')
+                    .unwrap_or_else(|| spelling.trim_end_matches([':', '?']));
+                assert!(name.starts_with('-'), "{path}: {spelling}");
+                for line in [format!("{path} {name} v"), format!("{path} {name}")] {
+                    let hits = inspect(&split(&line)).hits;
+                    if !hits.iter().any(|hit| hit.why == option.reason.why) {
+                        failures.push(format!("{line}: {hits:?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_program_is_in_the_table_once() {
+    let mut names: Vec<_> =
+        TABLE.iter().copied().flatten().flat_map(|program| program.names).collect();
+    let all = names.len();
+    names.sort_unstable();
+    let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    assert!(all > 100 && NONE.names.is_empty());
+}

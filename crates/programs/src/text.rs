@@ -1,0 +1,334 @@
+//! Tools for text and files: mostly what their name says, apart from these.
+
+use super::Effect::{Configures, Reads, Runs, Writes};
+use super::engine::{NONE, Program, Starts, any, because, operand, opt, outside};
+
+pub(super) const TEXT: &[Program] = &[
+    Program {
+        names: &["sort", "gsort"],
+        options: &[
+            opt("-o: --output:", Writes, "writes to a file", "sort --ou=x y"),
+            opt("--compress-program:", Runs, "starts a program", "sort --comp=x y"),
+            opt("-T: --temporary-directory:", Writes, "writes there", "sort -T /x y"),
+            opt("--files0-from:", Reads, "takes names from a file", "sort --files0-from=x"),
+            opt("--random-source:", Reads, "reads another file", "sort --random-source=x y"),
+        ],
+        values: "-k -t -S --key --field-separator --buffer-size --parallel --batch-size",
+        plain: &["sort -k2 -t , -nr x", "sort -u a b", "sort -t -o x", "sort *.txt"],
+        ..NONE
+    },
+    Program {
+        names: &["shuf", "gshuf", "iconv"],
+        options: &[opt("-o: --output:", Writes, "writes to a file", "shuf -ox y")],
+        values: "-n -i -f -t --head-count --from-code --to-code",
+        plain: &["shuf -n 3 x", "iconv -f latin1 -t utf8 x"],
+        ..NONE
+    },
+    Program {
+        names: &["uniq", "guniq"],
+        values: "-f -s -w --skip-fields --skip-chars --check-chars",
+        operands: &[operand(1, any, Writes, "is a file to write", "uniq a b")],
+        plain: &["uniq -c", "uniq -c -f 2 x", "uniq --skip-fields 2 x"],
+        ..NONE
+    },
+    Program {
+        names: &["xxd"],
+        values: "-c -l -s -g -o -n -R -cols -len -seek -groupsize -name",
+        operands: &[operand(1, any, Writes, "is a file to write", "xxd -r a b")],
+        plain: &["xxd -l 16 x", "xxd -p x"],
+        words: true,
+        ..NONE
+    },
+    Program {
+        names: &["split", "gsplit"],
+        options: &[
+            opt("--filter:", Runs, "runs its value", "split --fil='rm x' y").starts(Starts::Script)
+        ],
+        values: "-a -b -C -l -n -t --lines --bytes --suffix-length --additional-suffix --number",
+        operands: &[operand(1, outside, Writes, "writes elsewhere", "split x /tmp/y")],
+        plain: &["split -l 100 x part-"],
+        ..NONE
+    },
+    Program {
+        names: &["csplit"],
+        options: &[opt("-f: --prefix:", Writes, "writes there", "csplit -f /x y 1").when(outside)],
+        plain: &["csplit -f part x 10"],
+        ..NONE
+    },
+    Program {
+        names: &["wc", "du", "gwc", "gdu"],
+        options: &[opt("--files0-from:", Reads, "takes names from a file", "wc --fi=x")],
+        plain: &["wc -l x", "du -sh ."],
+        ..NONE
+    },
+    Program {
+        names: &["date", "gdate"],
+        options: &[
+            opt("-s: --set:", Configures, "sets the clock", "date -s 12:00"),
+            opt("-f: --file:", Reads, "prints lines of a file", "date -f /etc/shadow"),
+        ],
+        values: "-d -r -v -j --date --reference -I? --iso-8601?",
+        operands: &[operand(0, not_format, Configures, "sets the clock", "date 010112002030")],
+        plain: &["date +%F", "date -u", "date -d yesterday +%F", "date -Iseconds"],
+        ..NONE
+    },
+    Program {
+        names: &["diff", "gdiff"],
+        options: &[opt("-l --paginate", Runs, "starts another program", "diff -l a b")],
+        values: "-U -C -I -x -X -F -W --label --exclude",
+        plain: &["diff -u a b", "diff -r --brief a b"],
+        ..NONE
+    },
+    Program {
+        names: &["file"],
+        options: &[
+            opt("-C --compile", Writes, "writes a file", "file -C -m x"),
+            opt("-f: --files-from:", Reads, "takes names from a file", "file -f x"),
+            opt("-z -Z --uncompress --uncompress-noreport", Runs, "starts programs", "file -z x"),
+        ],
+        values: "-m -e -F -P",
+        plain: &["file -b --mime-type x"],
+        ..NONE
+    },
+    Program {
+        names: &["tree", "cloc"],
+        options: &[
+            opt("-o: --out: --report-file:", Writes, "writes to a file", "tree -o x"),
+            opt("-R", Writes, "writes files below", "tree -H . -L 1 -R"),
+            opt("--config: --extract-with:", Runs, "starts a program", "cloc --extract-with=x y"),
+        ],
+        values: "-L -P -I -H -T --filelimit --charset",
+        plain: &["tree -L 2 src", "cloc src"],
+        ..NONE
+    },
+    Program {
+        names: &["install", "ginstall"],
+        options: &[opt("--strip-program:", Runs, "starts a program", "install -s --strip-p=x a b")],
+        safe: "--strip",
+        plain: &["install -m 755 a b"],
+        ..NONE
+    },
+    Program {
+        names: &["patch"],
+        options: &[
+            opt("-e --ed", Runs, "runs the patch as a script of ed", "patch -e x y"),
+            opt("-o: --output: -r: --reject-file:", Writes, "writes to a file", "patch -o x y"),
+            opt("-d: --directory:", Writes, "patches elsewhere", "patch -d /x").when(outside),
+        ],
+        values: "-p -i -F -D -B -V -g -Y -z",
+        operands: &[operand(0, outside, Writes, "patches elsewhere", "patch /etc/x y").to(1)],
+        plain: &["patch -p1 -i x.patch", "patch --dry-run -p1 -i x"],
+        ..NONE
+    },
+    Program {
+        names: &["jq", "gojq", "jaq"],
+        options: &[
+            opt("-f --from-file", Reads, "takes its program from a file", "jq -rf x y"),
+            opt("-L:", Reads, "takes modules from there", "jq -L /x . y"),
+            opt("--slurpfile:: --rawfile::", Reads, "reads another file", "jq --rawfile a x . y"),
+            opt("-i --in-place", Writes, "writes the file", "jaq -i . x"),
+        ],
+        values: "--arg: --argjson: --indent",
+        operands: &[
+            operand(0, jq_environment, Reads, "reads variables or modules", "jq -n env").to(1)
+        ],
+        plain: &["jq -r .env.name x", "jq --arg a b '{env: $a}' x", "jq '.a | length' x"],
+        ..NONE
+    },
+    Program {
+        names: &["yq", "xq", "dasel", "sponge", "sd"],
+        options: &[
+            opt("-i --inplace --in-place", Writes, "writes the file", "yq -i .a=1 x"),
+            opt("-s: --split-exp: -o: --split-exp-file:", Writes, "writes files", "yq -s .a x")
+                .when(|value| !super::engine::listed("json yaml props csv tsv xml j y", value)),
+            opt("--from-file:", Reads, "takes its program from a file", "yq --from-file x y"),
+        ],
+        operands: &[operand(0, yq_reads, Reads, "reads files or variables", "yq 'load(\"x\")'")],
+        plain: &["yq .a x.yaml", "yq -o json . x", "yq eval .a x"],
+        ..NONE
+    },
+    Program {
+        names: &["pandoc"],
+        options: &[
+            opt("-o: --output: --extract-media:", Writes, "writes to a file", "pandoc -o x y"),
+            opt(
+                "-F: --filter: -L: --lua-filter: --pdf-engine:",
+                Runs,
+                "runs a program",
+                "pandoc --lua-filter=x y",
+            ),
+            opt(
+                "-d: --defaults: --data-dir: --template: --pdf-engine-opt:",
+                Reads,
+                "takes options from a file",
+                "pandoc -d x y",
+            ),
+            opt(
+                "-t: --to: -w: --write: -f: --from: -r: --read:",
+                Runs,
+                "runs a script",
+                "pandoc -t x.lua y",
+            )
+            .when(|value| value.contains(".lua")),
+        ],
+        plain: &["pandoc -f markdown -t html x.md"],
+        ..NONE
+    },
+    Program {
+        names: &["xmllint", "xsltproc"],
+        options: &[
+            opt("-o: --output: -output:", Writes, "writes to a file", "xmllint --output x y"),
+            opt("--shell -shell", Runs, "reads commands", "xmllint --shell x"),
+            opt(
+                "--noent --xinclude --load-trace",
+                Reads,
+                "reads files that are named inside",
+                "xmllint --noent x",
+            ),
+        ],
+        words: true,
+        plain: &["xmllint --noout x.xml", "xmllint --xpath //a x"],
+        ..NONE
+    },
+    Program {
+        names: &[
+            "m4", "ctags", "dot", "groff", "troff", "tex", "latex", "pdflatex", "xelatex",
+            "lualatex", "latexmk", "dc", "gnuplot", "exiftool", "gs",
+        ],
+        options: &[
+            opt("-o: -O --output: -w:", Writes, "writes to a file", "dot -o x y"),
+            opt("-e: -E --eval: -p -c:", Runs, "runs its value", "gnuplot -e 'system(1)'"),
+            opt(
+                "-U --unsafe --options: -config: -@: --shell-escape -shell-escape \
+                 -enable-write18 -dNOSAFER",
+                Runs,
+                "may start programs",
+                "pdflatex -shell-escape x",
+            ),
+        ],
+        plain: &["pdflatex x.tex", "dot -Tsvg x"],
+        words: true,
+        ..NONE
+    },
+    Program {
+        names: &["pdftotext", "qpdf", "pdftk", "ps2pdf", "exiftran"],
+        operands: &[operand(1, |name| name != "-", Writes, "is a file to write", "pdftotext x y")],
+        values: "-f -l -r -x -y -W -H -enc",
+        words: true,
+        plain: &["pdftotext x -", "qpdf --check x"],
+        ..NONE
+    },
+    Program {
+        names: &["ffmpeg", "convert", "magick", "mogrify", "sox"],
+        operands: &[operand(0, any, Writes, "may be a file to write", "ffmpeg -i a.mp4 b.mp4")],
+        words: true,
+        values: "-i",
+        plain: &["ffmpeg -version"],
+        ..NONE
+    },
+    Program {
+        names: &["strings", "gstrings"],
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "strings @x")],
+        plain: &["strings -n 8 x"],
+        ..NONE
+    },
+    Program {
+        names: &["less", "more", "most", "w3m", "lynx", "elinks", "bat", "batcat", "delta"],
+        options: &[
+            opt("-o: -O: --log-file: --LOG-FILE:", Writes, "writes to a file", "less -o x y"),
+            opt(
+                "--pager: -k: --lesskey-file: --lesskey-src: --lesskey-content:",
+                Runs,
+                "starts a program",
+                "bat --pager=x y",
+            ),
+        ],
+        always: Some(because(Runs, "takes commands while it shows", "less x")),
+        ..NONE
+    },
+    Program {
+        names: &[
+            "vi",
+            "vim",
+            "nvim",
+            "view",
+            "gvim",
+            "ex",
+            "ed",
+            "red",
+            "emacs",
+            "emacsclient",
+            "nano",
+            "pico",
+            "joe",
+            "micro",
+            "hx",
+            "kak",
+            "code",
+            "subl",
+            "vimdiff",
+            "rvim",
+            "mc",
+        ],
+        always: Some(because(Runs, "is an editor and takes commands", "vim -c '!x' y")),
+        ..NONE
+    },
+    Program {
+        names: &["man", "apropos", "whatis", "info"],
+        options: &[
+            opt("-P: --pager: -H? --html? --browser:", Runs, "starts a program", "man -Px ls"),
+            opt(
+                "-p: --preprocessor: -X? --gxditview? -t --troff -T? --troff-device?",
+                Runs,
+                "starts programs",
+                "man -p x ls",
+            ),
+            opt(
+                "-C: --config-file: -M: --manpath: -l --local-file -m: --systems:",
+                Reads,
+                "takes pages or settings from there",
+                "man -C x ls",
+            ),
+            opt(
+                "-o: --output: --dribble: --restore: --init-file:",
+                Writes,
+                "writes or replays",
+                "info -o x ls",
+            ),
+            opt("-u --update -D --default", Configures, "changes its database", "man -u ls"),
+        ],
+        values: "-s -S -e -L -E -R -r --sections --prompt --encoding --locale",
+        safe: "--path",
+        operands: &[operand(0, |name| name.contains('/'), Reads, "is a file", "man ./x")],
+        plain: &["man ls", "man 5 passwd", "man -k git", "man -f ls"],
+        ..NONE
+    },
+];
+
+fn not_format(text: &str) -> bool {
+    !text.starts_with('+')
+}
+
+/// `@file`: options or more names from a file.
+pub(super) fn at_file(text: &str) -> bool {
+    text.starts_with('@')
+}
+
+fn yq_reads(text: &str) -> bool {
+    ["load", "env(", "strenv", "envsubst", "$ENV", "system("].iter().any(|name| text.contains(name))
+}
+
+/// A filter that looks at variables or at modules.
+fn jq_environment(filter: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    filter.contains("$ENV")
+        || filter.contains("$__prog")
+        || ["env", "import", "include", "input_filename", "get_search_list"].iter().any(|name| {
+            filter.match_indices(name).any(|(at, _)| {
+                let before = filter[..at].chars().next_back();
+                let after = filter[at + name.len()..].trim_start().chars().next();
+                !before.is_some_and(|c| word(c) || ".\"$'".contains(c))
+                    && !after.is_some_and(|c| word(c) || c == ':')
+            })
+        })
+}
