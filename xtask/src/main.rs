@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod bench_gate;
 mod bench_library;
 mod compat;
 mod corpus;
@@ -26,6 +27,7 @@ Usage: cargo xtask COMMAND
   bench CORPUS [SKILLS]      measure reading, parsing and checking (default: 10000 skills)
   bench-library CORPUS QUERIES [SKILLS]
                              measure opening, searching, listing, following (default: 10000)
+  bench-gate                 measure decisions about commands
   bench-start                measure the start of the command beside `true`
   corpus FOLDER...           read every skill below the folders, count findings, try all fixes
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
@@ -56,6 +58,7 @@ fn main() -> Result<()> {
             let queries = queries.first().map(Path::new);
             bench_library::job(job, Path::new(library), Path::new(cache), queries)
         }
+        ["bench-gate"] => bench_gate::run(&root()?),
         ["bench-start"] => bench::start(&root()?),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {

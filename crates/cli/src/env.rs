@@ -73,6 +73,10 @@ pub(crate) struct Environment {
     pub(crate) no_progress: bool,
     /// `COLUMNS`
     pub(crate) columns: Option<usize>,
+    /// Every variable; a few of them reach commands that are run.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// This program as the helper that stands round one command.
+    pub(crate) helper: Option<prowess_exec::Helper>,
 }
 
 impl Environment {
@@ -104,6 +108,8 @@ impl Environment {
             no_progress: text("PROWESS_NO_PROGRESS")
                 .is_some_and(|value| matches!(value.as_str(), "1" | "true")),
             columns: text("COLUMNS").and_then(|value| value.parse().ok()),
+            variables: std::env::vars_os().collect(),
+            helper: None,
         }
     }
 

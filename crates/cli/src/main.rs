@@ -16,7 +16,9 @@ use crate::env::Environment;
 use prowess_terminal::Printer;
 
 fn main() -> ExitCode {
-    let environment = Environment::read();
+    // Must come before everything else: this may be the helper that stands round one command.
+    let helper = prowess_exec::maybe_run_helper();
+    let environment = Environment { helper: Some(helper), ..Environment::read() };
     if commands::completions::answer(&environment) {
         return exit::Exit::Done.into();
     }

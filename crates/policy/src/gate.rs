@@ -7,7 +7,7 @@ use crate::decision::{Cited, Decision, Verdict};
 use crate::grant::{Answer, Grant, Granted, Lifetime};
 use crate::matching::{self, Fit};
 use crate::mode::Mode;
-use crate::paths::{self, Places};
+use crate::paths::{self, Located, Places};
 use crate::programs;
 use crate::request::{Action, Actor, SkillActor};
 use crate::rule::{Arguments, Effect, Rule, Subject, like};
@@ -93,14 +93,14 @@ impl Gate {
     /// Decides about anything. For commands, [`Gate::command`] also says what would run.
     pub fn decide(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
         match action {
-            Action::Command { text } => self.judge_command(text, actor).0,
+            Action::Command { text } => self.examine(text, actor).0,
             _ => self.judge(action, actor),
         }
     }
 
     /// Decides about a command line.
     pub fn command(&self, text: &str, actor: &Actor<'_>) -> Outcome {
-        let (decision, script) = self.judge_command(text, actor);
+        let (decision, script) = self.examine(text, actor);
         let plan = match &script {
             Ok(script) => script::plan(script),
             Err(_) => Plan::AsTyped(text.into()),
@@ -133,7 +133,8 @@ impl Gate {
         self.sets(actor).flat_map(move |set| set.of(effect))
     }
 
-    fn judge_command(&self, text: &str, actor: &Actor<'_>) -> (Decision, Result<Script, Refusal>) {
+    /// Decides about a command line, and tells how it was understood.
+    pub fn examine(&self, text: &str, actor: &Actor<'_>) -> (Decision, Result<Script, Refusal>) {
         let script = lex(text);
         if let Some(decision) = inert(actor) {
             return (decision, script);
@@ -164,9 +165,10 @@ impl Gate {
         }
         let findings = finder::find(text);
         let commands = matching::every_command(&findings);
+        let files = self.files(&findings, &commands, actor);
         let found = |effect| {
             self.restricting(actor, effect).find_map(|placed| {
-                self.hits(placed, &findings, &commands).map(|found| (placed, cut(&found)))
+                self.hits(placed, &commands, &files).map(|found| (placed, cut(&found)))
             })
         };
         if let Some((placed, what)) = found(Effect::Deny) {
@@ -199,34 +201,60 @@ impl Gate {
         Some(Decision::new(Verdict::Ask, reason).remedy("mend that rule"))
     }
 
+    /// The files that a line seems to name, looked at once for all rules about files.
+    fn files<'f>(
+        &self,
+        findings: &'f finder::Findings,
+        commands: &'f [Vec<finder::Loose>],
+        actor: &Actor<'_>,
+    ) -> Files<'f> {
+        let about = |wanted: fn(&Subject) -> bool| {
+            self.sets(actor)
+                .flat_map(RuleSet::all)
+                .any(|placed| placed.effect != Effect::Allow && wanted(&placed.rule.subject))
+        };
+        let locate = |path: &'f str| Located::new(path, &self.places);
+        let mut files = Files::default();
+        if about(|subject| matches!(subject, Subject::Read(_))) {
+            let operands = commands.iter().flat_map(|words| matching::file_words(words));
+            files.read =
+                operands.chain(findings.reads.iter().map(|path| &**path)).map(locate).collect();
+        }
+        if about(|subject| matches!(subject, Subject::Write(_))) {
+            let changing = commands.iter().filter(|words| matching::changes_files(words));
+            let operands = changing.flat_map(|words| matching::file_words(words));
+            files.written =
+                operands.chain(findings.writes.iter().map(|path| &**path)).map(locate).collect();
+        }
+        files
+    }
+
     /// What of a line a deny or ask rule is about.
     fn hits(
         &self,
         placed: &Placed,
-        findings: &finder::Findings,
         commands: &[Vec<finder::Loose>],
+        files: &Files<'_>,
     ) -> Option<String> {
         let spell = |words: &[finder::Loose]| {
             words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
         };
-        let covers = |glob: &str, path: &str| paths::covers(glob, path, &self.places, true);
         match &placed.rule.subject {
             Subject::Everything => Some("everything".into()),
             Subject::Command(rule) => commands
                 .iter()
                 .find(|words| matching::forbids(rule, words))
                 .map(|words| spell(words)),
-            Subject::Read(glob) => {
-                let operands = commands.iter().flat_map(|words| matching::file_words(words));
-                let reads = findings.reads.iter().map(|path| &**path);
-                operands.chain(reads).find(|path| covers(glob, path)).map(Into::into)
-            }
-            Subject::Write(glob) => {
-                let changing = commands.iter().filter(|words| matching::changes_files(words));
-                let operands = changing.flat_map(|words| matching::file_words(words));
-                let writes = findings.writes.iter().map(|path| &**path);
-                operands.chain(writes).find(|path| covers(glob, path)).map(Into::into)
-            }
+            Subject::Read(glob) => files
+                .read
+                .iter()
+                .find(|file| file.is_in(glob, &self.places, true))
+                .map(Located::name),
+            Subject::Write(glob) => files
+                .written
+                .iter()
+                .find(|file| file.is_in(glob, &self.places, true))
+                .map(Located::name),
             _ => None,
         }
     }
@@ -513,6 +541,13 @@ impl Gate {
             _ => false,
         }
     }
+}
+
+/// Files that a line seems to name.
+#[derive(Default)]
+struct Files<'f> {
+    read: Vec<Located<'f>>,
+    written: Vec<Located<'f>>,
 }
 
 /// A question that a rule wants takes the place of a yes, never of a no.

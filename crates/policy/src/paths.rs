@@ -19,40 +19,62 @@ impl Default for Places {
     }
 }
 
+/// A path that was taken apart once, to be held against many patterns.
+#[derive(Debug)]
+pub struct Located<'p> {
+    name: &'p str,
+    absolute: String,
+}
+
+impl<'p> Located<'p> {
+    /// Takes a path apart.
+    pub fn new(path: &'p str, places: &Places) -> Self {
+        Self { name: path, absolute: absolute(path, &places.root, &places.home) }
+    }
+
+    /// As it was written.
+    pub fn name(&self) -> String {
+        self.name.to_owned()
+    }
+
+    /// Tells whether a pattern covers it.
+    pub fn is_in(&self, pattern: &str, places: &Places, anywhere: bool) -> bool {
+        if pattern == "**" || pattern == "//**" {
+            return true;
+        }
+        let trimmed = pattern.trim_end_matches('/');
+        let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
+            ("", rest)
+        } else if let Some(rest) = trimmed.strip_prefix("~/") {
+            (&*places.home, rest)
+        } else if let Some(rest) = trimmed.strip_prefix("./").or_else(|| trimmed.strip_prefix('/'))
+        {
+            (&*places.root, rest)
+        } else if trimmed.contains('/') {
+            (&*places.root, trimmed)
+        } else {
+            let base = if anywhere { "" } else { &*places.root };
+            let inner = below(&self.absolute, base).unwrap_or_default();
+            return inner.split('/').any(|name| !name.is_empty() && name_fits(trimmed, name));
+        };
+        let Some(inner) = below(&self.absolute, base) else { return false };
+        let segments: Vec<&str> = inner.split('/').filter(|part| !part.is_empty()).collect();
+        let pattern: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+        // A pattern for a folder covers what is in it.
+        (1..=segments.len()).rev().any(|length| segments_fit(&pattern, &segments[..length]))
+    }
+}
+
 /// Tells whether a pattern covers a path. `anywhere` lets a name without a slash be met outside the
 /// project's root as well: right for forbidding, wrong for allowing.
 pub fn covers(pattern: &str, path: &str, places: &Places, anywhere: bool) -> bool {
-    let path = absolute(path, &places.root, &places.home);
-    let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    if pattern == "**" || pattern == "//**" {
-        return true;
-    }
-    let trimmed = pattern.trim_end_matches('/');
-    let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
-        (String::new(), rest)
-    } else if let Some(rest) = trimmed.strip_prefix("~/") {
-        (places.home.to_string(), rest)
-    } else if let Some(rest) = trimmed.strip_prefix("./").or_else(|| trimmed.strip_prefix('/')) {
-        (places.root.to_string(), rest)
-    } else if trimmed.contains('/') {
-        (places.root.to_string(), trimmed)
-    } else {
-        let inside =
-            if anywhere { &segments[..] } else { below(&segments, &places.root).unwrap_or(&[]) };
-        return inside.iter().any(|segment| name_fits(trimmed, segment));
-    };
-    let base: Vec<&str> = base.split('/').filter(|part| !part.is_empty()).collect();
-    let Some(inner) = segments.strip_prefix(&base[..]) else { return false };
-    let pattern: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
-    // A pattern for a folder covers what is in it.
-    (1..=inner.len()).rev().any(|length| segments_fit(&pattern, &inner[..length]))
+    Located::new(path, places).is_in(pattern, places, anywhere)
 }
 
-fn below<'a, 'b>(segments: &'a [&'b str], root: &str) -> Option<&'a [&'b str]> {
-    let root: Vec<&str> = root.split('/').filter(|part| !part.is_empty()).collect();
-    // The elements have different lifetimes, so `strip_prefix` cannot be used.
-    let same = segments.len() >= root.len() && segments.iter().zip(&root).all(|(a, b)| a == b);
-    same.then(|| &segments[root.len()..])
+/// What of an absolute path lies below a folder.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
 /// A path seen from the root of the disk, with `.` and `..` taken out by text alone.
@@ -103,6 +125,9 @@ fn segments_fit(pattern: &[&str], path: &[&str]) -> bool {
 
 /// Matches one name: `*`, `?` and `[…]`.
 fn name_fits(pattern: &str, name: &str) -> bool {
+    if !pattern.contains(['*', '?', '[', '\\']) {
+        return pattern == name;
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut t) = (0, 0);

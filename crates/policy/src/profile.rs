@@ -108,8 +108,6 @@ pub struct Setting {
     pub edits: bool,
     /// The person's home folder.
     pub home: PathBuf,
-    /// A folder for temporary files, made for this command alone.
-    pub scratch: PathBuf,
     /// Our own folders: settings, state, cache. Never readable, never writable.
     pub ours: Vec<PathBuf>,
 }
@@ -181,15 +179,14 @@ pub const KEYS_IN_HOME: &[&str] = &[
 ];
 
 impl Profile {
-    /// The profile of ordinary work: reads the skill and the project, writes the scratch folder and,
-    /// where agreed, the project; no network. It starts in the skill's folder, or in the project.
+    /// The profile of ordinary work: reads the skill and the project, writes the scratch folder that
+    /// every run gets and, where agreed, the project; no network. It starts in the skill's folder, or in the project.
     pub fn for_work(setting: &Setting) -> Self {
         let cwd = setting.skill.as_ref().unwrap_or(&setting.workspace);
         let mut profile = Self::reading(cwd);
         if !profile.readable.contains(&setting.workspace) {
             profile.readable.push(setting.workspace.clone());
         }
-        profile.writable.push(setting.scratch.clone());
         if setting.edits {
             profile.writable.push(setting.workspace.clone());
         }
@@ -202,8 +199,6 @@ impl Profile {
         profile.protected.extend(setting.skill.clone());
         profile.hidden = below(&setting.home, KEYS_IN_HOME);
         profile.hidden.extend(setting.ours.iter().cloned());
-        let scratch = setting.scratch.to_string_lossy();
-        profile.environment.push(("TMPDIR".into(), scratch.into_owned().into()));
         profile
     }
 
@@ -234,7 +229,6 @@ mod tests {
             workspace: "/w".into(),
             edits: true,
             home: "/h".into(),
-            scratch: "/tmp/s".into(),
             ours: vec!["/h/.local/state/prowess".into()],
         }
     }
@@ -243,13 +237,13 @@ mod tests {
     fn work_starts_in_the_skill_and_writes_only_where_agreed() {
         let profile = Profile::for_work(&setting());
         assert_eq!(profile.cwd, PathBuf::from("/w/.agents/skills/x"));
-        assert_eq!(profile.writable, [PathBuf::from("/tmp/s"), PathBuf::from("/w")]);
+        assert_eq!(profile.writable, [PathBuf::from("/w")]);
         assert!(!profile.network);
         assert!(profile.protected.contains(&"/w/.git/hooks".into()));
         assert!(profile.protected.contains(&"/w/.agents/skills/x".into()));
         assert!(profile.hidden.contains(&"/h/.ssh".into()));
         assert!(profile.hidden.contains(&"/h/.local/state/prowess".into()));
         let looking = Profile::for_work(&Setting { edits: false, ..setting() });
-        assert_eq!(looking.writable, [PathBuf::from("/tmp/s")]);
+        assert_eq!(looking.writable, [] as [PathBuf; 0]);
     }
 }

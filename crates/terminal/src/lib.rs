@@ -3,12 +3,14 @@
 //! Knows how things look, not what they mean: no skill, no command line, no environment variable.
 
 mod failure;
+mod foreign;
 mod path;
 mod printer;
 mod progress;
 mod table;
 
 pub use failure::Failure;
+pub use foreign::Foreign;
 pub use path::{display_path, plain_path};
 pub use printer::{Look, Printer, bold, wrap};
 pub use progress::{Progress, into_inner};

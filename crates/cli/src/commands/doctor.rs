@@ -7,6 +7,7 @@ use prowess_check::health::{self, Check, State};
 use prowess_config::{Fault, Loaded};
 use prowess_diag::render::concise;
 use prowess_diag::{Diagnostic, FileReport, LineIndex, sanitize, wording};
+use prowess_exec::Runner;
 use prowess_ports::{UsageError, UsageStore};
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ use crate::usage;
 use prowess_terminal::{Printer, bold, wrap};
 
 /// Where the answers begin, behind state and area.
-const COLUMN: usize = 14;
+const COLUMN: usize = 15;
 
 pub(crate) fn run(
     args: &DoctorArgs,
@@ -39,6 +40,7 @@ pub(crate) fn run(
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
     checks.push(health::cache(cache.as_deref(), &show));
     checks.push(store(environment));
+    checks.extend(sandbox(environment));
     let bad = checks.iter().filter(|check| check.state == State::Bad).count();
     if args.json {
         printer.json(&document(&checks))?;
@@ -126,6 +128,33 @@ fn store(environment: &Environment) -> Check {
     }
 }
 
+/// Each layer of the sandbox, tested by doing.
+fn sandbox(environment: &Environment) -> Vec<Check> {
+    let Some(helper) = environment.helper.clone() else { return Vec::new() };
+    let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
+    match prowess_exec::layers(&runner) {
+        Err(error) => vec![Check::new("sandbox", State::Bad, error.to_string())],
+        Ok(layers) => layers
+            .iter()
+            .map(|found| {
+                let (name, layer) = (found.layer.name(), &found.state);
+                match layer {
+                    prowess_exec::State::On => {
+                        Check::new("sandbox", State::Good, format!("{name}: works"))
+                    }
+                    prowess_exec::State::Missing(why) => {
+                        let text = format!("{name} is missing: {why}");
+                        Check::new("sandbox", State::Odd, text).hint(found.layer.remedy())
+                    }
+                    prowess_exec::State::Off(why) => {
+                        Check::new("sandbox", State::Good, format!("{name}: not used, {why}"))
+                    }
+                }
+            })
+            .collect(),
+    }
+}
+
 fn text(checks: &[Check], width: usize) -> String {
     let mut text = String::new();
     for found in checks {
@@ -141,7 +170,7 @@ fn text(checks: &[Check], width: usize) -> String {
             wrap(&sanitize::line(text), width.saturating_sub(COLUMN).max(20)).join(&indent)
         };
         let shown = lines(&found.text);
-        text.push_str(&format!("{style}{mark:4}{style:#}  {:6}  {shown}\n", found.area));
+        text.push_str(&format!("{style}{mark:4}{style:#}  {:7}  {shown}\n", found.area));
         if let Some(hint) = &found.hint {
             text.push_str(&format!("{:COLUMN$}{}\n", "", lines(hint)));
         }

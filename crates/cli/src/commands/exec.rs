@@ -1,14 +1,238 @@
 //! `prowess exec`
+
+use std::cell::RefCell;
+
+use prowess_diag::{sanitize, wording};
+use prowess_exec::{End, ExecError, Options, Outcome, Runner, State, Stopped, Stream};
+use prowess_policy::profile::{Setting, Strength};
+use prowess_policy::{Answer, Approved, Command, Effect, Profile};
+use prowess_terminal::{Foreign, Printer};
+use serde_json::{Value, json};
+
 use crate::args::{ExecArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use prowess_terminal::Printer;
+use crate::library::{self, Library};
+use crate::permissions;
+
 pub(crate) fn run(
-    _args: &ExecArgs,
-    _global: &GlobalArgs,
-    _environment: &Environment,
-    _printer: &Printer,
+    args: &ExecArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
 ) -> Result<Exit, CliError> {
-    Ok(Exit::Done)
+    let library = Library::open(global, environment, printer)?;
+    let catalog = library.catalog();
+    let entry = catalog.resolve(&args.skill).map_err(|fault| library::not_found(&fault))?;
+    let standing = permissions::standing(&entry.skill, &library, environment)?;
+    let mut gate = permissions::gate(&library.config, environment);
+    permissions::add(&mut gate, Effect::Allow, &args.approve)?;
+    let line = permissions::line(&args.line);
+    let approved = match gate.command(&line, &standing.actor(false)) {
+        prowess_policy::Outcome::Allowed(approved, _) => approved,
+        prowess_policy::Outcome::Denied(decision) => {
+            return refused(args, &decision, printer);
+        }
+        prowess_policy::Outcome::Ask(pending) => {
+            let decision = pending.decision().clone();
+            let question = format!(
+                "{}\n  {}\nRun it, this once?",
+                permissions::explain(&decision),
+                sanitize::line(&line)
+            );
+            match permissions::ask(&question, "y/N").as_deref() {
+                Some("y" | "yes") => match pending.answer(Answer::Once) {
+                    Ok((approved, _)) => approved,
+                    Err(decision) => return refused(args, &decision, printer),
+                },
+                _ => return refused(args, &decision, printer),
+            }
+        }
+    };
+    let profile = profile(args, &library, environment, standing.place.as_deref())?;
+    let outcome = start(&approved, &profile, args, environment)?;
+    if args.json {
+        printer.json(&document(&line, &outcome))?;
+        return Ok(Exit::Done);
+    }
+    report(&outcome, printer);
+    Ok(match outcome.end {
+        _ if outcome.stopped.is_some() => Exit::Failed,
+        End::Code(code) => Exit::Code(u8::try_from(code).unwrap_or(1)),
+        End::Signal(signal) => Exit::Code(u8::try_from(128 + signal).unwrap_or(255)),
+    })
+}
+
+fn refused(
+    args: &ExecArgs,
+    decision: &prowess_policy::Decision,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    if args.json {
+        printer.json(&json!({
+            "schema": "prowess.exec/1",
+            "verdict": decision.verdict.as_str(),
+            "reason": decision.reason,
+            "rule": decision.rule.as_ref().map(|rule| &rule.text),
+            "remedy": decision.remedy,
+        }))?;
+        return Ok(Exit::Denied);
+    }
+    let mut error = CliError::new("it did not run").cause(permissions::explain(decision));
+    if let Some(remedy) = &decision.remedy {
+        error = error.hint(sanitize::line(remedy).into_owned());
+    }
+    printer.error(&error);
+    Ok(Exit::Denied)
+}
+
+/// What the command may touch.
+fn profile(
+    args: &ExecArgs,
+    library: &Library,
+    environment: &Environment,
+    place: Option<&std::path::Path>,
+) -> Result<Profile, CliError> {
+    let skill =
+        place.map(|place| if place.is_dir() { place } else { place.parent().unwrap_or(place) });
+    let ours =
+        [environment.state_folder(), environment.cache_folder(), environment.prowess_home.clone()];
+    let mut profile = Profile::for_work(&Setting {
+        skill: skill.map(Into::into),
+        workspace: permissions::workspace(environment),
+        edits: args.write,
+        home: environment.home.clone().unwrap_or_default(),
+        ours: ours.into_iter().flatten().collect(),
+    });
+    if let Some(cwd) = &args.cwd {
+        profile.cwd = environment.current.join(cwd);
+    }
+    profile.network = args.network;
+    profile.strength = match &args.sandbox {
+        None => library.config.sandbox.unwrap_or_default(),
+        Some(word) => Strength::parse(word).ok_or_else(|| {
+            CliError::new(format!("`--sandbox` does not know `{word}`"))
+                .hint("it is `required`, `best-effort` or `off`")
+        })?,
+    };
+    if let Some(seconds) = args.timeout {
+        profile.limits.deadline_ms = seconds.saturating_mul(1000);
+    }
+    Ok(profile)
+}
+
+fn start(
+    approved: &Approved<Command>,
+    profile: &Profile,
+    args: &ExecArgs,
+    environment: &Environment,
+) -> Result<Outcome, CliError> {
+    let helper =
+        environment.helper.clone().ok_or_else(|| CliError::new("the sandbox has no helper"))?;
+    let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
+    let out = RefCell::new(Foreign::new(std::io::stdout()));
+    let err = RefCell::new(Foreign::new(std::io::stderr()));
+    let mut pass_on = |stream: Stream, bytes: &[u8]| {
+        // A reader that went away does not stop the command.
+        let _ = match stream {
+            Stream::Out => out.borrow_mut().write(bytes),
+            Stream::Err => err.borrow_mut().write(bytes),
+        };
+    };
+    let options = Options {
+        on_output: if args.json { None } else { Some(&mut pass_on) },
+        ..Options::default()
+    };
+    let outcome = runner.run(approved, profile, options).map_err(|error| failed(&error))?;
+    let _ = out.into_inner().finish();
+    let _ = err.into_inner().finish();
+    Ok(outcome)
+}
+
+fn failed(error: &ExecError) -> CliError {
+    let failure = CliError::new("it did not run").cause(error);
+    match error {
+        ExecError::LayerMissing { .. } | ExecError::Unprotectable { .. } => failure
+            .hint("see every layer with `prowess doctor`; `--sandbox best-effort` runs with what there is"),
+        ExecError::ProgramMissing { name, .. } => {
+            failure.hint(format!("is `{}` installed for everybody?", sanitize::line(name)))
+        }
+        _ => failure,
+    }
+}
+
+/// Says what the sandbox did.
+fn report(outcome: &Outcome, printer: &Printer) {
+    let end = match (outcome.stopped, outcome.end) {
+        (Some(Stopped::Deadline), _) => "stopped: its time was over".to_owned(),
+        (Some(Stopped::Cancelled), _) => "stopped".to_owned(),
+        (None, End::Code(code)) => format!("ended with {code}"),
+        (None, End::Signal(signal)) => format!("ended by signal {signal}"),
+    };
+    let on: Vec<&str> = outcome
+        .layers
+        .iter()
+        .filter(|layer| layer.state == State::On)
+        .map(|layer| layer.layer.name())
+        .collect();
+    printer.status(&format!(
+        "{end} after {}; sandbox: {}",
+        elapsed(outcome.duration),
+        if on.is_empty() { "none".to_owned() } else { on.join(", ") }
+    ));
+    for layer in &outcome.layers {
+        if let State::Missing(why) = &layer.state {
+            printer.warn(&format!("sandbox layer {} is missing: {why}", layer.layer.name()));
+        }
+    }
+    for (name, stream) in [("output", &outcome.stdout), ("error output", &outcome.stderr)] {
+        if stream.omitted() > 0 {
+            let total = usize::try_from(stream.total).unwrap_or(usize::MAX);
+            printer.status(&format!("{name}: {} bytes in all", wording::thousands(total)));
+        }
+    }
+    for note in &outcome.notes {
+        printer.status(&format!("note: {}", sanitize::line(&note.to_string())));
+    }
+}
+
+fn elapsed(duration: std::time::Duration) -> String {
+    match duration.as_millis() {
+        below @ 0..1000 => format!("{below} ms"),
+        _ => format!("{:.1} s", duration.as_secs_f64()),
+    }
+}
+
+fn document(line: &str, outcome: &Outcome) -> Value {
+    let (code, signal) = match outcome.end {
+        End::Code(code) => (Some(code), None),
+        End::Signal(signal) => (None, Some(signal)),
+    };
+    let stream = |captured: &prowess_exec::Captured| json!({ "text": captured.text(), "bytes": captured.total, "omitted": captured.omitted() });
+    json!({
+        "schema": "prowess.exec/1",
+        "verdict": "allow",
+        "command": line,
+        "approved_by": outcome.approved_by,
+        "words": outcome.words,
+        "code": code,
+        "signal": signal,
+        "stopped": outcome.stopped.map(|stopped| match stopped {
+            Stopped::Deadline => "deadline",
+            Stopped::Cancelled => "cancelled",
+        }),
+        "milliseconds": u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+        "stdout": stream(&outcome.stdout),
+        "stderr": stream(&outcome.stderr),
+        "layers": outcome.layers.iter().map(|layer| json!({
+            "layer": layer.layer.name(),
+            "state": match &layer.state {
+                State::On => "on".to_owned(),
+                State::Missing(why) => format!("missing: {why}"),
+                State::Off(why) => format!("off: {why}"),
+            },
+        })).collect::<Vec<_>>(),
+        "notes": outcome.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
-use prowess_policy::command::{Script, lex};
+use prowess_policy::command::{Script, Simple, lex};
 use prowess_policy::{Action, Actor, Decision, Effect, Gate, Places, Source, Verdict};
 use prowess_terminal::{Cell, Printer, Table, bold, wrap};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -81,9 +81,7 @@ fn check(
 }
 
 fn words(script: &Script) -> Vec<Vec<String>> {
-    let of = |command: &prowess_policy::command::Simple| {
-        command.words.iter().map(|word| word.text.to_string()).collect()
-    };
+    let of = |command: &Simple| command.words.iter().map(|word| word.text.to_string()).collect();
     script.commands.iter().map(of).collect()
 }
 
@@ -185,8 +183,24 @@ fn check_lines() -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Value {
-    let refused = |id: Value, why: String| json!({ "id": id, "verdict": "deny", "reason": why, "rule": null, "words": null });
+/// One answer of `--jsonl`.
+#[derive(Serialize)]
+struct Answer {
+    id: Value,
+    verdict: &'static str,
+    reason: Box<str>,
+    rule: Option<Box<str>>,
+    words: Option<Vec<Vec<Box<str>>>>,
+}
+
+fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
+    let refused = |id: Value, why: String| Answer {
+        id,
+        verdict: Verdict::Deny.as_str(),
+        reason: why.into(),
+        rule: None,
+        words: None,
+    };
     let case: Case<'_> = match serde_json::from_slice(line) {
         Ok(case) => case,
         Err(error) => {
@@ -194,12 +208,11 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Value {
             return refused(id.unwrap_or_default(), format!("the line cannot be read: {error}"));
         }
     };
-    let key = format!(
-        "{}\n{}",
-        case.cwd.as_deref().unwrap_or_default(),
-        case.rules.map_or("", RawValue::get)
-    );
-    let gate = match gates.get(&key) {
+    let rules = case.rules.map_or("", RawValue::get);
+    let cwd = case.cwd.as_deref().unwrap_or_default();
+    let named = (!cwd.is_empty()).then(|| format!("{cwd}\n{rules}"));
+    let key = named.as_deref().unwrap_or(rules);
+    let gate = match gates.get(key) {
         Some(gate) => Arc::clone(gate),
         None => match gate_of(&case) {
             Ok(gate) => {
@@ -207,21 +220,24 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Value {
                     gates.clear();
                 }
                 let gate = Arc::new(gate);
-                gates.insert(key, Arc::clone(&gate));
+                gates.insert(key.to_owned(), Arc::clone(&gate));
                 gate
             }
             Err(error) => return refused(case.id, format!("the rules cannot be read: {error}")),
         },
     };
-    let decision = gate.decide(&Action::Command { text: &case.cmd }, &Actor::default());
-    let words = lex(&case.cmd).ok().map(|script| words(&script));
-    json!({
-        "id": case.id,
-        "verdict": decision.verdict.as_str(),
-        "reason": decision.reason,
-        "rule": decision.rule.map(|rule| rule.text),
-        "words": words,
-    })
+    let (decision, script) = gate.examine(&case.cmd, &Actor::default());
+    let words = |script: Script| {
+        let of = |command: Simple| command.words.into_iter().map(|word| word.text).collect();
+        script.commands.into_iter().map(of).collect()
+    };
+    Answer {
+        id: case.id,
+        verdict: decision.verdict.as_str(),
+        reason: decision.reason,
+        rule: decision.rule.map(|rule| rule.text),
+        words: script.ok().map(words),
+    }
 }
 
 fn gate_of(case: &Case<'_>) -> Result<Gate, serde_json::Error> {

@@ -343,6 +343,7 @@ impl Lexer<'_> {
 
     /// Reads one word. Something of it stands at the current place.
     fn word(&mut self) -> Result<Word, Refusal> {
+        let start = self.at;
         let mut text = String::new();
         let mut globs: Vec<u32> = Vec::new();
         // Whether the character before was written plainly: neither quoted nor escaped.
@@ -385,10 +386,12 @@ impl Lexer<'_> {
                     text.push(c);
                 }
                 '{' => {
-                    self.reflog(&mut text)?;
+                    self.braces(&mut text)?;
                     after_plain = true;
                     continue;
                 }
+                // `[` and `]` alone are words of `[ -f x ]`; inside a word they make a pattern.
+                '[' | ']' if start == self.at && self.is_alone() => text.push(c),
                 _ if is_plain(c) => text.push(c),
                 _ => return self.refuse(unseen(c)),
             }
@@ -398,9 +401,14 @@ impl Lexer<'_> {
         Ok(Word { text: text.into(), globs: globs.into() })
     }
 
-    /// `stash@{0}` and `main@{upstream}`: braces without a comma or dots stay as they are.
-    fn reflog(&mut self, text: &mut String) -> Result<(), Refusal> {
+    /// `stash@{0}`, `main@{upstream}` and `{}`: braces without a comma or dots stay as they are.
+    fn braces(&mut self, text: &mut String) -> Result<(), Refusal> {
         let inner = &self.text[self.at + 1..];
+        if inner.starts_with('}') {
+            text.push_str("{}");
+            self.at += 2;
+            return Ok(());
+        }
         let length = inner.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
         let before = self.text.as_bytes()[..self.at].last();
         if before != Some(&b'@') || length == 0 || inner.as_bytes().get(length) != Some(&b'}') {
@@ -409,6 +417,11 @@ impl Lexer<'_> {
         text.push_str(&self.text[self.at..self.at + length + 2]);
         self.at += length + 2;
         Ok(())
+    }
+
+    /// Whether the character here is a whole word.
+    fn is_alone(&self) -> bool {
+        matches!(self.peek_at(1), None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|'))
     }
 
     fn single(&mut self, text: &mut String) -> Result<(), Refusal> {

@@ -25,6 +25,8 @@ fn accepted() {
         ("a '' \"\"", &[&["a", "", ""]]),
         ("a \"x\\\\y\\z\"", &[&["a", "x\\y\\z"]]),
         ("a 2>&1 >/dev/null", &[&["a"]]),
+        ("find . -exec a {} +", &[&["find", ".", "-exec", "a", "{}", "+"]]),
+        ("[ -f x ] && a", &[&["[", "-f", "x", "]"], &["a"]]),
     ];
     for (line, expected) in cases {
         assert_eq!(words(line), *expected, "{line:?}");
