@@ -1,0 +1,4 @@
+//! The runner and the sandbox, on this machine.
+
+mod support;
+mod runs;
