@@ -11,6 +11,10 @@ use clap::builder::Styles;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
+mod gate;
+
+pub(crate) use gate::{CheckArgs, ExecArgs, PolicyArgs, PolicyCommand, PolicyShowArgs, TrustArgs};
+
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::error::CliError;
@@ -44,8 +48,11 @@ Use:
   show PATH|NAME           Show one skill: metadata, outline, files, size
   prompt                   Print exactly what a model would see
   why NAME|PATH            Explain why a skill is listed, hidden or cut
+  exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
 
 Manage:
+  trust [PATH|NAME]        Show what a skill may do, and trust it
+  policy check|show        Check a command against the rules; show them
   stats                    Show which skills are used
   doctor                   Check folders, cache and store
   schema [NAME]            Print a JSON Schema
@@ -153,6 +160,9 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Prompt(PromptArgs),
     Why(WhyArgs),
+    Exec(ExecArgs),
+    Trust(TrustArgs),
+    Policy(PolicyArgs),
     Stats(StatsArgs),
     Doctor(DoctorArgs),
     Schema(SchemaArgs),

@@ -57,6 +57,8 @@ pub(crate) struct Environment {
     pub(crate) config_home: Option<PathBuf>,
     /// Where data of all programs lies.
     pub(crate) data_home: Option<PathBuf>,
+    /// Where state of all programs lies.
+    pub(crate) state_home: Option<PathBuf>,
     /// Where caches of all programs lie.
     pub(crate) cache_home: Option<PathBuf>,
     /// `PROWESS_HOME`
@@ -87,6 +89,7 @@ impl Environment {
             home: base.as_ref().map(|base| base.home_dir().to_owned()),
             config_home: base.as_ref().map(BaseStrategy::config_dir),
             data_home: base.as_ref().map(BaseStrategy::data_dir),
+            state_home: base.as_ref().and_then(BaseStrategy::state_dir),
             cache_home: base.as_ref().map(BaseStrategy::cache_dir),
             prowess_home: path("PROWESS_HOME"),
             store_url: text("PROWESS_STORE_URL").filter(|url| !url.is_empty()),
@@ -120,6 +123,12 @@ impl Environment {
     pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
         let in_home = self.prowess_home.as_ref().map(|home| home.join("cache"));
         in_home.or_else(|| self.cache_home.as_ref().map(|home| home.join("prowess")))
+    }
+
+    /// Where trust and other state is kept; nothing where there is no home.
+    pub(crate) fn state_folder(&self) -> Option<PathBuf> {
+        let in_home = self.prowess_home.as_ref().map(|home| home.join("state"));
+        in_home.or_else(|| self.state_home.as_ref().map(|home| home.join("prowess")))
     }
 
     /// The database; nothing where there is no home.

@@ -11,6 +11,10 @@ pub(crate) enum Exit {
     No,
     /// Could not do it: usage, configuration, files.
     Failed,
+    /// Refused by policy, or a person should have been asked and none was there.
+    Denied,
+    /// What a command that was run ended with.
+    Code(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -19,6 +23,8 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::No => 1,
             Exit::Failed => 2,
+            Exit::Denied => 3,
+            Exit::Code(code) => code,
         })
     }
 }

@@ -6,6 +6,7 @@ mod env;
 mod error;
 mod exit;
 mod library;
+mod permissions;
 mod usage;
 
 use std::process::ExitCode;
@@ -52,6 +53,9 @@ fn run(
         Some(Command::Show(args)) => commands::show::run(args, global, environment, printer),
         Some(Command::Prompt(args)) => commands::prompt::run(args, global, environment, printer),
         Some(Command::Why(args)) => commands::why::run(args, global, environment, printer),
+        Some(Command::Exec(args)) => commands::exec::run(args, global, environment, printer),
+        Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),
+        Some(Command::Policy(args)) => commands::policy::run(args, global, environment, printer),
         Some(Command::Stats(args)) => commands::stats::run(args, environment, printer),
         Some(Command::Doctor(args)) => commands::doctor::run(args, global, environment, printer),
         Some(Command::Schema(args)) => commands::schema::run(args, printer),

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use prowess_catalog::{Grant, Override, Precedence};
 use prowess_diag::{Diagnostic, FileReport, Severity};
 use prowess_lint::Profile;
+use prowess_policy::profile::Strength;
+use prowess_policy::{Mode, RuleSet};
 use prowess_registry::fs::scopes;
 use serde_json::{Value, json};
 
@@ -56,6 +58,12 @@ pub struct Config {
     pub entry_characters: Option<usize>,
     /// `agents.NAME`
     pub agents: BTreeMap<String, Grant>,
+    /// `permissions.mode`
+    pub mode: Option<Mode>,
+    /// `permissions.allow`, `permissions.ask`, `permissions.deny`
+    pub permissions: RuleSet,
+    /// `sandbox.strength`
+    pub sandbox: Option<Strength>,
 }
 
 impl Config {
@@ -82,6 +90,13 @@ impl Config {
             budget: self.budget.or(base.budget),
             entry_characters: self.entry_characters.or(base.entry_characters),
             agents: narrower(self.agents, base.agents),
+            mode: self.mode.or(base.mode),
+            permissions: {
+                let mut all = base.permissions;
+                all.extend(&self.permissions);
+                all
+            },
+            sandbox: self.sandbox.or(base.sandbox),
         }
     }
 }
@@ -189,7 +204,7 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
             }
         };
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
-        let (mut found, mut report) = read::read(&show(path), text);
+        let (mut found, mut report) = read::read(&show(path), text, is_project);
         // Folders in a file are meant from the project's root, or from where the user's file is.
         let base = base.parent().filter(|_| is_project).map_or(base.clone(), PathBuf::from);
         for folder in &mut found.dirs {
@@ -267,6 +282,14 @@ pub fn schema() -> Value {
         (
             "/properties/skills/properties/visibility/additionalProperties/enum".to_owned(),
             Override::ALL.map(Override::as_str).to_vec(),
+        ),
+        (
+            "/properties/permissions/properties/mode/enum".to_owned(),
+            Mode::ALL.map(Mode::as_str).to_vec(),
+        ),
+        (
+            "/properties/sandbox/properties/strength/enum".to_owned(),
+            Strength::ALL.map(Strength::as_str).to_vec(),
         ),
     ] {
         if let Some(slot) = schema.pointer_mut(&place) {

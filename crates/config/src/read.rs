@@ -6,21 +6,27 @@ use prowess_catalog::{Grant, Override, Precedence};
 use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
 use prowess_lint::Profile;
 use prowess_lint::rules::{self, RULES};
+use prowess_policy::profile::Strength;
+use prowess_policy::{Effect, Mode, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
 
-const SECTIONS: [&str; 4] = ["validate", "skills", "prompt", "agents"];
+const SECTIONS: [&str; 6] = ["validate", "skills", "prompt", "agents", "permissions", "sandbox"];
 const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
 const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
+const PERMISSION_KEYS: [&str; 4] = ["mode", "allow", "ask", "deny"];
+const SANDBOX_KEYS: [&str; 1] = ["strength"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 
-/// Reads a file. Unknown keys are warnings; values that cannot be understood are errors.
-pub(super) fn read(path: &str, text: String) -> (Config, FileReport) {
+/// Reads a file. Unknown keys are warnings; values that cannot be understood are errors. A project's
+/// file cannot loosen anything.
+pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileReport) {
     let text: Arc<str> = text.into();
-    let mut reader = Reader { config: Config::default(), found: Vec::new() };
+    let place = if is_project { Source::Project(path.into()) } else { Source::User(path.into()) };
+    let mut reader = Reader { config: Config::default(), found: Vec::new(), place, is_project };
     match DeTable::parse(&text) {
         Ok(table) => reader.root(table.get_ref()),
         Err(error) => {
@@ -35,6 +41,8 @@ pub(super) fn read(path: &str, text: String) -> (Config, FileReport) {
 struct Reader {
     config: Config,
     found: Vec<Diagnostic>,
+    place: Source,
+    is_project: bool,
 }
 
 impl Reader {
@@ -76,6 +84,8 @@ impl Reader {
                 ("skills", DeValue::Table(table)) => self.skills(table),
                 ("prompt", DeValue::Table(table)) => self.prompt(table),
                 ("agents", DeValue::Table(table)) => self.agents(table),
+                ("permissions", DeValue::Table(table)) => self.permissions(table),
+                ("sandbox", DeValue::Table(table)) => self.sandbox(table),
                 (section, _) if SECTIONS.contains(&section) => self.report(
                     Severity::Error,
                     value.span(),
@@ -173,6 +183,60 @@ impl Reader {
                 }
             }
             self.config.agents.insert(name.get_ref().to_string(), grant);
+        }
+    }
+
+    fn permissions(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "mode" => {
+                    let word = self.word(value, "mode", &Mode::ALL.map(Mode::as_str));
+                    self.config.mode = word.and_then(|word| Mode::parse(&word));
+                    self.own_settings_only(key.span(), "mode");
+                    self.config.mode.take_if(|_| self.is_project);
+                }
+                "allow" => self.permission(value, Effect::Allow),
+                "ask" => self.permission(value, Effect::Ask),
+                "deny" => self.permission(value, Effect::Deny),
+                _ => self.unknown(key, &PERMISSION_KEYS),
+            }
+        }
+    }
+
+    fn permission(&mut self, value: &Spanned<DeValue<'_>>, effect: Effect) {
+        if self.texts(value, effect.as_str()).is_none() {
+            return;
+        }
+        for item in value.get_ref().as_array().into_iter().flatten() {
+            let text = item.get_ref().as_str().unwrap_or_default();
+            let known = self.config.permissions.unread().len();
+            self.config.permissions.add(effect, text, self.place.clone());
+            if let Some(unread) = self.config.permissions.unread().get(known) {
+                let message = format!("this {} rule means nothing", effect.as_str());
+                let label = unread.fault.why.to_string();
+                self.report(Severity::Warning, item.span(), message, Some(label));
+            }
+        }
+    }
+
+    fn sandbox(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "strength" => {
+                    let word = self.word(value, "strength", &Strength::ALL.map(Strength::as_str));
+                    self.config.sandbox = word.and_then(|word| Strength::parse(&word));
+                    self.own_settings_only(key.span(), "strength");
+                    self.config.sandbox.take_if(|_| self.is_project);
+                }
+                _ => self.unknown(key, &SANDBOX_KEYS),
+            }
+        }
+    }
+
+    fn own_settings_only(&mut self, span: std::ops::Range<usize>, key: &str) {
+        if self.is_project {
+            let message = format!("`{key}` counts only in your own settings, not in a project's");
+            self.report(Severity::Warning, span, message, None);
         }
     }
 
@@ -326,6 +390,6 @@ mod tests {
             "[skills.visibility]\na = 'of'\n",
             &["`a` must be `on`, `name-only`, `user-only` or `off`"],
         );
-        assert_eq!(read("x", "[validate".into()).1.diagnostics.len(), 1);
+        assert_eq!(read("x", "[validate".into(), false).1.diagnostics.len(), 1);
     }
 }

@@ -14,6 +14,25 @@ pub enum Strength {
     Off,
 }
 
+impl Strength {
+    /// Every strength, the strongest first.
+    pub const ALL: [Self; 3] = [Self::Required, Self::BestEffort, Self::Off];
+
+    /// The word used in settings and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::BestEffort => "best-effort",
+            Self::Off => "off",
+        }
+    }
+
+    /// Reads the word used in settings.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|strength| strength.as_str() == word)
+    }
+}
+
 /// What a command may touch, and how much of everything it may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {

@@ -211,7 +211,10 @@ fn can_be_watched(script: &Script) -> bool {
         let files = command.redirects.iter().all(|redirect| match redirect {
             Redirect::Copy { from, to } => *from < 3 && *to < 3,
             Redirect::Read(target) => matches!(&**target, "in" | "/dev/null"),
-            Redirect::Write { target, .. } => &**target == "/dev/null" || !target.contains('/'),
+            Redirect::Write { target, .. } => {
+                &**target == "/dev/null"
+                    || !(target.contains('/') || matches!(&**target, "." | ".."))
+            }
         });
         files && !command.words[0].text.contains('/')
     })
@@ -223,9 +226,10 @@ fn observed(
     line: &str,
     folder: &Path,
 ) -> Result<BTreeMap<Vec<String>, usize>, String> {
-    // Patterns stay as they are (`set -f`): what they become hangs on the folder, not on the line.
+    // A line break would be written in two pieces, and those of two programs of a pipe could mix: it
+    // travels as a character that no accepted line has. Patterns stay as they are (`set -f`): what they become hangs on the folder, not on the line.
     let prelude = "set -f\n\
-                   command_not_found_handle() { printf '%s\\0' \"$#\" \"$@\" >&9; }\n\
+                   command_not_found_handle() { printf '%s\\0' \"$#\" \"${@//$'\\n'/$'\\x02'}\" >&9; }\n\
                    enable -n . : [ alias bg bind break builtin caller cd command compgen complete compopt \
                    continue declare dirs disown echo eval exec exit export false fc fg getopts hash help \
                    history jobs kill let local logout mapfile popd pushd pwd read readarray readonly return \
@@ -246,7 +250,8 @@ fn observed(
     let mut all = BTreeMap::new();
     while let Some(count) = fields.next().filter(|count| !count.is_empty()) {
         let count: usize = count.parse().map_err(|_| format!("{text:?}"))?;
-        let words: Vec<String> = fields.by_ref().take(count).map(str::to_owned).collect();
+        let words: Vec<String> =
+            fields.by_ref().take(count).map(|word| word.replace('\u{2}', "\n")).collect();
         *all.entry(words).or_default() += 1;
     }
     if all.is_empty() {

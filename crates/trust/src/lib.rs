@@ -4,11 +4,13 @@
 //! kept outside of any project, one small file for each skill, and is bound to a digest over every
 //! file: one changed byte, and the skill is inert again, with a list of what changed.
 
+mod standing;
 mod store;
 mod summary;
 
 use prowess_catalog::{Scope, Skill};
 
+pub use standing::{Standing, place_of};
 pub use store::{Change, Entry, Error, Record, State, TrustStore};
 pub use summary::{GrantLine, Hidden, Summary, summarise};
 

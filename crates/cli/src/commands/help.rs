@@ -20,6 +20,9 @@ Exit codes
        models do not see, a file that is not text, something to change
        with `--diff`, something to mend with `doctor`
   2    could not do it: usage, configuration, files
+  3    refused by policy, or a person should have been asked and none was there
+
+`prowess exec` ends as the command ended that it ran.
 
 A reader that goes away, as in `prowess explain | head -1`, is not an error.
 ",

@@ -2,17 +2,20 @@
 
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod find;
 pub(crate) mod help;
 pub(crate) mod list;
 pub(crate) mod new;
 pub(crate) mod overview;
+pub(crate) mod policy;
 pub(crate) mod prompt;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod show_file;
 pub(crate) mod stats;
 pub(crate) mod targets;
+pub(crate) mod trust;
 pub(crate) mod validate;
 pub(crate) mod why;

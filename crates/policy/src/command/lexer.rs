@@ -256,15 +256,21 @@ impl Lexer<'_> {
         }
         let start = self.at;
         let word = self.word()?;
-        if matches!(self.peek(), Some(b'<' | b'>')) && word.text.bytes().all(|b| b.is_ascii_digit())
-        {
-            // `2\⏎>x`: whether the digits are a descriptor hangs on how they were written.
-            return Err(Refusal { at: start, why: "an unusual redirection" });
-        }
+        self.no_descriptor(&word, start)?;
         if self.words.is_empty() {
             check_program(&word).map_err(|why| Refusal { at: start, why })?;
         }
         self.words.push(word);
+        Ok(())
+    }
+
+    /// Digits before `<` or `>` would be a descriptor for bash, or not, depending on how they were
+    /// written (`2\⏎>x`, `>2>x`): refused.
+    fn no_descriptor(&self, word: &Word, start: usize) -> Result<(), Refusal> {
+        if matches!(self.peek(), Some(b'<' | b'>')) && word.text.bytes().all(|b| b.is_ascii_digit())
+        {
+            return Err(Refusal { at: start, why: "an unusual redirection" });
+        }
         Ok(())
     }
 
@@ -331,6 +337,7 @@ impl Lexer<'_> {
             self.at = start;
             return self.refuse("a redirection to a pattern");
         }
+        self.no_descriptor(&word, start)?;
         Ok(word.text)
     }
 

@@ -130,6 +130,9 @@ fn refused() {
         "a\\\n#b",
         "2\\\n>x",
         "a '2'>x",
+        "a >2>x",
+        "a >> 2>&1",
+        "a < 0<in",
     ];
     for line in cases {
         assert!(lex(line).is_err(), "{line:?} gives {:?}", lex(line));

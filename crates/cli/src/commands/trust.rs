@@ -1,0 +1,396 @@
+//! `prowess trust`
+
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use prowess_diag::{sanitize, wording};
+use prowess_terminal::{Cell, Printer, Table, bold, wrap};
+use prowess_trust::{Change, Entry, State, Summary, TrustStore, is_required, place_of, summarise};
+use serde_json::{Value, json};
+
+use super::targets::{self, Meant};
+use crate::args::{GlobalArgs, TrustArgs};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::library::Library;
+use crate::{permissions, usage};
+
+/// How many lines of one kind are shown.
+const MOST: usize = 12;
+/// Fewest digits of a digest that count.
+const SHORTEST: usize = 12;
+
+pub(crate) fn run(
+    args: &TrustArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let store = permissions::trust_store(environment).ok_or_else(|| {
+        CliError::new("there is no home folder to remember trust in").hint("set `PROWESS_HOME`")
+    })?;
+    if args.list {
+        return list(args, &store, environment, printer);
+    }
+    if args.skills.is_empty() {
+        return overview(args, global, &store, environment, printer);
+    }
+    let mut exit = Exit::Done;
+    let mut documents = Vec::new();
+    for typed in &args.skills {
+        if args.revoke {
+            let path = revoked(typed, global, environment, printer)?;
+            let had = store.revoke(&path).map_err(|error| fault(&error))?;
+            documents.push(json!({ "path": path, "revoked": had }));
+            let shown = targets::display(&path, environment);
+            if !args.json {
+                printer.status(&if had {
+                    format!("Trust in {shown} is taken back")
+                } else {
+                    format!("{shown} was not trusted")
+                });
+            }
+            continue;
+        }
+        let path = folder(typed, global, environment, printer)?;
+        let (document, ended) = one(&path, typed, args, &store, environment, printer)?;
+        documents.push(document);
+        if ended != Exit::Done {
+            exit = ended;
+        }
+    }
+    if args.json {
+        printer.json(&json!({ "schema": "prowess.trust/1", "skills": documents }))?;
+    }
+    Ok(exit)
+}
+
+/// Shows one skill, and trusts it where a person or a flag says so.
+fn one(
+    path: &Path,
+    typed: &str,
+    args: &TrustArgs,
+    store: &TrustStore,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<(Value, Exit), CliError> {
+    let state = store.state(path).map_err(|error| fault(&error))?;
+    let summary = summarise(path).map_err(|error| fault(&error))?;
+    let mut document = describe(path, &state, &summary);
+    if state.is_trusted() {
+        if !args.json {
+            printer.answer(&text(path, &state, &summary, environment, printer.list_width()))?;
+            printer.status("Trusted, exactly as it is");
+        }
+        return Ok((document, Exit::Done));
+    }
+    let agreed = match &args.digest {
+        Some(digest) => {
+            if !is_beginning(digest, &summary.digest) {
+                return Err(CliError::new(format!("`--digest` is not that of `{typed}`"))
+                    .cause(format!("it is {}", summary.digest))
+                    .hint(format!("look at it again with `prowess trust {typed}`")));
+            }
+            true
+        }
+        None if args.json => false,
+        None => {
+            printer.answer(&text(path, &state, &summary, environment, printer.list_width()))?;
+            match permissions::ask("Trust it, exactly as it is?", "y/N") {
+                Some(answer) => matches!(answer.as_str(), "y" | "yes"),
+                None => {
+                    let short = &summary.digest[..summary.digest.len().min("sha256:".len() + 16)];
+                    printer.note(
+                        "nothing is trusted: there is nobody to ask",
+                        &format!("to trust exactly these files, type `prowess trust {typed} --digest {short}`"),
+                    );
+                    return Ok((document, Exit::Denied));
+                }
+            }
+        }
+    };
+    if agreed {
+        let now = u64::try_from(usage::now() / 1_000_000_000).unwrap_or_default();
+        store.grant(path, &summary.digest, now).map_err(|error| fault(&error))?;
+        document["state"] = "trusted".into();
+        if !args.json {
+            printer.status(&format!("{} is trusted", targets::display(path, environment)));
+        }
+        return Ok((document, Exit::Done));
+    }
+    Ok((document, if args.json { Exit::Done } else { Exit::No }))
+}
+
+fn is_beginning(typed: &str, digest: &str) -> bool {
+    let plain = |text: &str| text.strip_prefix("sha256:").unwrap_or(text).to_owned();
+    let typed = plain(typed);
+    typed.len() >= SHORTEST && plain(digest).starts_with(&typed)
+}
+
+/// What a path or a name means on disk.
+fn folder(
+    typed: &str,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<PathBuf, CliError> {
+    match targets::resolve(Path::new(typed), global, environment, printer)? {
+        Meant::Path(path) if path.is_dir() && !path.join("SKILL.md").is_file() => {
+            let shown = targets::display(&path, environment);
+            Err(CliError::new(format!("`{shown}` is not a skill: it has no SKILL.md"))
+                .hint("name the folder of one skill; `prowess trust` lists those of the project"))
+        }
+        Meant::Path(path) if path.file_name().is_some_and(|name| name == "SKILL.md") => {
+            Ok(path.parent().map_or_else(|| path.clone(), Path::to_owned))
+        }
+        Meant::Path(path) => Ok(path),
+        Meant::Memory { .. } => {
+            Err(CliError::new(format!("`{typed}` is part of prowess")).hint("it needs no trust"))
+        }
+    }
+}
+
+/// What is to be taken back; the skill itself may be gone.
+fn revoked(
+    typed: &str,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<PathBuf, CliError> {
+    if typed.contains('/') && !Path::new(typed).exists() {
+        return Ok(environment.current.join(typed));
+    }
+    folder(typed, global, environment, printer)
+}
+
+fn fault(error: &prowess_trust::Error) -> CliError {
+    let base = CliError::new(error.to_string());
+    match std::error::Error::source(error) {
+        Some(cause) => base.cause(cause),
+        None => base,
+    }
+}
+
+fn word(state: &State) -> &'static str {
+    match state {
+        State::Never => "not trusted",
+        State::Trusted(_) => "trusted",
+        State::Lapsed { .. } => "changed since",
+        State::Damaged { .. } => "record damaged",
+    }
+}
+
+fn changes(state: &State) -> Vec<String> {
+    let State::Lapsed { changes, .. } = state else { return Vec::new() };
+    let line = |change: &Change| match change {
+        Change::Added(file) => format!("new       {file}"),
+        Change::Removed(file) => format!("removed   {file}"),
+        Change::Edited(file) => format!("edited    {file}"),
+        Change::Mode(file) => format!("mode      {file}"),
+    };
+    changes.iter().map(line).collect()
+}
+
+fn describe(path: &Path, state: &State, summary: &Summary) -> Value {
+    json!({
+        "path": path,
+        "state": word(state),
+        "digest": summary.digest,
+        "files": summary.files,
+        "bytes": summary.bytes,
+        "changes": changes(state),
+        "grants": summary.grants.iter().map(|grant| json!({
+            "rule": grant.text,
+            "unrestricted": grant.unrestricted,
+            "fault": grant.fault,
+        })).collect::<Vec<_>>(),
+        "commands": summary.commands,
+        "scripts": summary.scripts,
+        "hooks": summary.hooks,
+        "network": summary.network,
+        "hidden": summary.hidden.iter().map(|hidden| json!({
+            "file": hidden.file, "line": hidden.line, "what": hidden.what,
+        })).collect::<Vec<_>>(),
+        "links": summary.links.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect::<Vec<_>>(),
+    })
+}
+
+/// What trusting a skill would allow, for people.
+fn text(
+    path: &Path,
+    state: &State,
+    summary: &Summary,
+    environment: &Environment,
+    width: usize,
+) -> String {
+    let (strong, red, dim) = (Style::new().bold(), bold(AnsiColor::Red), Style::new().dimmed());
+    let mut text = format!(
+        "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
+        targets::display(path, environment),
+        word(state),
+        wording::count(summary.files, "file"),
+        &summary.digest[..summary.digest.len().min("sha256:".len() + 16)],
+    );
+    if let State::Damaged { path, why } = state {
+        text.push_str(&format!("{red}damaged{red:#}  {}: {why}\n", path.display()));
+    }
+    let mut section = |title: &str, lines: Vec<String>, alarming: bool| {
+        if lines.is_empty() {
+            return;
+        }
+        let style = if alarming { red } else { strong };
+        text.push_str(&format!("\n{style}{title}{style:#}\n"));
+        let more = lines.len().saturating_sub(MOST);
+        for line in lines.into_iter().take(MOST) {
+            let line = wrap(&sanitize::line(&line), width.saturating_sub(4).max(20)).join("\n    ");
+            text.push_str(&format!("  {line}\n"));
+        }
+        if more > 0 {
+            text.push_str(&format!("  {dim}and {}{dim:#}\n", wording::count(more, "more")));
+        }
+    };
+    section("Changed since it was trusted", changes(state), true);
+    let (wide, narrow): (Vec<_>, Vec<_>) = summary
+        .grants
+        .iter()
+        .filter(|grant| grant.fault.is_none())
+        .partition(|grant| grant.unrestricted);
+    section(
+        "May do anything, unasked",
+        wide.iter().map(|grant| grant.text.clone()).collect(),
+        true,
+    );
+    section("May use unasked", narrow.iter().map(|grant| grant.text.clone()).collect(), false);
+    let faulty = summary
+        .grants
+        .iter()
+        .filter_map(|grant| grant.fault.as_ref().map(|why| format!("{} ({why})", grant.text)));
+    section("Asks for, but in a way that means nothing", faulty.collect(), false);
+    section("Runs whenever it is loaded", summary.commands.clone(), true);
+    let hooks = summary.hooks.then(|| "hooks: commands that run at certain events".to_owned());
+    section("Runs later", hooks.into_iter().collect(), true);
+    let scripts = summary.scripts.iter().map(|path| path.display().to_string());
+    section("Brings scripts and programs", scripts.collect(), false);
+    section(
+        "Names hosts and programs of the network",
+        summary.network.iter().cloned().collect(),
+        false,
+    );
+    let hidden = summary
+        .hidden
+        .iter()
+        .map(|hidden| format!("{}:{}  {}", hidden.file.display(), hidden.line, hidden.what));
+    section("Has text that you would not see", hidden.collect(), true);
+    let links =
+        summary.links.iter().map(|(from, to)| format!("{} -> {}", from.display(), to.display()));
+    section("Links to files outside of its folder", links.collect(), true);
+    if text.lines().count() == 1 {
+        text.push_str("\nIt asks for nothing, runs nothing and brings no scripts.\n");
+    }
+    text.push_str("\nRead it before you trust it: no list shows what its words make a model do.\n");
+    text
+}
+
+/// The skills of the project and whether they are trusted.
+fn overview(
+    args: &TrustArgs,
+    global: &GlobalArgs,
+    store: &TrustStore,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let library = Library::open(global, environment, printer)?;
+    let catalog = library.catalog();
+    let mut rows = Vec::new();
+    for entry in catalog.entries().iter().filter(|entry| is_required(&entry.skill)) {
+        let Some(path) = place_of(&entry.skill) else { continue };
+        let state = store.state(&path).map_err(|error| fault(&error))?;
+        rows.push((entry.name().to_owned(), path, state));
+    }
+    if args.json {
+        let skills: Vec<Value> = rows
+            .iter()
+            .map(|(name, path, state)| {
+                json!({ "name": name, "path": path, "state": word(state), "changes": changes(state) })
+            })
+            .collect();
+        printer.json(&json!({ "schema": "prowess.trust/1", "skills": skills }))?;
+        return Ok(Exit::Done);
+    }
+    if rows.is_empty() {
+        printer.status("No skill here needs to be trusted");
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["SKILL", "TRUST", "WHERE"]);
+    for (name, path, state) in &rows {
+        let color = match state {
+            State::Trusted(_) => AnsiColor::Green,
+            State::Never => AnsiColor::Yellow,
+            State::Lapsed { .. } | State::Damaged { .. } => AnsiColor::Red,
+        };
+        table.row(vec![
+            Cell::styled(name, AnsiColor::Cyan.on_default()),
+            Cell::styled(word(state), color.on_default()),
+            Cell::styled(&targets::display(path, environment), Style::new().dimmed()),
+        ]);
+    }
+    printer.answer(&table.render(printer.width()))?;
+    let trusted = rows.iter().filter(|(_, _, state)| state.is_trusted()).count();
+    let total = wording::count(rows.len(), "skill");
+    printer.status(&format!("{total}, {trusted} trusted; look at one with `prowess trust NAME`"));
+    Ok(Exit::Done)
+}
+
+fn list(
+    args: &TrustArgs,
+    store: &TrustStore,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let entries = store.list().map_err(|error| fault(&error))?;
+    if args.json {
+        let all: Vec<Value> = entries
+            .iter()
+            .map(|entry| match entry {
+                Entry::Record(record) => {
+                    json!({ "path": record.path, "digest": record.digest, "since": record.since })
+                }
+                Entry::Damaged { path, why } => json!({ "record": path, "damaged": why }),
+            })
+            .collect();
+        printer.json(&json!({ "schema": "prowess.trust/1", "trusted": all }))?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["SKILL", "DIGEST", "SINCE"]);
+    let mut count = 0;
+    for entry in &entries {
+        match entry {
+            Entry::Record(record) => {
+                count += 1;
+                let since =
+                    i64::try_from(record.since).unwrap_or_default().saturating_mul(1_000_000_000);
+                let digest: String = record.digest.chars().take("sha256:".len() + 16).collect();
+                table.row(vec![
+                    Cell::styled(
+                        &targets::display(Path::new(&record.path), environment),
+                        AnsiColor::Cyan.on_default(),
+                    ),
+                    Cell::new(&digest),
+                    Cell::new(&wording::ago(usage::now(), since)),
+                ]);
+            }
+            Entry::Damaged { path, why } => {
+                let shown = targets::display(path, environment);
+                printer.warn(&format!("`{shown}` counts for nothing: {why}"));
+            }
+        }
+    }
+    if count == 0 {
+        printer.status("Nothing is trusted yet");
+    } else {
+        printer.answer(&table.render(printer.width()))?;
+        printer.status(&format!("{} trusted", wording::count(count, "skill")));
+    }
+    Ok(Exit::Done)
+}
