@@ -181,7 +181,7 @@ impl Runner {
         });
         let cwd =
             cwd.map_err(|source| ExecError::WorkingFolder { path: profile.cwd.clone(), source })?;
-        let closed: Vec<PathBuf> = roots.writable.iter().cloned().chain([cwd.clone()]).collect();
+        let closed = roots.closed(&cwd);
         let mut environment =
             environment(&self.inherited, &profile.environment, &self.folders, &closed);
         let own_scratch = environment.keep_scratch(&roots.writable);

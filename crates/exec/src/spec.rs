@@ -101,8 +101,6 @@ pub(crate) enum Access {
 pub(crate) struct Seccomp {
     /// Sockets of the internet.
     pub(crate) network: bool,
-    /// Sockets of this machine.
-    pub(crate) unix: bool,
 }
 
 /// What the helper says.

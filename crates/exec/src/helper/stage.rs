@@ -37,11 +37,12 @@ fn steps(
     let _ = rustix::process::setsid();
     limits(spec, others).map_err(at(Step::Limits))?;
     sys::close_from_at_start(3);
+    let bounds = empty_bounds(spec);
     identity(spec).map_err(at(Step::Identity))?;
     std::env::set_current_dir(spec::path(&spec.cwd)).map_err(at(Step::WorkingFolder))?;
 
     let mut layers = spec.layers.clone();
-    confine(spec, &mut layers)?;
+    confine(spec, bounds, &mut layers)?;
 
     let ready = spec::frame(&Report::Ready(layers)).map_err(at(Step::Spec))?;
     (&*reporter).write_all(&ready).map_err(at(Step::Spec))?;
@@ -56,9 +57,23 @@ fn steps(
     Err(refused(Step::Program, &command.exec()))
 }
 
+/// The one part of layer 1 that needs the privileges which go with the user.
+fn empty_bounds(spec: &Spec) -> Result<(), Box<str>> {
+    #[cfg(target_os = "linux")]
+    if spec.capabilities {
+        return crate::sandbox::capabilities::empty_bounds();
+    }
+    let _ = spec;
+    Ok(())
+}
+
 /// Layer 1.
 #[cfg(target_os = "linux")]
-fn confine(spec: &Spec, layers: &mut Vec<LayerState>) -> Result<(), Report> {
+fn confine(
+    spec: &Spec,
+    bounds: Result<(), Box<str>>,
+    layers: &mut Vec<LayerState>,
+) -> Result<(), Report> {
     use crate::sandbox::{capabilities, landlock, seccomp};
 
     let mut done = |layer, result: Result<(), Box<str>>| {
@@ -74,7 +89,7 @@ fn confine(spec: &Spec, layers: &mut Vec<LayerState>) -> Result<(), Report> {
         Ok(())
     };
     if spec.capabilities {
-        done(Layer::Capabilities, capabilities::drop_all())?;
+        done(Layer::Capabilities, bounds.and_then(|()| capabilities::drop_all()))?;
     }
     if let Some(rules) = &spec.landlock {
         done(Layer::Landlock, landlock::apply(rules))?;
@@ -87,7 +102,7 @@ fn confine(spec: &Spec, layers: &mut Vec<LayerState>) -> Result<(), Report> {
 
 /// Other systems have nothing to apply from inside.
 #[cfg(not(target_os = "linux"))]
-fn confine(_: &Spec, _: &mut Vec<LayerState>) -> Result<(), Report> {
+fn confine(_: &Spec, _: Result<(), Box<str>>, _: &mut Vec<LayerState>) -> Result<(), Report> {
     Ok(())
 }
 

@@ -295,12 +295,17 @@ fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
     Ok(Some(made))
 }
 
-/// A folder that goes away with its owner.
+/// A folder that goes away with its owner, unless something is mounted in it. A command without a
+/// sandbox can mount there whatever it likes, and removing the folder would remove that.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let name = self.0.file_name().unwrap_or_default().to_string_lossy();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo");
+        if cfg!(not(target_os = "linux")) || mounts.is_ok_and(|mounts| !mounts.contains(&*name)) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
     }
 }
 

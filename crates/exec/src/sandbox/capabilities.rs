@@ -7,10 +7,9 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
-/// Empties every set of capabilities and forbids new privileges.
-pub(crate) fn drop_all() -> Result<(), Box<str>> {
-    let text = |error: Errno| Box::from(std::io::Error::from(error).to_string());
-    clear_ambient_capability_set().map_err(text)?;
+/// Empties the set that bounds what a program with privileges could give. Comes before the user is
+/// changed: afterwards nobody is left who may.
+pub(crate) fn empty_bounds() -> Result<(), Box<str>> {
     for bit in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << bit);
         match capability_is_in_bounding_set(one) {
@@ -25,6 +24,12 @@ pub(crate) fn drop_all() -> Result<(), Box<str>> {
             Err(_) => break,
         }
     }
+    Ok(())
+}
+
+/// Empties every other set, and forbids new privileges.
+pub(crate) fn drop_all() -> Result<(), Box<str>> {
+    clear_ambient_capability_set().map_err(text)?;
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     set_capabilities(None, sets).map_err(text)?;
@@ -34,4 +39,8 @@ pub(crate) fn drop_all() -> Result<(), Box<str>> {
         Ok(left) => Err(format!("{left:?} are left").into()),
         Err(error) => Err(text(error)),
     }
+}
+
+fn text(error: Errno) -> Box<str> {
+    std::io::Error::from(error).to_string().into()
 }

@@ -17,7 +17,7 @@ const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Execute | ReadFile | 
 
 /// Applies the rules to this thread.
 pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
-    let text = |error: RulesetError| Box::from(error.to_string());
+    let text = |error: RulesetError| -> Box<str> { error.to_string().into() };
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))

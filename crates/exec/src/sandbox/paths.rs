@@ -70,6 +70,14 @@ impl Roots {
         Ok(roots)
     }
 
+    /// Folders whose owner is not the system: no program is taken from there by its name.
+    pub(crate) fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
+        let mut closed = self.writable.clone();
+        // Whoever starts at the top of everything does not work there.
+        closed.extend(cwd.canonicalize().ok().filter(|cwd| cwd.parent().is_some()));
+        closed
+    }
+
     /// Says of every protected and hidden path that it is not.
     pub(crate) fn unprotected(&self, why: &str) -> Vec<Note> {
         let protected = self.protected.iter().map(|protected| &protected.path);

@@ -50,7 +50,7 @@ pub(super) fn linux(
     let required = profile.strength == Strength::Required;
     let namespaces = match machine.lacks(Layer::Namespaces) {
         Some(why) => Err(why.into()),
-        None => bwrap::find(&machine.bwrap, &closed(profile, roots)),
+        None => bwrap::find(&machine.bwrap, &roots.closed(&profile.cwd)),
     };
     let identity = match (&namespaces, machine.lacks(Layer::Identity)) {
         (Ok(_), _) => Err(State::Off("namespaces stand in for it".into())),
@@ -85,9 +85,7 @@ pub(super) fn linux(
     if let Some(why) = machine.lacks(Layer::Seccomp) {
         sandbox.state(Layer::Seccomp, State::Missing(why.into()));
     } else {
-        // Without namespaces, sockets of this machine reach whatever listens on it.
-        let unix = namespaces.is_ok();
-        sandbox.seccomp = Some(Seccomp { network: profile.network, unix });
+        sandbox.seccomp = Some(Seccomp { network: profile.network });
     }
     match namespaces {
         Ok(program) => {
@@ -110,13 +108,6 @@ pub(super) fn linux(
         Err(state) => sandbox.state(Layer::Identity, state),
     }
     Ok(sandbox)
-}
-
-/// Folders whose owner is not the system: no program of ours is taken from there.
-pub(super) fn closed(profile: &Profile, roots: &Roots) -> Vec<PathBuf> {
-    let mut closed = roots.writable.clone();
-    closed.extend(profile.cwd.canonicalize());
-    closed
 }
 
 fn rules(
