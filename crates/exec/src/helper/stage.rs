@@ -1,0 +1,171 @@
+//! The last steps before the command: what cannot be undone, in an order that keeps each one
+//! possible. Session, limits, groups and user, capabilities, no new privileges, Landlock, seccomp.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::supervise::refused;
+use crate::error::Step;
+use crate::outcome::LayerState;
+#[cfg(target_os = "linux")]
+use crate::outcome::{Layer, State};
+use crate::spec::{self, Report, Spec};
+use crate::sys;
+
+/// Becomes the command. Returns only if a step failed.
+///
+/// `others` are the processes that the user of the command already has.
+pub(super) fn start(spec: &Spec, others: u64, reporter: &io::PipeWriter) -> Report {
+    match steps(spec, others, reporter) {
+        Ok(never) => match never {},
+        Err(report) => report,
+    }
+}
+
+fn steps(
+    spec: &Spec,
+    others: u64,
+    reporter: &io::PipeWriter,
+) -> Result<std::convert::Infallible, Report> {
+    let at = |step| move |error: io::Error| refused(step, &error);
+    // Who is the first of a session already needs none.
+    let _ = rustix::process::setsid();
+    limits(spec, others).map_err(at(Step::Limits))?;
+    sys::close_from_at_start(3);
+    let bounds = empty_bounds(spec);
+    identity(spec).map_err(at(Step::Identity))?;
+    std::env::set_current_dir(spec::path(&spec.cwd)).map_err(at(Step::WorkingFolder))?;
+
+    let mut layers = spec.layers.clone();
+    confine(spec, bounds, &mut layers)?;
+
+    let ready = spec::frame(&Report::Ready(layers)).map_err(at(Step::Spec))?;
+    (&*reporter).write_all(&ready).map_err(at(Step::Spec))?;
+    let mut words = spec.words.iter().map(|word| OsStr::from_bytes(word));
+    let mut command = Command::new(spec::path(&spec.program));
+    if let Some(name) = words.next() {
+        command.arg0(name);
+    }
+    command.args(words).env_clear();
+    command
+        .envs(spec.environment.iter().map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))));
+    Err(refused(Step::Program, &command.exec()))
+}
+
+/// The one part of layer 1 that needs the privileges which go with the user.
+fn empty_bounds(spec: &Spec) -> Result<(), Box<str>> {
+    #[cfg(target_os = "linux")]
+    if spec.capabilities {
+        return crate::sandbox::capabilities::empty_bounds();
+    }
+    let _ = spec;
+    Ok(())
+}
+
+/// Layer 1.
+#[cfg(target_os = "linux")]
+fn confine(
+    spec: &Spec,
+    bounds: Result<(), Box<str>>,
+    layers: &mut Vec<LayerState>,
+) -> Result<(), Report> {
+    use crate::sandbox::{capabilities, landlock, seccomp};
+
+    let mut done = |layer, result: Result<(), Box<str>>| {
+        let state = match result {
+            Ok(()) => State::On,
+            Err(why) => State::Missing(why),
+        };
+        let state = LayerState { layer, state };
+        if spec.strict && state.state != State::On {
+            return Err(Report::Missing(state));
+        }
+        layers.push(state);
+        Ok(())
+    };
+    if spec.capabilities {
+        done(Layer::Capabilities, bounds.and_then(|()| capabilities::drop_all()))?;
+    }
+    if let Some(rules) = &spec.landlock {
+        done(Layer::Landlock, landlock::apply(rules))?;
+    }
+    if let Some(open) = spec.seccomp {
+        done(Layer::Seccomp, seccomp::apply(open))?;
+    }
+    Ok(())
+}
+
+/// Other systems have nothing to apply from inside.
+#[cfg(not(target_os = "linux"))]
+fn confine(_: &Spec, _: Result<(), Box<str>>, _: &mut Vec<LayerState>) -> Result<(), Report> {
+    Ok(())
+}
+
+fn limits(spec: &Spec, others: u64) -> io::Result<()> {
+    let limits = &spec.limits;
+    lower(Resource::Core, 0)?;
+    lower(Resource::Cpu, limits.cpu_seconds)?;
+    lower(Resource::Fsize, limits.file_bytes)?;
+    lower(Resource::Nofile, limits.open_files)?;
+    lower(Resource::Nproc, limits.processes.saturating_add(others))?;
+    // Apple's kernel knows no limit of the address space.
+    #[cfg(target_os = "linux")]
+    lower(Resource::As, limits.memory_bytes)?;
+    Ok(())
+}
+
+/// Sets a limit, unless there is a lower one already.
+fn lower(resource: Resource, most: u64) -> io::Result<()> {
+    let now = getrlimit(resource);
+    let most = now.maximum.map_or(most, |maximum| maximum.min(most));
+    Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
+}
+
+#[cfg(target_os = "linux")]
+fn identity(spec: &Spec) -> io::Result<()> {
+    use rustix::process::{Gid, Uid};
+    use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+    let Some((user, group)) = spec.identity else { return Ok(()) };
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    // These act on this thread; the helper has no other.
+    set_thread_groups(&[])?;
+    set_thread_res_gid(group, group, group)?;
+    set_thread_res_uid(user, user, user)?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn identity(spec: &Spec) -> io::Result<()> {
+    if spec.identity.is_some() { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
+}
+
+/// Whether the limit of processes binds the command: the kernel does not hold it against root.
+pub(super) fn limits_processes(spec: &Spec) -> bool {
+    let root = rustix::process::getuid().is_root();
+    spec.identity.map_or(!root, |(user, _)| user != 0)
+}
+
+/// How many processes and threads the user of the command has already. They count against the
+/// limit, except in namespaces, where the kernel counts anew.
+pub(super) fn others(spec: &Spec) -> u64 {
+    #[cfg(target_os = "linux")]
+    if limits_processes(spec) && spec.namespaces.is_none() {
+        use std::os::unix::fs::MetadataExt;
+        let user =
+            spec.identity.map_or_else(|| rustix::process::getuid().as_raw(), |(user, _)| user);
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        return processes
+            .filter_map(|process| process.path().join("task").metadata().ok())
+            .filter(|facts| facts.uid() == user)
+            .map(|facts| facts.nlink().saturating_sub(2))
+            .sum();
+    }
+    let _ = spec;
+    0
+}

@@ -1,0 +1,141 @@
+//! Place holders for protected paths that do not exist.
+//!
+//! A mount can only cover what is there. So an empty file or folder is made where a protected path
+//! is missing, covered read-only inside, and removed afterwards. Two runs can share one: each holds
+//! a shared lock while it needs it, and whoever can lock it for itself alone removes it. Removing it
+//! under another run would uncover the path there.
+
+use std::fs::{DirBuilder, File, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use crate::spec::{self, Stub};
+
+/// By these modes a place holder is known, also one that a killed run left behind.
+const FILE_MODE: u32 = 0o404;
+const FOLDER_MODE: u32 = 0o505;
+
+/// Place holders in use.
+pub(super) struct Held {
+    stubs: Vec<(PathBuf, File)>,
+}
+
+/// Makes and locks the place holders.
+pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
+    let mut held = Held { stubs: Vec::new() };
+    for stub in stubs {
+        let path = spec::path(&stub.path);
+        if let Some(file) = hold_one(&path, stub.folder)? {
+            held.stubs.push((path, file));
+        }
+    }
+    Ok(held)
+}
+
+fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
+    // Another run may remove it between two steps; it does so once.
+    for _ in 0..100 {
+        let made = if folder {
+            DirBuilder::new().mode(FOLDER_MODE).create(path)
+        } else {
+            let flags = OFlags::NOFOLLOW.bits().cast_signed();
+            let file = File::options()
+                .write(true)
+                .create_new(true)
+                .mode(FILE_MODE)
+                .custom_flags(flags)
+                .open(path);
+            file.map(drop)
+        };
+        match made {
+            Ok(()) => {
+                // The mode above passed through the umask.
+                let mode = if folder { FOLDER_MODE } else { FILE_MODE };
+                let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Where we cannot make it, the command as the same user cannot either.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = match File::options().read(true).custom_flags(flags).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // Somebody else's, and not readable for us: it is there, and will be covered.
+            Err(_) => return Ok(None),
+        };
+        flock(&file, FlockOperation::LockShared)?;
+        if same(path, &file.metadata()?) {
+            return Ok(Some(file));
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Deepest first, so that a folder is empty when its turn comes.
+        for (path, file) in self.stubs.iter().rev() {
+            let Ok(facts) = file.metadata() else { continue };
+            let alone = flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if !alone || !same(path, &facts) {
+                continue;
+            }
+            if facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE {
+                let _ = std::fs::remove_dir(path);
+            } else if facts.is_file() && facts.len() == 0 && facts.mode() & 0o7777 == FILE_MODE {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+fn same(path: &Path, facts: &Metadata) -> bool {
+    path.symlink_metadata().is_ok_and(|now| (now.dev(), now.ino()) == (facts.dev(), facts.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stub(path: &Path, folder: bool) -> Stub {
+        Stub { path: spec::bytes(path), folder }
+    }
+
+    #[test]
+    fn the_last_run_removes_what_the_first_one_made() {
+        let root = tempfile::tempdir().unwrap();
+        let (file, folder) = (root.path().join("file"), root.path().join("folder"));
+        let stubs = [stub(&file, false), stub(&folder, true)];
+        let first = hold(&stubs).unwrap();
+        assert!(file.is_file() && folder.is_dir());
+        let second = hold(&stubs).unwrap();
+        drop(first);
+        assert!(file.is_file() && folder.is_dir(), "the second run still needs them");
+        drop(second);
+        assert!(!file.exists() && !folder.exists());
+    }
+
+    #[test]
+    fn what_a_person_wrote_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let (theirs, filled) = (root.path().join("theirs"), root.path().join("filled"));
+        std::fs::write(&theirs, "").unwrap();
+        let held = hold(&[stub(&theirs, false), stub(&filled, false)]).unwrap();
+        std::fs::set_permissions(&filled, PermissionsExt::from_mode(0o644)).unwrap();
+        std::fs::write(&filled, "x").unwrap();
+        drop(held);
+        assert!(theirs.exists() && filled.exists());
+    }
+}

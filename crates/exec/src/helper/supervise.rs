@@ -1,0 +1,379 @@
+//! The process that starts a command and stays until nothing of it is left.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+#[cfg(not(target_os = "linux"))]
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
+use rustix::process::{Pid, WaitStatus};
+
+use super::{ARGUMENT, stage, stubs, sweep};
+use crate::error::Step;
+use crate::outcome::End;
+use crate::spec::{self, Access, END, Report, Rule, Spec};
+use crate::sys::{self, Forked};
+
+/// Orphans are collected at least so often.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Runs the command of the specification that comes through standard input.
+pub(super) fn supervise() -> i32 {
+    sys::reset_signals();
+    // What the host leaked to us by mistake goes before anything is opened here.
+    sys::close_from(3);
+    let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else {
+        return 125;
+    };
+    let mut control = UnixStream::from(control);
+    match prepare(&mut control) {
+        Ok(()) => 0,
+        Err(refused) => {
+            let _ = spec::frame(&refused).and_then(|frame| control.write_all(&frame));
+            125
+        }
+    }
+}
+
+fn prepare(control: &mut UnixStream) -> Result<(), Report> {
+    let at = |step| move |error: io::Error| refused(step, &error);
+    let _ = rustix::process::setsid();
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    #[cfg(target_os = "linux")]
+    {
+        // The command shares our user, perhaps: it must not read our memory or descriptors.
+        let _ =
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|error| refused(Step::Session, &error.into()))?;
+    }
+    let mut spec: Spec = spec::read_frame(control).map_err(at(Step::Spec))?;
+    let held = stubs::hold(&spec.stubs).map_err(at(Step::Stubs))?;
+    let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
+    let outcome = run(control, &spec);
+    drop(scratch);
+    drop(held);
+    let left = outcome?;
+    let clean = spec::frame(&Report::Clean { left }).map_err(at(Step::Spec))?;
+    // A host that is gone needs no answer.
+    let _ = control.write_all(&clean);
+    Ok(())
+}
+
+/// Starts the command and returns when its processes are gone: how many could not be ended.
+fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
+    let at = |step| move |error: io::Error| refused(step, &error);
+    let group = Group::new(spec);
+    if !group.limits_processes() && !stage::limits_processes(spec) {
+        let note = spec::frame(&Report::ProcessesUnlimited).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&note);
+    }
+    let others = stage::others(spec);
+    let (reports, reporter) = io::pipe().map_err(at(Step::Fork))?;
+    let leader = match sys::fork().map_err(at(Step::Fork))? {
+        Forked::Child => {
+            group.join();
+            drop(reports);
+            let error = become_command(spec, others, &reporter);
+            let _ = spec::frame(&error).and_then(|frame| (&reporter).write_all(&frame));
+            sys::leave(125)
+        }
+        Forked::Parent(pid) => pid,
+    };
+    drop(reporter);
+    silence();
+    let end = follow(control, &reports, leader, spec);
+    let (left, late) = sweep::end_all(&group, leader);
+    // Whatever was reported before the end is in the pipe now.
+    forward_rest(control, reports);
+    // In namespaces, the first process in there reports the exact end.
+    if spec.namespaces.is_none()
+        && let Some(end) = end.or(late)
+        && let Ok(frame) = spec::frame(&Report::Ended(end))
+    {
+        let _ = control.write_all(&frame);
+    }
+    Ok(left)
+}
+
+/// In the new process: never returns unless something failed.
+fn become_command(spec: &Spec, others: u64, reporter: &io::PipeWriter) -> Report {
+    if let Err(error) = standard_input(spec) {
+        return refused(Step::Input, &error);
+    }
+    let Some(arguments) = &spec.namespaces else {
+        return stage::start(spec, others, reporter);
+    };
+    match into_namespaces(spec, arguments, reporter) {
+        Ok(never) => match never {},
+        Err(error) => refused(Step::Namespaces, &error),
+    }
+}
+
+fn into_namespaces(
+    spec: &Spec,
+    arguments: &[spec::Bytes],
+    reporter: &io::PipeWriter,
+) -> io::Result<std::convert::Infallible> {
+    let mut inner = spec.clone();
+    inner.stdin = None;
+    let mut message = anonymous_file()?;
+    message.write_all(&spec::frame(&inner)?)?;
+    message.rewind()?;
+    // These two stay open through `bwrap`, which passes on what it does not know.
+    let message = rustix::io::fcntl_dupfd_cloexec(&message, 10)?;
+    let reporter = rustix::io::fcntl_dupfd_cloexec(reporter, 10)?;
+    for fd in [&message, &reporter] {
+        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+    }
+    let number = |fd: &OwnedFd| std::os::fd::AsRawFd::as_raw_fd(fd).to_string();
+    let Some((program, arguments)) = arguments.split_first() else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let mut command = Command::new(spec::path(program));
+    command.args(arguments.iter().map(|word| spec::path(word)));
+    command.args([ARGUMENT, "inside", &number(&message), &number(&reporter)]);
+    Err(command.env_clear().exec())
+}
+
+/// The first process in the namespaces: starts the command, reports how it ended, and takes
+/// everything with it when it leaves.
+pub(super) fn inside(message: &str, reporter: &str) -> i32 {
+    sys::reset_signals();
+    let (Ok(message), Ok(reporter)) = (message.parse(), reporter.parse()) else { return 125 };
+    let mut message = File::from(sys::take(message));
+    let reporter = io::PipeWriter::from(sys::take(reporter));
+    let say = |report: &Report| {
+        let _ = spec::frame(report).and_then(|frame| (&reporter).write_all(&frame));
+    };
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    say(&Report::Inside);
+    let spec: Spec = match spec::read_frame(&mut message) {
+        Ok(spec) => spec,
+        Err(error) => {
+            say(&refused(Step::Spec, &error));
+            return 125;
+        }
+    };
+    drop(message);
+    let leader = match sys::fork() {
+        Ok(Forked::Child) => {
+            say(&stage::start(&spec, 0, &reporter));
+            sys::leave(125)
+        }
+        Ok(Forked::Parent(pid)) => pid,
+        Err(error) => {
+            say(&refused(Step::Fork, &error));
+            return 125;
+        }
+    };
+    silence();
+    loop {
+        match rustix::process::wait(rustix::process::WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == leader => {
+                if let Some(end) = end_of(status) {
+                    say(&Report::Ended(end));
+                    return 0;
+                }
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return 125,
+        }
+    }
+}
+
+/// Waits until the leader ended, or until it has to be ended.
+fn follow(
+    control: &mut UnixStream,
+    reports: &io::PipeReader,
+    leader: Pid,
+    spec: &Spec,
+) -> Option<End> {
+    let watch = sweep::watch(leader);
+    let mut reports = Some(reports);
+    let mut until: Option<Instant> = None;
+    loop {
+        while let Some((pid, status)) = sweep::reap() {
+            if pid == leader {
+                return end_of(status);
+            }
+        }
+        let now = Instant::now();
+        if until.is_some_and(|until| until <= now) {
+            return None;
+        }
+        let wait = until.map_or(TICK, |until| until - now).min(TICK);
+        let (commanded, reported) = wait_for(control, reports, watch.as_ref(), wait);
+        if reported && let Some(pipe) = reports {
+            let mut buffer = [0; 4096];
+            match (&mut &*pipe).read(&mut buffer) {
+                Ok(0) | Err(_) => reports = None,
+                Ok(count) => drop(control.write_all(&buffer[..count])),
+            }
+        }
+        if commanded {
+            let mut byte = [0];
+            match control.read(&mut byte) {
+                Ok(1) if byte[0] == END && until.is_none() => {
+                    until = Some(Instant::now() + Duration::from_millis(spec.limits.grace_ms));
+                    // `bwrap` and the first process inside would take everything with them.
+                    sweep::ask_to_end(if spec.namespaces.is_some() { 2 } else { 0 });
+                }
+                Ok(1) => {}
+                // The host is gone, or wants no grace.
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// Waits for a word of the host, a report, or the end of the leader.
+fn wait_for(
+    control: &UnixStream,
+    reports: Option<&io::PipeReader>,
+    watch: Option<&OwnedFd>,
+    wait: Duration,
+) -> (bool, bool) {
+    let mut fds = vec![PollFd::new(control, PollFlags::IN)];
+    fds.extend(reports.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+    fds.extend(watch.map(|fd| PollFd::new(fd, PollFlags::IN)));
+    // Without a descriptor for the leader its end is only seen by looking.
+    let wait = if watch.is_some() { wait } else { wait.min(Duration::from_millis(5)) };
+    let Ok(timeout) = Timespec::try_from(wait) else { return (false, false) };
+    let _ = poll(&mut fds, Some(&timeout));
+    let ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+    (ready(0), reports.is_some() && ready(1))
+}
+
+/// Passes on what is left in the pipe. Every writer is gone; one that could not be ended is not
+/// waited for.
+fn forward_rest(control: &mut UnixStream, reports: io::PipeReader) {
+    let mut rest = Vec::new();
+    let _ = rustix::io::ioctl_fionbio(&reports, true);
+    let _ = reports.take(1 << 20).read_to_end(&mut rest);
+    let _ = control.write_all(&rest);
+}
+
+/// Makes the scratch folder, and has the command use it.
+fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
+    let Some(base) = &spec.scratch else { return Ok(None) };
+    let base = spec::path(base).canonicalize()?;
+    let own = rustix::process::getpid().as_raw_nonzero();
+    let mut made = Err(io::ErrorKind::AlreadyExists.into());
+    for round in 0..1000 {
+        let path = base.join(format!("prowess-{own}-{round}"));
+        made = std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| Scratch(path));
+        if !matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+            break;
+        }
+    }
+    let made = made?;
+    if let Some((user, group)) = spec.identity {
+        std::os::unix::fs::chown(&made.0, Some(user), Some(group))?;
+    }
+    let parameter = crate::sandbox::seatbelt::SCRATCH.as_bytes();
+    if let Some(word) = spec.words.iter_mut().take(3).find(|word| *word == parameter) {
+        word.extend_from_slice(&spec::bytes(&made.0));
+    }
+    spec.environment.push((b"TMPDIR".to_vec(), spec::bytes(&made.0)));
+    if let Some(landlock) = &mut spec.landlock {
+        landlock.rules.push(Rule { path: spec::bytes(&made.0), access: Access::Write });
+    }
+    Ok(Some(made))
+}
+
+/// A folder that goes away with its owner, unless something is mounted in it. A command without a
+/// sandbox can mount there whatever it likes, and removing the folder would remove that.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let name = self.0.file_name().unwrap_or_default().to_string_lossy();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo");
+        if cfg!(not(target_os = "linux")) || mounts.is_ok_and(|mounts| !mounts.contains(&*name)) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// Puts what the command reads in the place of the control socket.
+fn standard_input(spec: &Spec) -> io::Result<()> {
+    let input = match &spec.stdin {
+        None => File::open("/dev/null")?,
+        Some(bytes) => {
+            let mut file = anonymous_file()?;
+            file.write_all(bytes)?;
+            file.rewind()?;
+            file
+        }
+    };
+    Ok(rustix::stdio::dup2_stdin(input.as_fd())?)
+}
+
+/// A file without a name.
+fn anonymous_file() -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    return Ok(rustix::fs::memfd_create("prowess", rustix::fs::MemfdFlags::CLOEXEC)?.into());
+    #[cfg(not(target_os = "linux"))]
+    {
+        let name = format!("/tmp/prowess-input-{}", std::process::id());
+        let file =
+            File::options().read(true).write(true).create_new(true).mode(0o600).open(&name)?;
+        std::fs::remove_file(&name)?;
+        Ok(file)
+    }
+}
+
+/// Lets go of the command's streams, so that their end is seen when the command's own are closed.
+fn silence() {
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+}
+
+/// How a process ended, if it did.
+pub(super) fn end_of(status: WaitStatus) -> Option<End> {
+    status.exit_status().map(End::Code).or_else(|| status.terminating_signal().map(End::Signal))
+}
+
+pub(super) fn refused(step: Step, error: &io::Error) -> Report {
+    let detail = error.to_string().into();
+    Report::Refused { step, errno: error.raw_os_error().unwrap_or(0), detail }
+}
+
+/// The control group of the command, where there can be one.
+#[cfg(target_os = "linux")]
+pub(super) use super::cgroup::Group;
+
+#[cfg(not(target_os = "linux"))]
+pub(super) struct Group;
+
+#[cfg(not(target_os = "linux"))]
+impl Group {
+    fn new(_: &Spec) -> Self {
+        Self
+    }
+
+    fn limits_processes(&self) -> bool {
+        false
+    }
+
+    fn join(&self) {}
+
+    pub(super) fn kill(&self) {}
+}

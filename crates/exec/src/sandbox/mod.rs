@@ -1,0 +1,148 @@
+//! From a profile to what the helper has to do.
+
+#[cfg(target_os = "linux")]
+mod bwrap;
+#[cfg(target_os = "linux")]
+pub(crate) mod capabilities;
+#[cfg(target_os = "linux")]
+pub(crate) mod landlock;
+mod paths;
+#[cfg(target_os = "linux")]
+mod plan;
+pub mod seatbelt;
+#[cfg(target_os = "linux")]
+pub(crate) mod seccomp;
+
+use std::path::{Path, PathBuf};
+
+use prowess_policy::profile::{Profile, Strength};
+
+use crate::error::ExecError;
+use crate::outcome::{Layer, LayerState, Note, State};
+use crate::spec::{Bytes, Landlock, Seccomp, Stub};
+
+pub(crate) use paths::Roots;
+
+/// What is known of the machine and wanted of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// Whether this process is root.
+    pub(crate) root: bool,
+    /// Folders in which `bwrap` is looked for.
+    pub(crate) bwrap: Vec<PathBuf>,
+    /// User and group of layer 3.
+    pub(crate) identity: (u32, u32),
+    /// Layers that count as missing, and why.
+    pub(crate) without: Vec<(Layer, Box<str>)>,
+    /// The file of the helper.
+    pub(crate) helper: PathBuf,
+    /// Where the command thinks it is at home.
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Machine {
+    fn lacks(&self, layer: Layer) -> Option<&str> {
+        self.without.iter().find(|(lacking, _)| *lacking == layer).map(|(_, why)| &**why)
+    }
+}
+
+/// The sandbox of one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sandbox {
+    pub(crate) identity: Option<(u32, u32)>,
+    pub(crate) capabilities: bool,
+    pub(crate) landlock: Option<Landlock>,
+    pub(crate) seccomp: Option<Seccomp>,
+    pub(crate) namespaces: Option<Vec<Bytes>>,
+    pub(crate) stubs: Vec<Stub>,
+    /// What is put before the program: macOS's `sandbox-exec` and its profile.
+    #[cfg_attr(
+        target_os = "linux",
+        allow(dead_code, reason = "only macOS starts through another program")
+    )]
+    pub(crate) prefix: Vec<Bytes>,
+    /// Layers whose state is decided before the run.
+    pub(crate) layers: Vec<LayerState>,
+    pub(crate) notes: Vec<Note>,
+    /// What has to be said as well, if Landlock turns out to be missing.
+    pub(crate) without_landlock: Vec<Note>,
+}
+
+impl Sandbox {
+    fn state(&mut self, layer: Layer, state: State) {
+        self.layers.push(LayerState { layer, state });
+    }
+}
+
+/// The sandbox for a profile, or why there can be none.
+pub(crate) fn sandbox(
+    machine: &Machine,
+    profile: &Profile,
+    roots: &Roots,
+) -> Result<Sandbox, ExecError> {
+    let mut sandbox = Sandbox::default();
+    sandbox.state(Layer::Supervision, State::On);
+    sandbox.notes.extend(roots.notes.iter().cloned());
+    if profile.strength == Strength::Off {
+        for layer in SYSTEM_LAYERS {
+            sandbox.state(*layer, State::Off("the profile switches the sandbox off".into()));
+        }
+        return Ok(sandbox);
+    }
+    system(machine, profile, roots, sandbox)
+}
+
+/// The layers that this system can have.
+#[cfg(target_os = "linux")]
+pub(crate) const SYSTEM_LAYERS: &[Layer] =
+    &[Layer::Capabilities, Layer::Landlock, Layer::Seccomp, Layer::Namespaces, Layer::Identity];
+#[cfg(not(target_os = "linux"))]
+pub(crate) const SYSTEM_LAYERS: &[Layer] = &[Layer::Seatbelt];
+
+#[cfg(target_os = "linux")]
+fn system(
+    machine: &Machine,
+    profile: &Profile,
+    roots: &Roots,
+    sandbox: Sandbox,
+) -> Result<Sandbox, ExecError> {
+    plan::linux(machine, profile, roots, sandbox)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn system(
+    machine: &Machine,
+    profile: &Profile,
+    roots: &Roots,
+    mut sandbox: Sandbox,
+) -> Result<Sandbox, ExecError> {
+    let program = Path::new(seatbelt::PROGRAM);
+    let why = if let Some(why) = machine.lacks(Layer::Seatbelt) {
+        Some(Box::from(why))
+    } else if !cfg!(target_os = "macos") {
+        Some("there is no sandbox for this system".into())
+    } else if !program.is_file() {
+        Some(format!("`{}` does not exist", program.display()).into())
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        if profile.strength == Strength::Required {
+            return Err(ExecError::LayerMissing { layer: Layer::Seatbelt, why });
+        }
+        sandbox.notes.extend(roots.unprotected("the sandbox is missing"));
+        sandbox.state(Layer::Seatbelt, State::Missing(why));
+        return Ok(sandbox);
+    }
+    let text = seatbelt::profile(profile);
+    sandbox.prefix = [seatbelt::PROGRAM, "-D", seatbelt::SCRATCH, "-p", &text]
+        .map(|word| word.as_bytes().to_vec())
+        .into();
+    sandbox.state(Layer::Seatbelt, State::On);
+    Ok(sandbox)
+}
+
+/// Whether `path` is below `root`, or `root` itself.
+fn within(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}

@@ -1,0 +1,238 @@
+//! The paths of a profile as the disk has them, and how to grant round the ones that are not granted.
+
+use std::path::{Component, Path, PathBuf};
+
+use prowess_policy::Profile;
+
+use super::within;
+use crate::error::ExecError;
+use crate::outcome::Note;
+
+/// Most entries of one folder that are granted one by one.
+const MOST_SIBLINGS: usize = 4096;
+
+/// The paths of a profile, without links, each in one place only.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roots {
+    /// Exists. Not below a writable one.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Exists.
+    pub(crate) writable: Vec<PathBuf>,
+    /// Below a writable one; need not exist.
+    pub(crate) protected: Vec<Protected>,
+    /// Exists.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// What a person should know.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A path that stays unwritable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Protected {
+    pub(crate) path: PathBuf,
+    /// Whether it is a link: a mount covers what a link leads to, not the link.
+    pub(crate) link: bool,
+}
+
+impl Roots {
+    /// Looks up the paths of a profile.
+    pub(crate) fn of(profile: &Profile) -> Result<Self, ExecError> {
+        let mut roots = Self::default();
+        let Profile { cwd, readable, writable, protected, hidden, .. } = profile;
+        let all = [readable, writable, protected, hidden];
+        for path in all.into_iter().flatten().chain([cwd]) {
+            check(path)?;
+        }
+        let mut writable = roots.existing(writable);
+        let readable = roots.existing(readable);
+        roots.hidden = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        for path in protected {
+            let link = path.is_symlink();
+            let place = if link { beside(path) } else { real(path) };
+            roots.protected.push(Protected { path: place, link });
+            if link {
+                roots.protected.push(Protected { path: real(path), link: false });
+            }
+        }
+        // A folder that is protected as a whole is not writable, whatever else is said.
+        let whole = |path: &PathBuf| roots.protected.iter().any(|p| path.starts_with(&p.path));
+        let demoted: Vec<PathBuf> = writable.extract_if(.., |path| whole(path)).collect();
+        roots.protected.retain(|p| within(&p.path, &writable) && !within(&p.path, &roots.hidden));
+        roots.protected.sort_by(|a, b| a.path.cmp(&b.path));
+        roots.protected.dedup();
+        roots.readable = readable.into_iter().chain(demoted).collect();
+        roots.readable.retain(|path| !within(path, &writable));
+        roots.writable = writable;
+        for list in [&mut roots.readable, &mut roots.writable, &mut roots.hidden] {
+            list.sort();
+            list.dedup();
+        }
+        Ok(roots)
+    }
+
+    /// Folders whose owner is not the system: no program is taken from there by its name.
+    pub(crate) fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
+        let mut closed = self.writable.clone();
+        // Whoever starts at the top of everything does not work there.
+        closed.extend(cwd.canonicalize().ok().filter(|cwd| cwd.parent().is_some()));
+        closed
+    }
+
+    /// Says of every protected and hidden path that it is not.
+    pub(crate) fn unprotected(&self, why: &str) -> Vec<Note> {
+        let protected = self.protected.iter().map(|protected| &protected.path);
+        protected
+            .chain(&self.hidden)
+            .map(|path| Note::Unprotected { path: path.clone(), why: why.into() })
+            .collect()
+    }
+
+    fn existing(&mut self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for path in paths {
+            match path.canonicalize() {
+                Ok(path) => found.push(path),
+                Err(_) => self.notes.push(Note::NotThere { path: path.clone() }),
+            }
+        }
+        found
+    }
+}
+
+/// What to grant so that everything below `root` is granted but the `holes` and what is below them.
+///
+/// Landlock grants whole trees. So where a tree has a hole, what stands beside the hole is granted
+/// in place of the tree. Nothing can be made, renamed or removed in the folders on the way to a
+/// hole: that is the price, and it is also what keeps a hole closed that does not exist yet.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Landlock needs it"))]
+pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, PathBuf> {
+    let mut granted = Vec::new();
+    let mut todo = vec![root.to_owned()];
+    while let Some(path) = todo.pop() {
+        if within(&path, holes) {
+            continue;
+        }
+        if !holes.iter().any(|hole| hole.starts_with(&path)) {
+            granted.push(path);
+            continue;
+        }
+        // An absent hole below something that is no folder is no hole.
+        let Ok(entries) = std::fs::read_dir(&path) else {
+            if path.is_dir() {
+                return Err(path);
+            }
+            continue;
+        };
+        let before = todo.len();
+        for entry in entries {
+            let entry = entry.map_err(|_| path.clone())?;
+            // A link grants nothing: what it leads to is granted where it is, or not at all.
+            if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                todo.push(entry.path());
+            }
+            if todo.len() - before > MOST_SIBLINGS {
+                return Err(path);
+            }
+        }
+    }
+    granted.sort();
+    Ok(granted)
+}
+
+/// Absolute, and without `..`: what a path means must not depend on what links there are.
+fn check(path: &Path) -> Result<(), ExecError> {
+    let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+    if !path.is_absolute() || !path.components().all(plain) {
+        return Err(ExecError::PathNotAbsolute { path: path.to_owned() });
+    }
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(ExecError::Nul { what: "a path of the profile".into() });
+    }
+    Ok(())
+}
+
+/// The path without links, as far as it exists.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| beside(path))
+}
+
+/// The path without links, but for its last part.
+fn beside(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for folder in [".git/hooks", ".git/objects", "src/deep"] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        for file in [".git/config", ".git/HEAD", "src/main.rs", "src/deep/x", "readme"] {
+            std::fs::write(root.path().join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("src", root.path().join("link")).unwrap();
+        root
+    }
+
+    fn granted(holes: &[&str]) -> Vec<String> {
+        let tree = tree();
+        let root = tree.path().canonicalize().unwrap();
+        let holes: Vec<PathBuf> = holes.iter().map(|hole| root.join(hole)).collect();
+        let shown = |path: PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
+        around(&root, &holes).unwrap().into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn grants_the_siblings_of_holes() {
+        assert_eq!(granted(&[]), [""]);
+        assert_eq!(
+            granted(&[".git/hooks"]),
+            [".git/HEAD", ".git/config", ".git/objects", "readme", "src"]
+        );
+        assert_eq!(granted(&[".git"]), ["readme", "src"]);
+        // What is absent cannot be made either, because its folder is not granted.
+        assert_eq!(granted(&["src/absent/x"]), [".git", "readme", "src/deep", "src/main.rs"]);
+        assert_eq!(granted(&[".bashrc"]), [".git", "readme", "src"]);
+        assert_eq!(granted(&[""]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn profiles_are_looked_up() {
+        let tree = tree();
+        let root = tree.path().canonicalize().unwrap();
+        let mut profile = Profile::reading(root.join("src"));
+        profile.writable = vec![root.clone(), root.join("absent")];
+        profile.protected = [".git/hooks", ".envrc", "link"].map(|p| root.join(p)).into();
+        profile.protected.push("/elsewhere".into());
+        let roots = Roots::of(&profile).unwrap();
+        assert_eq!(roots.writable, std::slice::from_ref(&root));
+        assert!(roots.readable.is_empty(), "it is below a writable one");
+        let protected: Vec<_> = roots
+            .protected
+            .iter()
+            .map(|p| (p.path.strip_prefix(&root).unwrap().to_str().unwrap(), p.link))
+            .collect();
+        assert_eq!(
+            protected,
+            [(".envrc", false), (".git/hooks", false), ("link", true), ("src", false)]
+        );
+        assert_eq!(roots.notes, [Note::NotThere { path: root.join("absent") }]);
+
+        profile.protected = vec![root.clone()];
+        let roots = Roots::of(&profile).unwrap();
+        assert!(roots.writable.is_empty() && roots.readable.contains(&root));
+    }
+
+    #[test]
+    fn odd_paths_are_refused() {
+        for path in ["relative", "/a/../b", ""] {
+            assert!(Roots::of(&Profile::reading(path)).is_err(), "{path}");
+        }
+    }
+}

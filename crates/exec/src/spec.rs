@@ -1,0 +1,166 @@
+//! What the host program and the helper say to each other.
+//!
+//! Both are the same program, so the form may change with every version. It goes over a descriptor:
+//! arguments and environment of a process can be read by others.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Step;
+use crate::outcome::{End, LayerState};
+
+/// Largest message in bytes.
+const MAX_MESSAGE: usize = 256 << 20;
+
+/// The byte with which the host asks the helper to end the command.
+pub(crate) const END: u8 = b'T';
+
+/// A path or a word as bytes: neither must be UTF-8.
+pub(crate) type Bytes = Vec<u8>;
+
+/// Everything the helper has to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) program: Bytes,
+    pub(crate) words: Vec<Bytes>,
+    pub(crate) environment: Vec<(Bytes, Bytes)>,
+    pub(crate) cwd: Bytes,
+    pub(crate) stdin: Option<Vec<u8>>,
+    pub(crate) limits: Limits,
+    /// The user and group to become.
+    pub(crate) identity: Option<(u32, u32)>,
+    /// Whether to drop every capability.
+    pub(crate) capabilities: bool,
+    pub(crate) landlock: Option<Landlock>,
+    pub(crate) seccomp: Option<Seccomp>,
+    /// `bwrap` and its arguments up to the helper's own.
+    pub(crate) namespaces: Option<Vec<Bytes>>,
+    /// Where to make a scratch folder, if `/tmp` is not the command's own.
+    pub(crate) scratch: Option<Bytes>,
+    /// Protected paths that do not exist: a place holder stands there meanwhile.
+    pub(crate) stubs: Vec<Stub>,
+    /// What is already known of the layers.
+    pub(crate) layers: Vec<LayerState>,
+    /// Whether a layer that cannot be applied ends the run.
+    pub(crate) strict: bool,
+}
+
+/// A place holder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stub {
+    pub(crate) path: Bytes,
+    pub(crate) folder: bool,
+}
+
+/// How much of everything the command may use.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Limits {
+    pub(crate) grace_ms: u64,
+    pub(crate) cpu_seconds: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) file_bytes: u64,
+    pub(crate) open_files: u64,
+    pub(crate) processes: u64,
+}
+
+/// The rules of Landlock.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Landlock {
+    pub(crate) rules: Vec<Rule>,
+    /// Whether TCP is allowed.
+    pub(crate) network: bool,
+    /// The version of the interface that is needed.
+    pub(crate) least: u32,
+}
+
+/// Something that may be touched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Rule {
+    pub(crate) path: Bytes,
+    pub(crate) access: Access,
+}
+
+/// How something may be touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Access {
+    /// Read and run.
+    Read,
+    /// Read, run, write, make, remove.
+    Write,
+    /// Read and write a device that is already there.
+    Device,
+}
+
+/// What the filter of system calls leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seccomp {
+    /// Sockets of the internet.
+    pub(crate) network: bool,
+}
+
+/// What the helper says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// The way into the namespaces is open.
+    Inside,
+    /// The layers are applied; the program starts next.
+    Ready(Vec<LayerState>),
+    /// A step failed; nothing ran.
+    Refused { step: Step, errno: i32, detail: Box<str> },
+    /// A layer that is required is missing; nothing ran.
+    Missing(LayerState),
+    /// Nothing limits the number of processes.
+    ProcessesUnlimited,
+    /// The command itself ended.
+    Ended(End),
+    /// Every process is gone, but for so many.
+    Clean { left: u32 },
+}
+
+/// A message with its length before it.
+pub(crate) fn frame<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    let body = postcard::to_stdvec(message).map_err(io::Error::other)?;
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    Ok([length.to_le_bytes().as_slice(), &body].concat())
+}
+
+/// Takes one message from the front of `buffer`, if it is there as a whole.
+pub(crate) fn unframe<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<Option<T>> {
+    let Some((length, rest)) = buffer.split_first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > MAX_MESSAGE {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let Some(body) = rest.get(..length) else { return Ok(None) };
+    let message = postcard::from_bytes(body).map_err(io::Error::other)?;
+    buffer.drain(..4 + length);
+    Ok(Some(message))
+}
+
+/// Reads one message; waits for it.
+pub(crate) fn read_frame<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MAX_MESSAGE {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body)?;
+    postcard::from_bytes(&body).map_err(io::Error::other)
+}
+
+/// The bytes of a path.
+pub(crate) fn bytes(path: impl AsRef<OsStr>) -> Bytes {
+    path.as_ref().as_bytes().to_vec()
+}
+
+/// The path of bytes.
+pub(crate) fn path(bytes: &[u8]) -> PathBuf {
+    Path::new(OsStr::from_bytes(bytes)).to_owned()
+}

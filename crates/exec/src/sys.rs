@@ -1,0 +1,105 @@
+//! The few system calls that no safe crate offers.
+#![allow(unsafe_code, reason = "fork, close_range and signal dispositions have no safe wrapper")]
+
+use std::io;
+
+use rustix::process::Pid;
+
+/// Which side of a fork this is.
+pub(crate) enum Forked {
+    Child,
+    Parent(Pid),
+}
+
+/// Forks. The caller must be the only thread of its process: the helper is, because it forks before
+/// anything could start one.
+pub(crate) fn fork() -> io::Result<Forked> {
+    // SAFETY: the helper never starts a thread, so no lock can be held by a thread that the child
+    // lacks, and the child may allocate and use std like any process.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        0 => Ok(Forked::Child),
+        pid if pid > 0 => Pid::from_raw(pid).map(Forked::Parent).ok_or(io::ErrorKind::Other.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Leaves the process at once, without running anything that the parent registered.
+pub(crate) fn leave(code: i32) -> ! {
+    // SAFETY: `_exit` takes any value and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Closes every descriptor from `first` on.
+pub(crate) fn close_from(first: u32) {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the call has no pointers. Whoever owned those descriptors must not use them
+        // afterwards; callers do this before opening any, or mark them to be closed instead.
+        let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+        if done == 0 {
+            return;
+        }
+    }
+    for fd in open_from(first) {
+        // SAFETY: as above.
+        unsafe { libc::close(fd) };
+    }
+}
+
+/// Has every descriptor from `first` on closed when a program is started.
+pub(crate) fn close_from_at_start(first: u32) {
+    #[cfg(target_os = "linux")]
+    {
+        const CLOEXEC: u32 = 4;
+        // SAFETY: the call has no pointers and closes nothing now.
+        let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, CLOEXEC) };
+        if done == 0 {
+            return;
+        }
+    }
+    for fd in open_from(first) {
+        // SAFETY: setting a flag of a descriptor that may not be open any more does no harm.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// Gives every signal its default meaning and unblocks all: whatever the host program ignores or
+/// blocks is inherited otherwise, and an ignored SIGCHLD would lose the status of the command.
+pub(crate) fn reset_signals() {
+    for signal in 1..32 {
+        // SAFETY: setting the default disposition installs no code; for KILL and STOP it fails.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    // SAFETY: the set is initialised by `sigemptyset` before it is used.
+    unsafe {
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+    // SAFETY: as above; std ignores SIGPIPE for the same reason: a closed pipe is an error value.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
+/// Open descriptors from `first` on, where they can be listed, else every number there can be.
+fn open_from(first: u32) -> Vec<i32> {
+    let listed = ["/proc/self/fd", "/dev/fd"].iter().find_map(|folder| {
+        let entries = std::fs::read_dir(folder).ok()?;
+        Some(
+            entries
+                .flatten()
+                .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+                .collect(),
+        )
+    });
+    let all: Vec<i32> = listed.unwrap_or_else(|| (0..4096).collect());
+    all.into_iter().filter(|fd| u32::try_from(*fd).is_ok_and(|fd| fd >= first)).collect()
+}
+
+/// Takes over a descriptor that was left open for this program and whose number it was told.
+pub(crate) fn take(number: i32) -> std::os::fd::OwnedFd {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the process that started us passed this number for us to own; nobody else here
+    // knows it, and a number that is not open makes the first use of it fail.
+    unsafe { std::os::fd::OwnedFd::from_raw_fd(number) }
+}
