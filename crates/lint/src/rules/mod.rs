@@ -5,7 +5,7 @@
 //! is the documentation and the test: its `bad` examples must be found, its `good` ones must not,
 //! and the first `bad` one with its safe fixes applied must equal `fixed`.
 
-use prowess_diag::{Edit, Fix, Severity, Span};
+use prowess_diag::{Edit, Fix, Severity, Span, wording};
 use serde_json::{Value, json};
 
 use crate::check::{Finding, Sink, Subject};
@@ -311,6 +311,12 @@ fn whole_lines(text: &str, span: Span) -> Span {
     Span::new(start, line.next)
 }
 
+/// The message about a text that has too many characters.
+fn too_long(what: &str, characters: usize, limit: usize) -> String {
+    let characters = wording::count(characters, "character");
+    format!("{what} has {characters}, more than {}", wording::thousands(limit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,5 +337,13 @@ mod tests {
             );
             assert!(!rule.summary.ends_with('.'), "{}", rule.id);
         }
+    }
+
+    #[test]
+    fn all_numbers_of_a_message_have_separators() {
+        assert_eq!(
+            too_long("the name", 1_152, 1_024),
+            "the name has 1,152 characters, more than 1,024"
+        );
     }
 }
