@@ -129,7 +129,7 @@ impl Listing<'_> {
             printer.status(if catalog.entries().is_empty() {
                 "No skills are visible from here; create one with `prowess new .agents/skills/NAME`"
             } else {
-                "No skill fits; `prowess list --all` shows all there are"
+                "No skill matches; `prowess list --all` shows all of them"
             });
             return Ok(());
         }

@@ -261,7 +261,7 @@ impl Answers {
                         wording::thousands(hits.len()),
                         find::reasons(&hits[place])
                     ),
-                    None => format!("nothing in it fits `{words}`"),
+                    None => format!("nothing in it matches `{words}`"),
                 },
             );
             json!({

@@ -36,14 +36,20 @@ pub struct Rule {
 impl Rule {
     /// Returns how severe it is, and whether it can be mended, in one line.
     pub fn facts(&self) -> String {
-        let levels = Profile::ALL.into_iter().filter_map(|profile| {
-            let severity = self.levels.under(profile, None)?;
-            Some(format!("{} in {}", severity.as_str(), profile.as_str()))
-        });
+        let under = |profile| self.levels.under(profile, None);
+        let named = |profile: Profile| {
+            Some(format!("{} in {}", under(profile)?.as_str(), profile.as_str()))
+        };
+        let levels: Vec<String> = match under(Profile::Spec) {
+            Some(same) if Profile::ALL.into_iter().all(|profile| under(profile) == Some(same)) => {
+                vec![format!("{} in every profile", same.as_str())]
+            }
+            _ => Profile::ALL.into_iter().filter_map(named).collect(),
+        };
         let target = self.levels.claude_ai.map(|severity| {
             format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
         });
-        let levels: Vec<String> = levels.chain(target).collect();
+        let levels: Vec<String> = levels.into_iter().chain(target).collect();
         format!("{}; {}", levels.join(", "), self.fix.describe())
     }
 
