@@ -54,7 +54,7 @@ Manage:
   trust [PATH|NAME]        Show what a skill may do, and trust it
   policy check|show        Check a command against the rules; show them
   stats                    Show which skills are used
-  doctor                   Check folders, cache and store
+  doctor                   Check configuration, folders, cache and store
   schema [NAME]            Print a JSON Schema
   completions SHELL        Print a script that completes commands and names
   help [COMMAND|TOPIC]     Show help on a command or a topic
@@ -121,7 +121,7 @@ pub(crate) struct GlobalArgs {
         long,
         global = true,
         value_name = "DIR",
-        help = "Look for skills here, too (can be repeated) [env: PROWESS_SKILLS_PATH]"
+        help = "Also look for skills here (can be repeated) [env: PROWESS_SKILLS_PATH]"
     )]
     pub(crate) skills_dir: Vec<PathBuf>,
     /// Read every skill again and remember nothing
@@ -240,13 +240,13 @@ pub(crate) struct ValidateArgs {
     /// Where the skill will be used: claude-ai
     #[arg(long, value_name = "TARGET", help_heading = "Rules")]
     pub(crate) target: Option<String>,
-    /// Only this rule (can be repeated, or a list with commas)
+    /// Only this rule (can be repeated, or separated by commas)
     #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) select: Vec<String>,
-    /// Skip this rule (can be repeated, or a list with commas)
+    /// Skip this rule (can be repeated, or separated by commas)
     #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) ignore: Vec<String>,
-    /// Severity of a rule: error, warning, note, off (can be repeated, or a list with commas)
+    /// Severity of a rule: error, warning, note, off (can be repeated, or separated by commas)
     #[arg(long, value_name = "RULE=LEVEL", help_heading = "Rules", value_delimiter = ',')]
     pub(crate) severity: Vec<String>,
     /// Lowest severity that fails the run: error, warning, note (default: error)
@@ -268,7 +268,7 @@ pub(crate) struct ValidateArgs {
     /// Same as `--format json`
     #[arg(long, help_heading = "Output", conflicts_with = "format")]
     pub(crate) json: bool,
-    /// Print how often each rule was broken, in place of the findings
+    /// Print how often each rule was broken, instead of the findings
     #[arg(long, help_heading = "Output")]
     pub(crate) statistics: bool,
     /// Keep running, and check again when files change
@@ -294,7 +294,7 @@ Examples:
   prowess explain name-folder-mismatch    explain one"
 )]
 pub(crate) struct ExplainArgs {
-    /// Name of a rule, as it stands in brackets in a finding
+    /// Name of a rule, as shown in brackets in a finding
     #[arg(add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) rule: Option<String>,
     /// Print as JSON
@@ -340,15 +340,15 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "List skills, where they come from and what shadows what\n\nOf several skills of one name, the nearest wins: project before extra folders before your home before what is bundled. The others stay reachable by a qualified name, such as `user:pdf`.",
+    about = "List skills, where they come from and what shadows what\n\nOf several skills with the same name, the nearest wins: project before extra folders before your home before what is bundled. The others stay reachable by a qualified name, such as `user:pdf`.",
     after_help = "\
 Examples:
   prowess list                            every skill that is visible from here
-  prowess list --all                      shadowed and hidden ones, too
+  prowess list --all                      shadowed and hidden ones as well
   prowess list --scope user --json        those of your home, for a program"
 )]
 pub(crate) struct ListArgs {
-    /// Show skills that are shadowed or hidden, too, and why
+    /// Also show skills that are shadowed or hidden, and why
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Only skills of this scope: project, extra, user, bundled
@@ -357,20 +357,20 @@ pub(crate) struct ListArgs {
     /// What this agent of the configuration sees
     #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
-    /// Show versions and places, and cut nothing
+    /// Show versions and paths, and shorten nothing
     #[arg(short, long, help_heading = "Output")]
     pub(crate) wide: bool,
     /// Keep running, and print what changes
     #[arg(long, help_heading = "Output")]
     pub(crate) watch: bool,
-    /// Print as JSON; with `--watch`, one document a line
+    /// Print as JSON; with `--watch`, one document per line
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Search skills, the best first\n\nSearches names, descriptions, tags, metadata, headings and bodies. The last word may be the beginning of one, and a slip in a name is forgiven.",
+    about = "Search skills, the best first\n\nSearches names, descriptions, tags, metadata, headings and bodies. The last word may be incomplete, and a typing error in a name is tolerated.",
     after_help = "\
 Examples:
   prowess find fill in a form             the skills that fit best
@@ -381,7 +381,7 @@ pub(crate) struct FindArgs {
     /// What to look for
     #[arg(value_name = "WORDS", required_unless_present = "meta")]
     pub(crate) words: Vec<String>,
-    /// Only skills with this metadata (can be repeated; all must hold)
+    /// Only skills with this metadata (can be repeated; all must match)
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) meta: Vec<String>,
     /// Only skills of this scope: project, extra, user, bundled
@@ -429,7 +429,7 @@ pub(crate) struct PromptArgs {
     /// Context window of the model, in tokens (default: 200,000)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<usize>,
-    /// Only pinned and last used skills, and how many more there are
+    /// Only pinned and recently used skills, and how many more there are
     #[arg(long)]
     pub(crate) recent: bool,
     /// What this agent of the configuration sees
@@ -449,11 +449,11 @@ pub(crate) enum PromptFormatArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models do not get to see it.",
+    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models cannot see it.",
     after_help = "\
 Examples:
-  prowess why release-notes                          where it stands
-  prowess why release-notes --query \"what changed\"   how it ranks for these words"
+  prowess why release-notes                          is it listed?
+  prowess why release-notes --query \"what changed\"   how does it rank?"
 )]
 pub(crate) struct WhyArgs {
     /// Name of a skill, qualified or not, such as `user:pdf`, or its folder
@@ -489,7 +489,7 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check folders, cache and store\n\nSays which folders are looked at and what is in them, what cannot be read, and whether cache and store work.",
+    about = "Check configuration, folders, cache and store\n\nSays what is wrong with the configuration, which folders are searched and what is in them, what cannot be read, and whether cache and store work.",
     after_help = "\
 Examples:
   prowess doctor                          is everything in order?
@@ -503,11 +503,11 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print a script that completes commands and names\n\nThe script asks prowess itself, so that the names of skills and rules are those of the moment.",
+    about = "Print a script that completes commands and names\n\nThe script asks prowess itself, so the names of skills and rules are always current.",
     after_help = "\
 Examples:
-  prowess completions bash                for `source <(prowess completions bash)`
-  prowess completions fish                for ~/.config/fish/completions/prowess.fish"
+  prowess completions bash    for ~/.bashrc: source <(prowess completions bash)
+  prowess completions fish    for ~/.config/fish/completions/prowess.fish"
 )]
 pub(crate) struct CompletionsArgs {
     /// bash, elvish, fish, powershell, zsh

@@ -18,7 +18,7 @@ pub(crate) struct Variable {
 pub(crate) const VARIABLES: &[Variable] = &[
     Variable {
         name: "PROWESS_HOME",
-        summary: "One folder for configuration and data, in place of the usual ones",
+        summary: "One folder for configuration and data, instead of the usual ones",
     },
     Variable {
         name: "PROWESS_CONFIG_FILE",
@@ -30,7 +30,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "PROWESS_SKILLS_PATH",
-        summary: "Further folders with skills, separated like `PATH`",
+        summary: "More folders with skills, separated like `PATH`",
     },
     Variable {
         name: "PROWESS_NO_PROGRESS",
@@ -41,7 +41,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "CLICOLOR_FORCE",
         summary: "Print colours even when the output is not a terminal",
     },
-    Variable { name: "COLUMNS", summary: "Width of the terminal, in place of what it says itself" },
+    Variable {
+        name: "COLUMNS",
+        summary: "Width of the terminal, instead of what the terminal reports",
+    },
 ];
 
 /// What the process was started with.

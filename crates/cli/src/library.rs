@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::visibility::GrantFault;
-use prowess_catalog::{Catalog, Entry, NotFound, Policy, Precedence};
+use prowess_catalog::{Catalog, NotFound, Policy, Precedence};
 use prowess_config::{AgentFault, Config, Fault, Loaded};
 use prowess_diag::{FileReport, wording};
 use prowess_registry::{FileOptions, Notice, Place, Registry};
@@ -164,15 +164,5 @@ pub(crate) fn not_found(fault: &NotFound) -> CliError {
     } else {
         let near = wording::either(fault.near.iter().map(wording::tick));
         error.hint(format!("did you mean {near}?"))
-    }
-}
-
-/// Where a skill comes from, in a word or two: `project/claude`.
-pub(crate) fn from(entry: &Entry) -> String {
-    let origin = &entry.skill.id.origin;
-    if origin.vendor.is_empty() {
-        origin.scope.as_str().to_owned()
-    } else {
-        format!("{}/{}", origin.scope.as_str(), origin.vendor)
     }
 }

@@ -34,6 +34,8 @@ pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileR
             reader.report(Severity::Error, span, error.message().to_owned(), None);
         }
     }
+    // The keys of a table come in the order of the alphabet; people read from the top.
+    reader.found.sort_by_key(|diagnostic| diagnostic.span);
     let report = FileReport { path: path.to_owned(), text: Some(text), diagnostics: reader.found };
     (reader.config, report)
 }

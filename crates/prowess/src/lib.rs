@@ -91,6 +91,7 @@ pub use prowess_catalog::{
 };
 pub use prowess_check as check;
 pub use prowess_config as config;
+pub use prowess_describe as describe;
 pub use prowess_diag as diag;
 pub use prowess_lint as lint;
 pub use prowess_ports as ports;

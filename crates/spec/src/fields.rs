@@ -90,13 +90,13 @@ pub const FIELDS: &[Field] = &[
         "when_to_use",
         Shape::Text,
         Home::ClaudeCode,
-        "When to use the skill; shown behind the description.",
+        "When to use the skill; shown after the description.",
     ),
     field(
         "argument-hint",
         Shape::Text,
         Home::ClaudeCode,
-        "What to type behind the name, shown while typing.",
+        "What to type after the name, shown while typing.",
     ),
     field("arguments", Shape::Words, Home::ClaudeCode, "Names for `$name` placeholders, in order."),
     field(

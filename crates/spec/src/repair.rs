@@ -73,16 +73,14 @@ fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem
     result.problems.extend(repaired);
     let Value::Mapping(entries, _) = root.value else {
         let message = "this line is not a `key: value` pair".to_owned();
-        result
-            .problems
-            .push(Problem { span, kind: ProblemKind::YamlInvalid { message, key: None } });
-        return;
+        let kind = ProblemKind::YamlInvalid { message, key: None };
+        return result.problems.push(Problem { span, kind });
     };
-    for duplicate in document.duplicates {
-        result
-            .problems
-            .push(Problem { span: duplicate.again, kind: ProblemKind::DuplicateKey(duplicate) });
-    }
+    let repeated = |duplicate: yaml::Duplicate| Problem {
+        span: duplicate.again,
+        kind: ProblemKind::DuplicateKey(duplicate),
+    };
+    result.problems.extend(document.duplicates.into_iter().map(repeated));
     for entry in entries {
         match result.entries.iter().find(|earlier| earlier.key == entry.key) {
             None => result.entries.push(entry),
@@ -96,10 +94,7 @@ fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem
                         && earlier.value.text() == entry.value.text(),
                     top_level: true,
                 };
-                result.problems.push(Problem {
-                    span: duplicate.again,
-                    kind: ProblemKind::DuplicateKey(duplicate),
-                });
+                result.problems.push(repeated(duplicate));
             }
         }
     }
@@ -341,11 +336,11 @@ fn mend_glued(text: &str, colon: usize) -> Option<Mended<'_>> {
     }
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
-    let reason = Some("no blank stands behind the colon".to_owned());
+    let reason = Some("no space follows the colon".to_owned());
     Some(Mended {
         source: text,
         edits,
-        title: "put a blank behind the colon".to_owned(),
+        title: "put a space after the colon".to_owned(),
         reason,
         place: None,
         text: mended,
@@ -424,8 +419,12 @@ fn quote(value: &str) -> Option<String> {
         && !inner.contains(['[', ']', '"', '\''])
     {
         candidates.push(quote_items(inner));
+    } else if value.starts_with('"') && !value[1..].contains('"') {
+        candidates.push(format!("{value}\""));
     }
-    candidates.push(single(value));
+    // Nobody knows where a list that is never closed was meant to end; it is no text either.
+    let open = value.matches('[').count() > value.matches(']').count() && value.contains(',');
+    candidates.extend((!open || !value.starts_with('[')).then(|| single(value)));
     candidates.into_iter().find(|candidate| parses(candidate))
 }
 
@@ -495,17 +494,14 @@ fn why(value: &str) -> String {
             }
             (true, _) => "a quoted value contains its own quotation mark".to_owned(),
             (false, _) if value[1..].contains(first) => {
-                "text stands behind the closing quotation mark".to_owned()
+                "text follows the closing quotation mark".to_owned()
             }
             (false, _) => "a quotation mark is never closed".to_owned(),
         };
     }
     if "[]{}@`%&*!|>,#?".contains(first) {
-        return format!(
-            "an unquoted value begins with `{}`",
-            if first == '`' { "a backtick".into() } else { first.to_string() }
-        )
-        .replace("`a backtick`", "a backtick");
+        let shown = if first == '`' { "a backtick".to_owned() } else { format!("`{first}`") };
+        return format!("an unquoted value begins with {shown}");
     }
     if value.contains(": ") || value.ends_with(':') {
         return UNQUOTED_COLON.to_owned();
@@ -573,7 +569,7 @@ mod tests {
 
     #[test]
     fn broken_quotation_marks_are_mended() {
-        check("a: \"x\" y\n", &["a=\"x\" y"], &["text stands behind the closing quotation mark"]);
+        check("a: \"x\" y\n", &["a=\"x\" y"], &["text follows the closing quotation mark"]);
         check(
             "a: \"\\d+\"\n",
             &["a=\\d+"],
@@ -595,7 +591,17 @@ mod tests {
             &["a quoted value contains an escape that YAML does not know"],
         );
         check("a: 'it's'\n", &["a=it's"], &["a quoted value contains its own quotation mark"]);
-        check("a: \"open\nb: c\n", &["a=\"open", "b=c"], &["a quotation mark is never closed"]);
+        check("a: \"open\nb: c\n", &["a=open", "b=c"], &["a quotation mark is never closed"]);
+        check("a: 'tis: so\n", &["a='tis: so"], &["a quotation mark is never closed"]);
+    }
+
+    #[test]
+    fn a_list_that_is_never_closed_is_not_turned_into_text() {
+        let result = salvage("name: x\nallowed-tools: [Read, \"Bash(git:*)\n", 0, None);
+        assert_eq!((result.entries.len(), result.problems.len()), (1, 1));
+        assert_eq!(result.lost, ["allowed-tools".into()]);
+        // One word in brackets may be text.
+        check("a: [draft: b\n", &["a=[draft: b"], &["an unquoted value begins with `[`"]);
     }
 
     #[test]

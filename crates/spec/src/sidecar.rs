@@ -41,7 +41,8 @@ impl Sidecar {
     /// Reads a sidecar.
     pub fn parse(text: &str) -> Self {
         if text.len() > MAX_SIDECAR {
-            return Self::faulty(format!("it is larger than {MAX_SIDECAR} bytes"), Span::at(0));
+            let message = format!("it is larger than {} KiB", MAX_SIDECAR / 1024);
+            return Self::faulty(message, Span::at(0));
         }
         let root = match yaml::read(text, 0) {
             Ok(document) => document.root,

@@ -99,9 +99,9 @@ impl TokenFault {
     pub fn explain(self) -> &'static str {
         match self {
             Self::Unbalanced => "a parenthesis has no partner",
-            Self::SpaceBeforeParenthesis => "a blank stands before the parenthesis",
+            Self::SpaceBeforeParenthesis => "there is a space before the parenthesis",
             Self::EmptySpecifier => "the parentheses are empty",
-            Self::TrailingText => "text stands behind the closing parenthesis",
+            Self::TrailingText => "text follows the closing parenthesis",
             Self::BadName => "this is not the name of a tool",
         }
     }

@@ -6,7 +6,7 @@ use anstyle::AnsiColor;
 use prowess_check::health::{self, Check, State};
 use prowess_config::{Fault, Loaded};
 use prowess_diag::render::concise;
-use prowess_diag::{Diagnostic, FileReport, LineIndex, sanitize, wording};
+use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wording};
 use prowess_exec::Runner;
 use prowess_ports::{UsageError, UsageStore};
 use serde_json::{Value, json};
@@ -58,9 +58,11 @@ pub(crate) fn run(
 
 /// The configuration files: those that are used, and what is wrong with any of them.
 fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
-    let about = |state, report: &FileReport| {
+    let about = |report: &FileReport| {
         let lines = LineIndex::new(report.text());
         let line = |diagnostic: &Diagnostic| {
+            let is_wrong = diagnostic.severity == Severity::Error;
+            let state = if is_wrong { State::Bad } else { State::Odd };
             let place = concise::place(report, &lines, diagnostic);
             Check::new("config", state, format!("{place}: {}", diagnostic.message))
         };
@@ -70,7 +72,7 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
     for path in &loaded.used {
         checks.push(Check::new("config", State::Good, targets::display(path, environment)));
     }
-    checks.extend(loaded.warnings.iter().flat_map(|report| about(State::Odd, report)));
+    checks.extend(loaded.warnings.iter().flat_map(about));
     for fault in &loaded.faults {
         match fault {
             Fault::Unreadable { path, source } => {
@@ -80,7 +82,7 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
                 checks.push(Check::new("config", State::Bad, format!("{path}: {reason}")));
             }
             Fault::Wrong { report } => {
-                checks.extend(about(State::Bad, report));
+                checks.extend(about(report));
                 if let Some(last) = checks.pop() {
                     let hint = "the file is not used until it is mended; its schema is printed by `prowess schema config`";
                     checks.push(last.hint(hint));

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::render::full;
+use prowess_diag::render::wrap::hang;
 use prowess_diag::{suggest, wording};
 use prowess_lint::rules::{self, RULES, Rule};
 use serde_json::json;
@@ -9,7 +10,7 @@ use serde_json::json;
 use crate::args::ExplainArgs;
 use crate::error::CliError;
 use crate::exit::Exit;
-use prowess_terminal::{Cell, Printer, Table, bold, wrap};
+use prowess_terminal::{Cell, Printer, Table, bold};
 
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {
     let Some(name) = &args.rule else {
@@ -92,10 +93,10 @@ fn page(rule: &Rule, width: usize) -> String {
             text.push_str(line);
             text.push('\n');
         } else {
-            for part in wrap(line, width) {
-                text.push_str(&part);
-                text.push('\n');
-            }
+            // The text of a list hangs behind its hyphens.
+            let indent = if line.starts_with("- ") { 2 } else { 0 };
+            text.push_str(&hang(line, width, indent));
+            text.push('\n');
         }
     }
     text

@@ -2,20 +2,17 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess_catalog::{Entry, Hidden, Sight, View, Who};
+use prowess_describe::{self as describe, from, reasons};
 use prowess_diag::wording;
 use prowess_search::{Hit, Mode, Query};
-use serde_json::{Value, json};
 
 use super::list;
 use crate::args::{FindArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::library::{Library, from};
+use crate::library::Library;
 use prowess_terminal::{Cell, Printer, Table};
-
-/// How many reasons of a score are shown.
-const MOST_REASONS: usize = 6;
 
 pub(crate) fn run(
     args: &FindArgs,
@@ -59,18 +56,7 @@ pub(crate) fn run(
         hits.truncate(args.limit);
     }
     if args.json {
-        let found: Vec<Value> = hits
-            .iter()
-            .map(|(hit, entry)| {
-                let mut value = list::describe(&catalog, entry);
-                value["score"] = json!(hit.score);
-                value["reasons"] = hit.explanation.iter().map(reason).collect();
-                value
-            })
-            .collect();
-        printer.json(
-            &json!({ "schema": "prowess.find/1", "query": text, "skills": found, "more": has_more }),
-        )?;
+        printer.json(&describe::found(&catalog, &text, &hits, has_more))?;
         return Ok(if hits.is_empty() { Exit::No } else { Exit::Done });
     }
     if hits.is_empty() {
@@ -104,37 +90,6 @@ pub(crate) fn run(
     let count = wording::count(hits.len(), "skill");
     printer.status(&if has_more { format!("{count}; more with `--limit 0`") } else { count });
     Ok(Exit::Done)
-}
-
-/// What a score is made of, in one line: `pdf in name 3.10 + form in description 1.20`.
-pub(crate) fn reasons(hit: &Hit) -> String {
-    let mut parts: Vec<String> = hit
-        .explanation
-        .iter()
-        .take(MOST_REASONS)
-        .map(|reason| {
-            use prowess_search::Form;
-            let form = match reason.form {
-                Form::NameCover => return format!("the name as a whole {:.2}", reason.points),
-                Form::Exact | Form::Gram => String::new(),
-                form => format!(" ({})", form.as_str()),
-            };
-            format!("`{}` in {}{form} {:.2}", reason.term, reason.field.as_str(), reason.points)
-        })
-        .collect();
-    if hit.explanation.len() > MOST_REASONS {
-        parts.push("…".to_owned());
-    }
-    parts.join(" + ")
-}
-
-fn reason(reason: &prowess_search::Reason) -> Value {
-    json!({
-        "field": reason.field.as_str(),
-        "term": &*reason.term,
-        "form": reason.form.as_str(),
-        "points": reason.points,
-    })
 }
 
 /// Says that there is nothing, and among how many.

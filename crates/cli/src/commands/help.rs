@@ -33,13 +33,13 @@ A reader that goes away, as in `prowess explain | head -1`, is not an error.
 Formats of `prowess validate --format`
 
   full      findings with the line, the reason and the fix, for people
-  concise   one line a finding: path:line:column: severity[rule] message
+  concise   one line per finding: path:line:column: severity[rule] message
   json      one document, \"schema\": \"prowess.validate/1\"
   github    workflow commands that annotate a pull request
   sarif     SARIF 2.1.0 for code-scanning services
 
 Findings go to standard output, the summary to standard error. Within a schema
-number fields are only ever added.
+number, fields are only ever added.
 ",
     ),
     (

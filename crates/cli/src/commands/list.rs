@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use prowess_catalog::{Catalog, Change, ChangeKind, Entry, Policy, Scope, Sight, View, Who};
+use prowess_describe::{self as describe, from};
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::targets;
 use crate::args::{GlobalArgs, ListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::library::{Library, from};
+use crate::library::Library;
 use prowess_terminal::{Cell, Printer, Table, bold, wrap};
 
 pub(crate) fn run(
@@ -129,7 +130,7 @@ impl Listing<'_> {
             printer.status(if catalog.entries().is_empty() {
                 "No skills are visible from here; create one with `prowess new .agents/skills/NAME`"
             } else {
-                "No skill fits; `prowess list --all` shows all there are"
+                "No skill matches; `prowess list --all` shows all of them"
             });
             return Ok(());
         }
@@ -213,35 +214,9 @@ impl Listing<'_> {
 
     fn json(&self, catalog: &Catalog, library: &Library) -> Value {
         let people = View::new(catalog, self.policy, Who::Person);
-        let skills: Vec<Value> = self
-            .rows(catalog)
-            .into_iter()
-            .map(|(entry, sight)| {
-                let mut value = describe(catalog, entry);
-                value["model"] = json!(sight_word(sight));
-                value["people"] = json!(sight_word(people.sight(entry)));
-                value
-            })
-            .collect();
-        let report = library.registry.report();
-        let faults: Vec<Value> = report
-            .faults
-            .iter()
-            .map(|fault| {
-                json!({
-                    "location": fault.location,
-                    "kind": fault.why.as_str(),
-                    "why": fault.why.to_string(),
-                    "kept": fault.kept,
-                })
-            })
-            .collect();
-        json!({
-            "schema": "prowess.list/1",
-            "generation": catalog.generation(),
-            "skills": skills,
-            "faults": faults,
-        })
+        let rows = self.rows(catalog).into_iter();
+        let rows = rows.map(|(entry, sight)| (entry, sight, people.sight(entry)));
+        describe::list(catalog, rows, &library.registry.report().faults)
     }
 }
 
@@ -249,38 +224,6 @@ impl Listing<'_> {
 fn name(catalog: &Catalog, entry: &Entry) -> String {
     let name = catalog.qualified_name(entry);
     if name == *entry.skill.location { entry.name().to_owned() } else { name }
-}
-
-/// What every JSON document says of a skill.
-pub(crate) fn describe(catalog: &Catalog, entry: &Entry) -> Value {
-    let skill = &entry.skill;
-    let origin = &skill.id.origin;
-    json!({
-        "name": entry.name(),
-        "qualified_name": catalog.qualified_name(entry),
-        "alias": skill.alias,
-        "scope": origin.scope.as_str(),
-        "vendor": (!origin.vendor.is_empty()).then_some(&*origin.vendor),
-        "root": origin.root,
-        "location": skill.location,
-        "description": skill.description,
-        "when_to_use": skill.when_to_use,
-        "version": skill.version,
-        "tags": skill.tags,
-        "paths": skill.paths,
-        "pinned": skill.pinned,
-        "shadowed_by": catalog.winner_over(entry).map(|winner| &winner.skill.location),
-        "problems": skill.problems,
-    })
-}
-
-/// What somebody sees of a skill, in a word for programs.
-pub(crate) fn sight_word(sight: Sight) -> &'static str {
-    match sight {
-        Sight::Full => "full",
-        Sight::NameOnly => "name-only",
-        Sight::Hidden(why) => why.as_str(),
-    }
 }
 
 fn status(sight: Sight) -> &'static str {
@@ -313,23 +256,11 @@ fn print_changes(
         return Ok(());
     }
     let text = if as_json {
-        let changed: Vec<Value> = set.changes.iter().map(change_json).collect();
-        let value = json!({ "schema": "prowess.changes/1", "generation": set.generation, "changes": changed, "lagged": set.lagged });
-        format!("{value}\n")
+        format!("{}\n", describe::changes(set))
     } else {
         set.changes.iter().map(|change| change_line(change, environment)).collect()
     };
     printer.answer(&text)
-}
-
-fn change_json(change: &Change) -> Value {
-    json!({
-        "kind": change.kind.as_str(),
-        "name": change.name,
-        "scope": change.id.origin.scope.as_str(),
-        "root": change.id.origin.root,
-        "path": change.id.path,
-    })
 }
 
 fn change_line(change: &Change, environment: &Environment) -> String {

@@ -30,7 +30,7 @@ pub(crate) fn run(
     let strong = Style::new().bold();
     let mut text = if own.count() == 0 {
         format!(
-            "{strong}No skills are visible from here{strong:#}, but for those that are bundled.\n\n"
+            "{strong}No skills are visible from here{strong:#}, except for the bundled ones.\n\n"
         )
     } else {
         let count = wording::count(catalog.listed().len(), "skill");

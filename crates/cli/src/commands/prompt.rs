@@ -4,7 +4,6 @@ use prowess_catalog::index::{self, Fate, Format, IndexOptions, IndexText, Limit,
 use prowess_catalog::rank::{self, Ranked};
 use prowess_catalog::{Catalog, Policy, View, Who};
 use prowess_diag::wording;
-use serde_json::{Value, json};
 
 use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
 use crate::env::Environment;
@@ -51,7 +50,7 @@ pub(crate) fn run(
     };
     let made = make(&catalog, &policy, &ranked, &options);
     if args.json {
-        printer.json(&report_json(&made))?;
+        printer.json(&prowess_describe::index(&made))?;
         return Ok(Exit::Done);
     }
     if made.text.is_empty() {
@@ -128,29 +127,4 @@ fn report(made: &IndexText, recent: bool, printer: &Printer) {
         let text = format!("left out: {named}{more}; see `prowess why NAME`");
         printer.status(&wrap(&text, printer.list_width()).join("\n"));
     }
-}
-
-fn report_json(made: &IndexText) -> Value {
-    let rows: Vec<Value> = made
-        .report
-        .rows
-        .iter()
-        .map(|row| {
-            let fate = match row.fate {
-                Fate::Whole => "whole",
-                Fate::Shortened { .. } => "shortened",
-                Fate::NameOnly(_) => "name-only",
-                Fate::Cut(_) => "cut",
-            };
-            json!({ "name": row.name, "fate": fate, "why": row.fate.explain() })
-        })
-        .collect();
-    json!({
-        "schema": "prowess.index/1",
-        "generation": made.generation,
-        "text": made.text,
-        "tokens": made.tokens,
-        "budget": match made.report.limit { Limit::Tokens(tokens) => json!(tokens), _ => Value::Null },
-        "skills": rows,
-    })
 }

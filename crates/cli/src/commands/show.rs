@@ -1,17 +1,17 @@
 //! `prowess show`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use prowess_catalog::outline::headings;
+use prowess_describe as describe;
 use prowess_diag::{Diagnostic, Severity, sanitize, wording};
 use prowess_lint::{Profile, RuleSet, Subject, check, reference};
-use prowess_registry::digest::{self, FactKind, FileFacts};
+use prowess_registry::digest::{self, FactKind};
 use prowess_registry::{Found, read_path};
-use prowess_spec::identity::{Identity, Source, identify};
+use prowess_spec::identity::{Source, identify};
 use prowess_spec::yaml::{Entry, Node, Value as Yaml};
 use prowess_spec::{Package, Parsed, parse, tokens};
-use serde_json::{Value, json};
 
 use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
@@ -90,26 +90,28 @@ fn show(
         Some(folder) => Some(digest::digest(folder, &files).map_err(|error| no_digest(&error))?),
         None => None,
     };
-    let view = View {
+    let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
+    let package = describe::Package {
         identity: identify(&parsed.manifest, package.folder(), parsed.body_text()),
         file: targets::display(file, environment),
         outline: headings(parsed.body_text())
             .map(|(level, text)| (level, text.to_owned()))
             .collect(),
-        errors: findings.iter().filter(|finding| finding.severity == Severity::Error).count(),
-        warnings: findings.iter().filter(|finding| finding.severity == Severity::Warning).count(),
+        errors: count(Severity::Error),
+        warnings: count(Severity::Warning),
         parsed: &parsed,
         files,
         digest,
         folder: folder.map(Path::to_owned),
-        profile_flag: if profile == Profile::default() {
-            String::new()
-        } else {
-            format!(" --profile {}", profile.as_str())
-        },
     };
+    let profile_flag = if profile == Profile::default() {
+        String::new()
+    } else {
+        format!(" --profile {}", profile.as_str())
+    };
+    let view = View { package, profile_flag };
     if args.json {
-        printer.json(&view.to_json())?;
+        printer.json(&view.package.document())?;
     } else {
         printer.answer(&view.to_text(printer.text_width(), environment))?;
     }
@@ -150,73 +152,19 @@ fn print_properties(
     }
 }
 
-/// A heading: its level, its text.
-type Heading = (usize, String);
-
-/// Everything `show` knows.
+/// How it looks.
 struct View<'a> {
-    identity: Identity,
-    file: String,
-    outline: Vec<Heading>,
-    errors: usize,
-    warnings: usize,
-    parsed: &'a Parsed<'a>,
-    files: Vec<FileFacts>,
-    digest: Option<String>,
-    folder: Option<PathBuf>,
+    package: describe::Package<'a>,
     /// What to add to `validate` to see the same findings.
     profile_flag: String,
 }
 
 impl View<'_> {
-    fn to_json(&self) -> Value {
-        let manifest = &self.parsed.manifest;
-        let body = self.parsed.body_text();
-        let files: Vec<Value> = self
-            .files
-            .iter()
-            .map(|file| json!({ "path": file.path.to_string_lossy(), "size": file.size, "kind": kind(file.kind) }))
-            .collect();
-        let tools = |list: &Option<prowess_spec::manifest::ToolList>| {
-            list.as_ref().map(|list| {
-                list.tokens
-                    .iter()
-                    .filter(|token| token.pattern.is_ok())
-                    .map(|token| token.text.to_string())
-                    .collect::<Vec<_>>()
-            })
-        };
-        json!({
-            "schema": "prowess.show/1",
-            "name": self.identity.name,
-            "name_source": self.identity.name_source.as_str(),
-            "alias": self.identity.alias,
-            "description": self.identity.description,
-            "description_source": self.identity.description_source.as_str(),
-            "file": self.file,
-            "version": manifest.version.as_ref().map(|text| &*text.value),
-            "digest": self.digest,
-            "frontmatter": Value::Object(manifest.entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect()),
-            "allowed_tools": tools(&manifest.allowed_tools),
-            "disallowed_tools": tools(&manifest.disallowed_tools),
-            "model_invocable": !manifest.model_invocation_disabled(),
-            "user_invocable": manifest.is_user_invocable(),
-            "outline": self.outline.iter().map(|(level, text)| json!({ "level": level, "text": text })).collect::<Vec<_>>(),
-            "size": {
-                "bytes": self.parsed.text.len(),
-                "body_lines": body.lines().count(),
-                "body_tokens": tokens::estimate(body),
-                "listing_tokens": tokens::estimate(&self.identity.name) + tokens::estimate(&self.identity.description),
-            },
-            "files": files,
-            "findings": { "errors": self.errors, "warnings": self.warnings },
-        })
-    }
-
     fn to_text(&self, width: usize, environment: &Environment) -> String {
+        let shown = &self.package;
         let cyan = bold(AnsiColor::Cyan);
         let dim = Style::new().dimmed();
-        let manifest = &self.parsed.manifest;
+        let manifest = &shown.parsed.manifest;
         let version = manifest
             .version
             .as_ref()
@@ -224,25 +172,25 @@ impl View<'_> {
             .unwrap_or_default();
         let mut text = format!(
             "{cyan}{}{cyan:#}{version}  {dim}{}{dim:#}\n",
-            sanitize::line(&self.identity.name),
-            sanitize::line(&self.file)
+            sanitize::line(&shown.identity.name),
+            sanitize::line(&shown.file)
         );
-        for line in wrap(&sanitize::line(&self.identity.description), width.saturating_sub(2)) {
+        for line in wrap(&sanitize::line(&shown.identity.description), width.saturating_sub(2)) {
             text.push_str(&format!("  {line}\n"));
         }
-        if self.identity.description_source == Source::Body {
+        if shown.identity.description_source == Source::Body {
             text.push_str(&format!(
                 "  {dim}(taken from the body: the frontmatter has no description){dim:#}\n"
             ));
         }
         section(&mut text, "Frontmatter");
-        let shown: Vec<&Entry> = manifest
+        let keys: Vec<&Entry> = manifest
             .entries
             .iter()
             .filter(|entry| !matches!(&*entry.key, "name" | "description"))
             .collect();
-        let column = shown.iter().map(|entry| entry.key.chars().count()).max().unwrap_or(0).min(28);
-        for entry in &shown {
+        let column = keys.iter().map(|entry| entry.key.chars().count()).max().unwrap_or(0).min(28);
+        for entry in &keys {
             let value = sanitize::line(&flat(&entry.value)).into_owned();
             let room = width.saturating_sub(column + 4).max(20);
             text.push_str(&format!(
@@ -251,7 +199,7 @@ impl View<'_> {
                 wording::shorten(&value, room)
             ));
         }
-        if shown.is_empty() {
+        if keys.is_empty() {
             text.push_str("  nothing but name and description\n");
         }
         section(&mut text, "Invocation");
@@ -260,9 +208,9 @@ impl View<'_> {
             yes(!manifest.model_invocation_disabled()),
             yes(manifest.is_user_invocable())
         ));
-        if !self.outline.is_empty() {
+        if !shown.outline.is_empty() {
             section(&mut text, "Outline");
-            for (level, heading) in &self.outline {
+            for (level, heading) in &shown.outline {
                 let indent = "  ".repeat(*level);
                 text.push_str(&format!(
                     "{indent}{}\n",
@@ -270,9 +218,9 @@ impl View<'_> {
                 ));
             }
         }
-        if !self.files.is_empty() {
+        if !shown.files.is_empty() {
             section(&mut text, "Files");
-            for file in &self.files {
+            for file in &shown.files {
                 let mark = match file.kind {
                     FactKind::File => "",
                     FactKind::Executable => "  executable",
@@ -285,28 +233,28 @@ impl View<'_> {
                 ));
             }
         }
-        let body = self.parsed.body_text();
+        let body = shown.parsed.body_text();
         section(&mut text, "Size");
         text.push_str(&format!(
             "  listing {}, body {} in {}\n",
             about(
-                tokens::estimate(&self.identity.name)
-                    + tokens::estimate(&self.identity.description)
+                tokens::estimate(&shown.identity.name)
+                    + tokens::estimate(&shown.identity.description)
             ),
             about(tokens::estimate(body)),
             wording::count(body.lines().count(), "line"),
         ));
-        if let Some(digest) = &self.digest {
+        if let Some(digest) = &shown.digest {
             text.push_str(&format!("  {dim}{digest}{dim:#}\n"));
         }
-        let counts = [(self.errors, "error"), (self.warnings, "warning")];
+        let counts = [(shown.errors, "error"), (shown.warnings, "warning")];
         let counts = counts.into_iter().filter(|(n, _)| *n > 0);
         let counts: Vec<String> = counts.map(|(n, noun)| wording::count(n, noun)).collect();
         if !counts.is_empty() {
-            let place = self
+            let place = shown
                 .folder
                 .as_deref()
-                .map_or_else(|| self.file.clone(), |folder| targets::display(folder, environment));
+                .map_or_else(|| shown.file.clone(), |folder| targets::display(folder, environment));
             text.push_str(&format!(
                 "\n{}: see `prowess validate{} {}`\n",
                 wording::all(counts),
@@ -331,14 +279,6 @@ fn about(tokens: usize) -> String {
     format!("about {}", wording::count(tokens, "token"))
 }
 
-fn kind(kind: FactKind) -> &'static str {
-    match kind {
-        FactKind::File => "file",
-        FactKind::Executable => "executable",
-        FactKind::Link => "link",
-    }
-}
-
 /// A value on one line.
 fn flat(node: &Node) -> String {
     match &node.value {
@@ -349,17 +289,5 @@ fn flat(node: &Node) -> String {
             .map(|entry| format!("{}: {}", entry.key, flat(&entry.value)))
             .collect::<Vec<_>>()
             .join(", "),
-    }
-}
-
-/// The frontmatter as JSON: null where it says nothing, text elsewhere.
-fn typed(node: &Node) -> Value {
-    match &node.value {
-        _ if node.is_null() => Value::Null,
-        Yaml::Scalar(text, _) => json!(text),
-        Yaml::Sequence(items, _) => Value::Array(items.iter().map(typed).collect()),
-        Yaml::Mapping(entries, _) => Value::Object(
-            entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect(),
-        ),
     }
 }

@@ -2,8 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::wording;
-use prowess_ports::{SkillSummary, Summary, UsageStore};
-use serde_json::{Value, json};
+use prowess_ports::{SkillSummary, UsageStore};
 
 use crate::args::StatsArgs;
 use crate::env::Environment;
@@ -27,7 +26,7 @@ pub(crate) fn run(
             .hint("see what else is wrong with `prowess doctor`")
     })?;
     if args.json {
-        printer.json(&document(&summary))?;
+        printer.json(&prowess_describe::usage(&summary))?;
         return Ok(Exit::Done);
     }
     if summary.skills.is_empty() {
@@ -65,30 +64,4 @@ fn ended(skill: &SkillSummary) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
-}
-
-fn document(summary: &Summary) -> Value {
-    let skills: Vec<Value> = summary
-        .skills
-        .iter()
-        .map(|skill| {
-            let agents: Vec<Value> = skill
-                .agents
-                .iter()
-                .map(|(team, agent, uses)| json!({ "team": team, "agent": agent, "uses": uses }))
-                .collect();
-            json!({
-                "name": skill.skill,
-                "uses": skill.uses,
-                "last_used_ns": skill.last_used,
-                "outcomes": {
-                    "done": skill.outcomes.done,
-                    "failed": skill.outcomes.failed,
-                    "refused": skill.outcomes.refused,
-                },
-                "agents": agents,
-            })
-        })
-        .collect();
-    json!({ "schema": "prowess.stats/1", "total": summary.total, "skills": skills })
 }

@@ -125,7 +125,7 @@ fn once(
     } else {
         if job.action == Action::Fix && (format != FormatArg::Full || args.statistics) {
             return Err(CliError::new(
-                "with `-` and `--fix` the answer is the mended text; no other format fits",
+                "with `-` and `--fix` the mended text is printed; no other format is possible",
             )
             .hint("leave out `--fix` to see the findings"));
         }

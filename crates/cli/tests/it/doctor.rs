@@ -97,10 +97,10 @@ fn folder_that_is_a_file() {
 #[test]
 fn broken_configuration_is_one_of_the_answers() {
     let world = library();
-    world.file(".agents/prowess.toml", "[validate]\nprofile = 'strict'\n");
+    world.file(".agents/prowess.toml", "[validate]\nprofil = 'spec'\nfail-on = 'worst'\n");
     insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(1)));
     let output = world.run(&["doctor", "--json"]).expect(1);
-    assert_eq!(states(&output, "config"), ["bad"]);
+    assert_eq!(states(&output, "config"), ["note", "bad"]);
     // All else is looked at as well.
     assert!(states(&output, "folder").len() >= 2, "{}", output.snapshot());
     assert_eq!(states(&output, "store"), ["ok"]);

@@ -168,6 +168,17 @@ fn every_example_works() {
     }
 }
 
+/// They are laid out by hand: a terminal would break them anywhere.
+#[test]
+fn what_stands_below_the_options_fits_a_terminal() {
+    let world = World::new();
+    for command in commands(&world) {
+        let help = world.run(&[command.as_str(), "-h"]).stdout;
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap();
+        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
+    }
+}
+
 #[test]
 fn every_example_of_validate_fails_on_findings() {
     let world = World::new();
@@ -237,4 +248,42 @@ fn unknown_subject_suggests_commands_and_topics() {
 #[test]
 fn unknown_subject_far_from_everything() {
     insta::assert_snapshot!(World::new().run(&["help", "zebra"]).expect(2).snapshot());
+}
+
+/// Copies a folder of this repository into the world.
+fn copy(from: &std::path::Path, world: &World, to: &str) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let name = format!("{to}/{}", entry.file_name().to_str().unwrap());
+        if entry.path().is_dir() {
+            copy(&entry.path(), world, &name);
+        } else {
+            let file = world.file(name, "");
+            std::fs::copy(entry.path(), file).unwrap();
+        }
+    }
+}
+
+/// The table in the README is what newcomers type first.
+#[test]
+fn every_command_in_the_readme_works_as_typed() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let rows = readme.lines().skip_while(|line| *line != "| You want to | Type |");
+    let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+    let mut count = 0;
+    for command in rows.filter_map(|row| row.trim_end_matches("` |").rsplit_once('`')) {
+        let command = command.1.trim_start_matches("source <(").trim_end_matches(')');
+        let (command, input) = command.split_once(" < ").unwrap_or((command, ""));
+        let world = World::new();
+        copy(&root.join("examples/skills"), &world, "examples/skills");
+        let arguments = words(command);
+        assert_eq!(arguments[0], "prowess", "{command}");
+        let run = world.command(&arguments[1..]);
+        let run = run.env("PROWESS_SKILLS_PATH", world.path("examples/skills"));
+        let input = if input.is_empty() { String::new() } else { world.read(input) };
+        let output = run.stdin(input).run();
+        assert_eq!(output.code, 0, "{command}\n{}", output.snapshot());
+        count += 1;
+    }
+    assert!(count >= 20, "{count} commands");
 }

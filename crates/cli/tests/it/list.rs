@@ -93,7 +93,7 @@ fn scopes() {
         "error: `--scope` does not know `usr`: it is `project`, `extra`, `user` or `bundled`\nhint: did you mean `--scope user`?\n"
     );
     let none = World::new().run(&["list", "--scope", "project"]).expect(0);
-    assert_eq!(none.errors(), "No skill fits; `prowess list --all` shows all there are\n");
+    assert_eq!(none.errors(), "No skill matches; `prowess list --all` shows all of them\n");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn query() {
     let output = world.run(&["why", "release-notes", "--query", "release"]).expect(0);
     assert!(output.stdout.contains("query       number 1 of "), "{}", output.snapshot());
     let output = world.run(&["why", "release-notes", "--query", "zzyzx"]).expect(0);
-    assert!(output.stdout.contains("nothing in it fits `zzyzx`"), "{}", output.snapshot());
+    assert!(output.stdout.contains("nothing in it matches `zzyzx`"), "{}", output.snapshot());
 }
 
 #[test]

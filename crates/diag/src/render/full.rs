@@ -86,8 +86,13 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
     let mut label = label;
     let mut bar: Option<&str> = None;
     let mut is_open = false;
+    // Where no line is quoted the renderer leaves no room for numbers; all findings look alike.
+    let pad = if text.lines().any(|line| wrap::plain(line).starts_with("--> ")) { " " } else { "" };
     for line in text.lines() {
         let plain = wrap::plain(line);
+        if plain.starts_with("--> ") || plain.trim() == "|" {
+            result.push_str(pad);
+        }
         let is_bar = plain.trim() == "|";
         is_open =
             !is_bar && plain.starts_with([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
@@ -465,6 +470,26 @@ warning[rule]: a message that says more than
   |                                 here
   |
 "
+        );
+    }
+
+    #[test]
+    fn a_finding_without_a_line_has_the_same_shape() {
+        let diagnostic = Diagnostic {
+            rule: "rule",
+            severity: Severity::Error,
+            message: "wrong".into(),
+            span: None,
+            label: None,
+            help: Some("do it".into()),
+            fix: None,
+        };
+        let report =
+            FileReport { path: "a".into(), text: None, diagnostics: vec![diagnostic.clone()] };
+        let options = Options { color: false, width: Some(80) };
+        assert_eq!(
+            finding(&report, &LineIndex::new(""), &diagnostic, options),
+            "error[rule]: wrong\n --> a\n  |\nhelp: do it\n"
         );
     }
 

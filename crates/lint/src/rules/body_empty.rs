@@ -13,11 +13,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     {
         let end = parsed.fences.map_or(parsed.body, |(_, close)| close);
         out.report(
-            Finding::at(
-                end,
-                "the skill has no instructions: nothing stands behind the frontmatter",
-            )
-            .help("write what the agent should do, step by step"),
+            Finding::at(end, "the skill has no instructions: nothing follows the frontmatter")
+                .help("write what the agent should do, step by step"),
         );
     }
 }

@@ -14,7 +14,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let fix = Fix::safe("remove the mark", vec![Edit::delete(problem.span)]);
             out.report(
                 Finding::at(problem.span, "the file begins with a byte-order mark, not with `---`")
-                    .label("some clients find no frontmatter behind it")
+                    .label("some clients find no frontmatter after it")
                     .fix(fix),
             );
         }

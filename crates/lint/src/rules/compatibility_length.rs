@@ -23,6 +23,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 .help("remove the key, or say what the skill needs"),
         );
     } else if characters > MAX_COMPATIBILITY {
-        out.report(Finding::at(text.span, format!("`compatibility` exceeds the {MAX_COMPATIBILITY} character limit ({characters} characters)")));
+        let message = super::too_long("`compatibility`", characters, MAX_COMPATIBILITY);
+        out.report(Finding::at(text.span, message));
     }
 }

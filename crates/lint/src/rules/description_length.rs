@@ -1,7 +1,5 @@
 //! A description that is too long.
 
-use prowess_diag::wording;
-
 use super::{Finding, Levels, Sink, Subject};
 
 rule!(
@@ -23,15 +21,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
     let characters = text.value.chars().count();
     if characters > MAX_DESCRIPTION {
+        let message = super::too_long("the description", characters, MAX_DESCRIPTION);
         out.report(
-            Finding::at(
-                text.span,
-                format!(
-                    "the description exceeds the {MAX_DESCRIPTION} character limit ({} characters)",
-                    wording::thousands(characters)
-                ),
-            )
-            .help("keep what the skill does and when to use it; move the rest to the body"),
+            Finding::at(text.span, message)
+                .help("keep what the skill does and when to use it; move the rest to the body"),
         );
     }
 }

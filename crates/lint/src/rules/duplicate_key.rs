@@ -6,7 +6,7 @@ use super::{Finding, Levels, Sink, Subject, whole_lines};
 use prowess_spec::frontmatter::Line;
 use prowess_spec::problem::ProblemKind;
 
-rule!("duplicate-key", Levels::of("EEE"), Safe, "a key stands twice");
+rule!("duplicate-key", Levels::of("EEE"), Safe, "a key appears twice");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -31,13 +31,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             false => Some(Fix::suggested("remove the second one", edit)),
         };
         let label = match &*duplicate.key {
-            _ if duplicate.same_value => "stands above with the same value",
-            "allowed-tools" => "stands above with another value; neither grants anything",
+            _ if duplicate.same_value => "is above with the same value",
+            "allowed-tools" => "is above with another value; neither grants anything",
             "disable-model-invocation" => {
-                "stands above with another value; `true` counts, the safer one"
+                "is above with another value; `true` counts, the safer one"
             }
-            "user-invocable" => "stands above with another value; `false` counts, the safer one",
-            _ => "stands above with another value; the first one counts",
+            "user-invocable" => "is above with another value; `false` counts, the safer one",
+            _ => "is above with another value; the first one counts",
         };
         out.report(
             Finding::at(

@@ -5,15 +5,15 @@ use prowess_diag::{Edit, Fix};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
 
-rule!("fence-trailing-space", Levels::of("NWN"), Safe, "blanks stand behind a `---` line");
+rule!("fence-trailing-space", Levels::of("NWN"), Safe, "there are spaces after a `---` line");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::FenceTrailingSpace {
-            let fix = Fix::safe("remove the blanks", vec![Edit::delete(problem.span)]);
+            let fix = Fix::safe("remove the spaces", vec![Edit::delete(problem.span)]);
             out.report(
-                Finding::at(problem.span, "blanks stand behind `---`")
+                Finding::at(problem.span, "there are spaces after `---`")
                     .label("some clients find no frontmatter then")
                     .fix(fix),
             );

@@ -21,7 +21,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         };
         let (label, fix) = match how {
             Misplaced::BlankLines => (
-                "nothing may stand before `---`",
+                "nothing may come before `---`",
                 Fix::safe("remove the blank lines", vec![Edit::delete(problem.span)]),
             ),
             Misplaced::CodeFence => ("the file is wrapped in a code fence", {

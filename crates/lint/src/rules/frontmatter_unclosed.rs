@@ -20,7 +20,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     let before =
                         if at == text.len() && !text.ends_with(['\n', '\r']) { eol } else { "" };
                     let edit = Edit::insert(at, format!("{before}---{eol}"));
-                    Fix::suggested("close it behind the last key", vec![edit])
+                    Fix::suggested("close it after the last key", vec![edit])
                 }
                 End::Instead(span) => {
                     Fix::suggested("close it with `---` alone", vec![Edit::replace(span, "---")])

@@ -5,7 +5,7 @@
 //! is the documentation and the test: its `bad` examples must be found, its `good` ones must not,
 //! and the first `bad` one with its safe fixes applied must equal `fixed`.
 
-use prowess_diag::{Edit, Fix, Severity, Span};
+use prowess_diag::{Edit, Fix, Severity, Span, wording};
 use serde_json::{Value, json};
 
 use crate::check::{Finding, Sink, Subject};
@@ -36,14 +36,20 @@ pub struct Rule {
 impl Rule {
     /// Returns how severe it is, and whether it can be mended, in one line.
     pub fn facts(&self) -> String {
-        let levels = Profile::ALL.into_iter().filter_map(|profile| {
-            let severity = self.levels.under(profile, None)?;
-            Some(format!("{} in {}", severity.as_str(), profile.as_str()))
-        });
+        let under = |profile| self.levels.under(profile, None);
+        let named = |profile: Profile| {
+            Some(format!("{} in {}", under(profile)?.as_str(), profile.as_str()))
+        };
+        let levels: Vec<String> = match under(Profile::Spec) {
+            Some(same) if Profile::ALL.into_iter().all(|profile| under(profile) == Some(same)) => {
+                vec![format!("{} in every profile", same.as_str())]
+            }
+            _ => Profile::ALL.into_iter().filter_map(named).collect(),
+        };
         let target = self.levels.claude_ai.map(|severity| {
             format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
         });
-        let levels: Vec<String> = levels.chain(target).collect();
+        let levels: Vec<String> = levels.into_iter().chain(target).collect();
         format!("{}; {}", levels.join(", "), self.fix.describe())
     }
 
@@ -311,6 +317,12 @@ fn whole_lines(text: &str, span: Span) -> Span {
     Span::new(start, line.next)
 }
 
+/// The message about a text that has too many characters.
+fn too_long(what: &str, characters: usize, limit: usize) -> String {
+    let characters = wording::count(characters, "character");
+    format!("{what} has {characters}, more than {}", wording::thousands(limit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,5 +343,13 @@ mod tests {
             );
             assert!(!rule.summary.ends_with('.'), "{}", rule.id);
         }
+    }
+
+    #[test]
+    fn all_numbers_of_a_message_have_separators() {
+        assert_eq!(
+            too_long("the name", 1_152, 1_024),
+            "the name has 1,152 characters, more than 1,024"
+        );
     }
 }

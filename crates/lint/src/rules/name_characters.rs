@@ -17,7 +17,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for fault in faults {
         if let &NameFault::Characters { first, only_underscores } = fault {
             let shown = if first.is_whitespace() {
-                "a blank".to_owned()
+                "a space".to_owned()
             } else {
                 wording::tick(first.escape_debug())
             };

@@ -10,9 +10,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some((text, faults)) = skill.name() else { return };
     for fault in faults {
         if let NameFault::TooLong { characters } = fault {
-            let message = format!(
-                "the name exceeds the {MAX_NAME} character limit ({characters} characters)"
-            );
+            let message = super::too_long("the name", *characters, MAX_NAME);
             out.report(Finding::at(text.span, message).fix(name_fix(skill)));
         }
     }

@@ -56,7 +56,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 valid().filter(|_| has_place).map(|folder| Fix::safe(title, vec![edit(folder)]));
             out.report(
                 Finding::at(entry.key_span, "field `name` must be a non-empty string")
-                    .label("nothing stands here")
+                    .label("no value")
                     .fix(fix),
             );
         }

@@ -5,7 +5,7 @@ use prowess_diag::{Edit, Fix, Span};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::yaml::{Entry, Node, Value};
 
-rule!("tab-separator", Levels::of("EWN"), Safe, "a tab stands between a key and its value");
+rule!("tab-separator", Levels::of("EWN"), Safe, "there is a tab between a key and its value");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -16,9 +16,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     in_entries(parsed.text, &parsed.manifest.entries, &mut gaps);
     for span in gaps {
         out.report(
-            Finding::at(span, "invalid YAML for many readers: a tab stands before a value")
+            Finding::at(span, "invalid YAML for many readers: there is a tab before a value")
                 .label("readers in Python refuse the whole file")
-                .fix(Fix::safe("use a blank", vec![Edit::replace(span, " ")])),
+                .fix(Fix::safe("use a space", vec![Edit::replace(span, " ")])),
         );
     }
 }

@@ -27,12 +27,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 TokenFault::SpaceBeforeParenthesis => {
                     let joined = token.text.split_whitespace().collect::<Vec<_>>().join(" ").replacen(" (", "(", 1);
                     let verbatim = token.span.len() == token.text.len();
-                    let fix = verbatim.then(|| Fix::suggested("write it without the blank", vec![Edit::replace(token.span, joined)]));
+                    let fix = verbatim.then(|| Fix::suggested("remove the space", vec![Edit::replace(token.span, joined)]));
                     finding.fix(fix)
                 }
                 TokenFault::EmptySpecifier => finding.help("say what is allowed, such as `Bash(git status:*)`, or leave the parentheses out"),
                 TokenFault::Unbalanced => finding.help("every `(` needs its `)`"),
-                TokenFault::TrailingText => finding.help("separate entries with a blank or a comma"),
+                TokenFault::TrailingText => finding.help("separate entries with a space or a comma"),
                 TokenFault::BadName => finding.help("an entry is a tool's name, perhaps with a pattern: `Read`, `Bash(git add:*)`, `mcp__server__tool`"),
             });
         }

@@ -33,7 +33,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let place = inside[index].span;
             let written = place.of(parsed.text);
             out.report(
-                Finding::at(place, format!("`{written}` stands in an unsafe place of a command"))
+                Finding::at(place, format!("`{written}` is in an unsafe place in a command"))
                     .label(reason.explain())
                     .help(reason.remedy(written)),
             );

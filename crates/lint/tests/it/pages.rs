@@ -235,3 +235,17 @@ fn pages_have_the_same_headings() {
         }
     });
 }
+
+/// `prowess explain` wraps text, never an example or a table: those must fit a terminal as they are.
+#[test]
+fn what_is_never_wrapped_fits_a_terminal() {
+    const COLUMNS: usize = 78;
+    each_rule(|rule, examples| {
+        let tables = rule.page.lines().filter(|line| line.starts_with('|'));
+        let mut fixed = examples.iter().flat_map(|example| example.text.lines()).chain(tables);
+        match fixed.find(|line| line.chars().count() > COLUMNS) {
+            Some(line) => Err(format!("wider than {COLUMNS} columns: {line}")),
+            None => Ok(()),
+        }
+    });
+}

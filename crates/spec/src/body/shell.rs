@@ -45,7 +45,7 @@ impl Unsafe {
                 format!("pass it on standard input: printf '%s' \"{placeholder}\" | …")
             }
             Self::InnerShell => {
-                format!("pass it behind the code: bash -c '… \"$1\" …' -- \"{placeholder}\"")
+                format!("pass it after the code: bash -c '… \"$1\" …' -- \"{placeholder}\"")
             }
             Self::Program => {
                 format!("name the program, and pass the argument to it: program \"{placeholder}\"")

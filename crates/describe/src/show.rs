@@ -1,0 +1,102 @@
+//! One package, with everything that is known of it.
+
+use std::path::PathBuf;
+
+use prowess_registry::digest::{FactKind, FileFacts};
+use prowess_spec::identity::Identity;
+use prowess_spec::yaml::{Node, Value as Yaml};
+use prowess_spec::{Parsed, tokens};
+use serde_json::{Value, json};
+
+/// A heading: its level, its text.
+pub type Heading = (usize, String);
+
+/// Everything that is known of one package.
+#[derive(Debug)]
+pub struct Package<'a> {
+    /// Its name and description, and where they come from.
+    pub identity: Identity,
+    /// Its file, as it is shown.
+    pub file: String,
+    /// Its headings.
+    pub outline: Vec<Heading>,
+    /// How many errors it has.
+    pub errors: usize,
+    /// How many warnings.
+    pub warnings: usize,
+    /// Its text.
+    pub parsed: &'a Parsed<'a>,
+    /// Its files; none where it is a single file.
+    pub files: Vec<FileFacts>,
+    /// Its digest; nothing where it is a single file.
+    pub digest: Option<String>,
+    /// Its folder.
+    pub folder: Option<PathBuf>,
+}
+
+impl Package<'_> {
+    /// Returns it as a document.
+    pub fn document(&self) -> Value {
+        let manifest = &self.parsed.manifest;
+        let body = self.parsed.body_text();
+        let files: Vec<Value> = self
+            .files
+            .iter()
+            .map(|file| json!({ "path": file.path.to_string_lossy(), "size": file.size, "kind": kind(file.kind) }))
+            .collect();
+        let tools = |list: &Option<prowess_spec::manifest::ToolList>| {
+            list.as_ref().map(|list| {
+                list.tokens
+                    .iter()
+                    .filter(|token| token.pattern.is_ok())
+                    .map(|token| token.text.to_string())
+                    .collect::<Vec<_>>()
+            })
+        };
+        json!({
+            "schema": "prowess.show/1",
+            "name": self.identity.name,
+            "name_source": self.identity.name_source.as_str(),
+            "alias": self.identity.alias,
+            "description": self.identity.description,
+            "description_source": self.identity.description_source.as_str(),
+            "file": self.file,
+            "version": manifest.version.as_ref().map(|text| &*text.value),
+            "digest": self.digest,
+            "frontmatter": Value::Object(manifest.entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect()),
+            "allowed_tools": tools(&manifest.allowed_tools),
+            "disallowed_tools": tools(&manifest.disallowed_tools),
+            "model_invocable": !manifest.model_invocation_disabled(),
+            "user_invocable": manifest.is_user_invocable(),
+            "outline": self.outline.iter().map(|(level, text)| json!({ "level": level, "text": text })).collect::<Vec<_>>(),
+            "size": {
+                "bytes": self.parsed.text.len(),
+                "body_lines": body.lines().count(),
+                "body_tokens": tokens::estimate(body),
+                "listing_tokens": tokens::estimate(&self.identity.name) + tokens::estimate(&self.identity.description),
+            },
+            "files": files,
+            "findings": { "errors": self.errors, "warnings": self.warnings },
+        })
+    }
+}
+
+fn kind(kind: FactKind) -> &'static str {
+    match kind {
+        FactKind::File => "file",
+        FactKind::Executable => "executable",
+        FactKind::Link => "link",
+    }
+}
+
+/// The frontmatter as JSON: null where it says nothing, text elsewhere.
+fn typed(node: &Node) -> Value {
+    match &node.value {
+        _ if node.is_null() => Value::Null,
+        Yaml::Scalar(text, _) => json!(text),
+        Yaml::Sequence(items, _) => Value::Array(items.iter().map(typed).collect()),
+        Yaml::Mapping(entries, _) => Value::Object(
+            entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect(),
+        ),
+    }
+}
