@@ -195,6 +195,7 @@ impl FileSource {
                 keep_last_good: true,
                 claude_names: false,
                 scan: Mutex::default(),
+                again: vec![Mutex::default()],
             };
             match skill.form {
                 Form::Folder => {
@@ -267,11 +268,15 @@ impl SkillSource for FileSource {
             keep_last_good: known.keep_last_good,
             claude_names: self.options.claude_names,
             scan: Mutex::default(),
+            again: (0..self.options.walk.threads.max(1)).map(|_| Mutex::default()).collect(),
         };
         notices.append(&mut self.collect(&collector));
         let fresh: Vec<usize> =
             collector.fresh.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         let mut scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for again in collector.again {
+            scan.skills.append(&mut again.into_inner().unwrap_or_else(PoisonError::into_inner));
+        }
         notices.append(&mut scan.notices);
         notices.sort();
         notices.dedup();
@@ -413,6 +418,8 @@ struct Collector<'s> {
     keep_last_good: bool,
     claude_names: bool,
     scan: Mutex<Scan>,
+    /// Skills that were known already, for each thread, so that none waits for another.
+    again: Vec<Mutex<Vec<Arc<Skill>>>>,
 }
 
 /// Tells the collector which root a walk means.
@@ -449,7 +456,8 @@ impl Visit for Walking<'_> {
             |skill: &Arc<Skill>| !collector.is_reserved(root, Path::new(&*skill.id.path));
         let skill = skill.filter(not_reserved);
         let is_known = skill.is_some();
-        collector.lock().skills.extend(skill);
+        let mine = &collector.again[seen.thread % collector.again.len()];
+        mine.lock().unwrap_or_else(PoisonError::into_inner).extend(skill);
         is_known
     }
 
