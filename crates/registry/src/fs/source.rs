@@ -18,7 +18,7 @@ use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
 use super::{commands, nested};
 use crate::cache::{Cache, was_at_rest};
 use crate::resource::{Error, Resource, SkillFolder};
-use crate::source::{Fault, FaultKind, Known, Scan, SkillSource, fingerprint};
+use crate::source::{Fault, FaultKind, Known, Places, Scan, SkillSource, fingerprint};
 
 /// A file that did not change for so many nanoseconds is not being written.
 const AT_REST: i64 = 2_000_000_000;
@@ -170,7 +170,12 @@ impl FileSource {
     /// Reads again only the skills that these files belong to, and tells their places among the
     /// known ones. Nothing means that more may have changed than the text of known skills, and that
     /// everything must be looked at.
-    pub(crate) fn rescan(&self, known: &[Arc<Skill>], files: &[PathBuf]) -> Option<Rescan> {
+    pub(crate) fn rescan(
+        &self,
+        known: &[Arc<Skill>],
+        places: &mut Places,
+        files: &[PathBuf],
+    ) -> Option<Rescan> {
         let roots = self.last().clone();
         let mut rescan = Rescan::default();
         for file in files {
@@ -178,7 +183,7 @@ impl FileSource {
             let folder = file.ancestors().nth(2).filter(|_| is_sidecar);
             let file = folder.map_or_else(|| file.clone(), |folder| folder.join("SKILL.md"));
             let location = file.to_str()?;
-            let place = known.iter().position(|skill| *skill.location == *location)?;
+            let place = places.find(known, location)?;
             let skill = &known[place];
             let (root, origin) = roots.iter().find(|(_, origin)| *origin == skill.id.origin)?;
             let prepared = [Prepared {
