@@ -67,9 +67,11 @@ impl Cache {
         self.heads == 0
     }
 
-    /// Returns the head of a skill, if this very version of it is remembered.
+    /// Returns the head of the skill at this path below the root, which lies there, if this very
+    /// version of it is remembered.
     pub(crate) fn find(
         &self,
+        path: &str,
         location: &str,
         stamp: Stamp,
         sidecar: Option<Stamp>,
@@ -78,13 +80,13 @@ impl Cache {
         if !were_at_rest(stamp, sidecar, self.began) {
             return None;
         }
-        let wanted = hash(location);
+        let wanted = hash(path);
         let mut at = wanted;
         for _ in 0..self.slots {
             let (found, head) = self.slot(at)?;
             if found == wanted {
                 let head = Head::read(head)?;
-                if is_place_of(location, head.path()?) {
+                if head.path()? == path.as_bytes() {
                     let same = head.is_of(stamp, sidecar);
                     return same.then(|| head.into_skill(origin, location)).flatten();
                 }
@@ -131,21 +133,13 @@ impl Cache {
 /// Bytes before the table: magic, checksum, time, number of heads and of slots.
 const HEADER: usize = 8 + 4 + 8 + 4 + 4;
 
-/// A hash of a place. Another release of ours or of the compiler gives other hashes; then nothing is
-/// found and everything is read.
-fn hash(location: &str) -> u64 {
+/// A hash of a path below a root. Another release of ours or of the compiler gives other hashes; then
+/// nothing is found and everything is read.
+fn hash(path: &str) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    location.hash(&mut hasher);
+    path.hash(&mut hasher);
     hasher.finish()
-}
-
-/// Whether a file may be that of the skill at this path below its root. Two places with one hash
-/// differ here.
-fn is_place_of(location: &str, path: &[u8]) -> bool {
-    let folder = location.as_bytes().strip_suffix(b"/SKILL.md");
-    let above = folder.and_then(|folder| folder.strip_suffix(path));
-    path == b"." || above.is_some_and(|above| above.ends_with(b"/"))
 }
 
 fn file_for(folder: &Path, root: &Path) -> PathBuf {
@@ -213,7 +207,7 @@ fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()>
         let start = heads.len();
         head::write(skill, &mut heads)
             .ok_or_else(|| std::io::Error::other("a head with too many values"))?;
-        let hash = hash(&skill.location);
+        let hash = hash(&skill.id.path);
         // At most half of the slots are taken, so there is always a free one.
         let mut at = usize::try_from(hash & (slots as u64 - 1)).unwrap_or(0);
         while !is_free[at] {
@@ -269,16 +263,17 @@ mod tests {
         let cache = Cache::load(folder.path(), root);
         let mut found = Vec::new();
         for (number, skill) in skills.iter().enumerate() {
-            let again = cache.find(&skill.location, skill.stamp, skill.sidecar, &origin);
+            let (path, place) = (&skill.id.path, &skill.location);
+            let again = cache.find(path, place, skill.stamp, skill.sidecar, &origin);
             if let Some(again) = again {
                 assert_eq!(again, **skill);
                 found.push(number);
             }
             // Another version of it is not remembered.
             let other = Stamp { size: 1, ..skill.stamp };
-            assert_eq!(cache.find(&skill.location, other, skill.sidecar, &origin), None);
+            assert_eq!(cache.find(path, place, other, skill.sidecar, &origin), None);
         }
-        assert_eq!(cache.find("/root/x", Stamp::default(), None, &origin), None);
+        assert_eq!(cache.find("x", "/root/x/SKILL.md", Stamp::default(), None, &origin), None);
         found
     }
 

@@ -117,11 +117,9 @@ impl<'a> Head<'a> {
             argument_hint: texts.optional(has(flag::ARGUMENT_HINT))?,
             version: texts.optional(has(flag::VERSION))?,
             creator: texts.optional(has(flag::CREATOR))?,
-            tags: (0..tags).map(|_| texts.next()).collect::<Option<_>>()?,
-            metadata: (0..metadata)
-                .map(|_| Some((texts.next()?, texts.next()?)))
-                .collect::<Option<_>>()?,
-            paths: (0..paths).map(|_| texts.next()).collect::<Option<_>>()?,
+            tags: list(tags, || texts.next())?,
+            metadata: list(metadata, || Some((texts.next()?, texts.next()?)))?,
+            paths: list(paths, || texts.next())?,
             described: has(flag::DESCRIBED),
             model_invocable: has(flag::MODEL_INVOCABLE),
             user_invocable: has(flag::USER_INVOCABLE),
@@ -165,6 +163,16 @@ impl<'a> Head<'a> {
         let cell = self.numbers.get(at..).and_then(|rest| rest.first_chunk());
         cell.copied().unwrap_or([0; N])
     }
+}
+
+/// So many values; nothing when one is missing.
+fn list<T>(count: usize, mut next: impl FnMut() -> Option<T>) -> Option<Vec<T>> {
+    // Collecting into an option would not know how many there are.
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        values.push(next()?);
+    }
+    Some(values)
 }
 
 /// Texts that follow each other, taken one by one.

@@ -379,6 +379,14 @@ fn known_by_root<'s>(
     known
 }
 
+/// The folder of a SKILL.md below a root, as an id has it; nothing where an id would write it in
+/// another way. Taking paths apart part by part costs as much as finding the head.
+fn inner_folder<'p>(file: &'p str, root: &Path) -> Option<&'p str> {
+    let folder = file.strip_suffix("/SKILL.md")?.strip_prefix(root.to_str()?)?;
+    let inner = folder.trim_start_matches('/');
+    (!inner.is_empty() && !inner.contains("\\x")).then_some(inner)
+}
+
 /// Whether a root lies below another one.
 fn overlap(roots: &[Prepared]) -> bool {
     let below = |root: &Prepared| roots.iter().any(|other| is_below(&root.real, &other.real));
@@ -452,8 +460,11 @@ impl Visit for Walking<'_> {
                 same.then(|| collector.at_home(root, skill))
             }
             (None, Some(cache)) => {
-                let origin = &collector.roots[root].origin;
-                cache.find(path, seen.stamp, seen.sidecar, origin).map(Arc::new)
+                let prepared = &collector.roots[root];
+                let inner = inner_folder(path, &prepared.root.path);
+                let find =
+                    |inner| cache.find(inner, path, seen.stamp, seen.sidecar, &prepared.origin);
+                inner.and_then(find).map(Arc::new)
             }
             (None, None) => None,
         };
@@ -494,10 +505,13 @@ impl Collector<'_> {
 
     /// `~/.claude/skills/synced` belongs to Claude Code, in any letter case.
     fn is_reserved(&self, root: usize, inner: &Path) -> bool {
+        if !self.claude_names {
+            return false;
+        }
         let root = &self.roots[root].root;
         let first = inner.iter().next().and_then(|part| part.to_str()).unwrap_or_default();
         let is_theirs = root.scope == Scope::User && root.vendor == "claude";
-        self.claude_names && is_theirs && first.eq_ignore_ascii_case("synced")
+        is_theirs && first.eq_ignore_ascii_case("synced")
     }
 
     fn skill(&self, root: usize, found: &Found<'_>) {
