@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
-use crate::entries::{self, Block, Entries, Listed, Spot};
+use crate::entries::{self, Block, Draft, Entries, Listed, Name, Spot};
 use crate::precedence::Precedence;
 use crate::scope::{Origin, Scope};
 use crate::skill::Skill;
@@ -35,14 +35,14 @@ pub struct Catalog {
 type Labelled = HashMap<Spot, HashMap<Box<str>, usize>>;
 
 /// A skill and how it stands among the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// The skill.
     pub skill: Arc<Skill>,
     /// Whether another entry took its name.
     pub(crate) shadowed: bool,
-    /// The name with the nested folder before it, where there is one.
-    qualified: Option<Box<str>>,
+    /// The name it is called by.
+    pub(crate) name: Name,
 }
 
 /// No skill answers to a name.
@@ -67,7 +67,7 @@ impl std::fmt::Display for NotFound {
 impl Entry {
     /// Returns the name by which people and models call the skill.
     pub fn name(&self) -> &str {
-        self.qualified.as_deref().unwrap_or(&self.skill.name)
+        self.name.as_str()
     }
 
     /// Tells whether another skill took its name.
@@ -76,29 +76,36 @@ impl Entry {
     }
 }
 
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.skill, self.shadowed, self.name()) == (&other.skill, other.shadowed, other.name())
+    }
+}
+
+impl Eq for Entry {}
+
 impl Catalog {
     /// Freezes a set of skills.
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
-        let entry =
-            |skill: Arc<Skill>| Entry { qualified: shown_name(&skill), skill, shadowed: false };
-        let mut entries: Vec<Option<Entry>> =
-            skills.into_iter().map(|skill| Some(entry(skill))).collect();
+        let draft = |skill: Arc<Skill>| Draft { qualified: shown_name(&skill), skill };
+        let mut drafts: Vec<Option<Draft>> =
+            skills.into_iter().map(|skill| Some(draft(skill))).collect();
         // Most names differ in their first letters, which are compared without going for the rest.
-        let mut order: Vec<(u128, usize)> = entries
+        let mut order: Vec<(u128, usize)> = drafts
             .iter()
             .enumerate()
-            .map(|(at, entry)| (first_letters(entry.as_ref().map_or("", Entry::name)), at))
+            .map(|(at, draft)| (first_letters(draft.as_ref().map_or("", Draft::name)), at))
             .collect();
         order.sort_unstable_by(|(first, a), (second, b)| {
-            first.cmp(second).then_with(|| match (&entries[*a], &entries[*b]) {
+            first.cmp(second).then_with(|| match (&drafts[*a], &drafts[*b]) {
                 (Some(a), Some(b)) => {
                     a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
                 }
                 _ => a.cmp(b),
             })
         });
-        let count = entries.len();
-        let blocks = entries::blocks(order.into_iter().filter_map(|(_, at)| entries[at].take()));
+        let count = drafts.len();
+        let blocks = entries::blocks(order.into_iter().filter_map(|(_, at)| drafts[at].take()));
         let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);
         let listed = listed.count();
         let mut catalog = Self { blocks, count, listed, generation, ..Self::default() };

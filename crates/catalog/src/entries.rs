@@ -8,6 +8,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use crate::catalog::Entry;
+use crate::skill::Skill;
 
 /// Entries of a block, unless more than that have one name: those always stand together.
 const BLOCK: usize = 128;
@@ -149,22 +150,77 @@ impl<'c> Iterator for Listed<'c> {
 
 impl ExactSizeIterator for Listed<'_> {}
 
-/// Cuts sorted entries into blocks, never between two of one name. All but the first of a name are
+/// A name, as a part of the names of a block. They stand one behind the other in the order in which
+/// they are looked at, so that going over all names does not go all over the memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    names: Arc<str>,
+    start: u32,
+    end: u32,
+}
+
+impl Name {
+    pub(crate) fn as_str(&self) -> &str {
+        self.names.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// A skill that is to become an entry.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) skill: Arc<Skill>,
+    /// The name it is called by, where that is not its own.
+    pub(crate) qualified: Option<Box<str>>,
+}
+
+impl Draft {
+    pub(crate) fn name(&self) -> &str {
+        self.qualified.as_deref().unwrap_or(&self.skill.name)
+    }
+}
+
+/// Cuts sorted skills into blocks, never between two of one name. All but the first of a name are
 /// shadowed.
-pub(crate) fn blocks(sorted: impl Iterator<Item = Entry>) -> Vec<Block> {
+pub(crate) fn blocks(sorted: impl Iterator<Item = Draft>) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    let mut block: Vec<Entry> = Vec::with_capacity(BLOCK);
-    for mut entry in sorted {
-        entry.shadowed = block.last().is_some_and(|last| last.name() == entry.name());
-        if block.len() >= BLOCK && !entry.shadowed {
-            blocks.push(block.drain(..).collect());
+    let mut block: Vec<Draft> = Vec::with_capacity(BLOCK);
+    for draft in sorted {
+        if block.len() >= BLOCK && block.last().is_some_and(|last| last.name() != draft.name()) {
+            blocks.push(freeze(&mut block));
         }
-        block.push(entry);
+        block.push(draft);
     }
     if !block.is_empty() {
-        blocks.push(block.into());
+        blocks.push(freeze(&mut block));
     }
     blocks
+}
+
+fn freeze(block: &mut Vec<Draft>) -> Block {
+    let mut names = String::new();
+    // Names are cut to some thousand bytes, and a block has few different ones.
+    let mut place = |name: &str| {
+        let start = names.len();
+        names.push_str(name);
+        (u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(names.len()).unwrap_or(u32::MAX))
+    };
+    let mut places: Vec<(u32, u32, bool)> = Vec::with_capacity(block.len());
+    for (at, draft) in block.iter().enumerate() {
+        // Those of one name share it, however many they are.
+        let shadowed = at > 0 && block[at - 1].name() == draft.name();
+        let (start, end) = match places.last() {
+            Some(&(start, end, _)) if shadowed => (start, end),
+            _ => place(draft.name()),
+        };
+        places.push((start, end, shadowed));
+    }
+    let names: Arc<str> = names.into();
+    let entry = |(Draft { skill, .. }, (start, end, shadowed)): (Draft, (u32, u32, bool))| Entry {
+        skill,
+        shadowed,
+        name: Name { names: Arc::clone(&names), start, end },
+    };
+    block.drain(..).zip(places).map(entry).collect()
 }
 
 /// The entries of a name: where the first stands, and all of them.

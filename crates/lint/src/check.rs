@@ -139,12 +139,18 @@ impl<'a> Subject<'a> {
 /// Finds characters that change direction or take no room. Pieces of text that are not ASCII are
 /// looked at eight bytes at a time, for the first bytes of characters.
 fn deceptive(text: &str) -> Vec<(usize, char)> {
-    const PIECE: usize = 256;
+    // A line or two: where texts are not ASCII, it is for a dash or an arrow here and there.
+    const PIECE: usize = 64;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut found = Vec::new();
-    for (index, piece) in text.as_bytes().chunks(PIECE).enumerate() {
-        if piece.is_ascii() {
-            continue;
-        }
+    let (pieces, last) = text.as_bytes().as_chunks::<PIECE>();
+    let is_ascii = |piece: &[u8; PIECE]| {
+        let (words, _) = piece.as_chunks::<8>();
+        words.iter().fold(0, |all, word| all | u64::from_le_bytes(*word)) & HIGH == 0
+    };
+    let pieces = pieces.iter().enumerate().filter(|(_, piece)| !is_ascii(piece));
+    let last = (text.len() / PIECE, last);
+    for (index, piece) in pieces.map(|(index, piece)| (index, &piece[..])).chain([last]) {
         let mut look = |at: usize| {
             let at = index * PIECE + at;
             if may_deceive(&text.as_bytes()[at..]) {
@@ -156,7 +162,7 @@ fn deceptive(text: &str) -> Vec<(usize, char)> {
         for (index, word) in words.iter().enumerate() {
             // The first byte of a character that has several begins with two set bits.
             let word = u64::from_le_bytes(*word);
-            let mut firsts = word & (word << 1) & 0x8080_8080_8080_8080;
+            let mut firsts = word & (word << 1) & HIGH;
             while firsts != 0 {
                 look(index * 8 + firsts.trailing_zeros() as usize / 8);
                 firsts &= firsts - 1;
@@ -170,8 +176,11 @@ fn deceptive(text: &str) -> Vec<(usize, char)> {
 /// Whether a deceptive character may begin with these bytes.
 fn may_deceive(bytes: &[u8]) -> bool {
     match bytes {
-        [0xe2, second, ..] => matches!(second, 0x80 | 0x81),
-        [first, ..] => matches!(first, 0xef | 0xf3 | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xf0),
+        // Dashes, quotation marks, arrows and emoji are what there is most of.
+        [0xe2, 0x80, third, ..] => matches!(third, 0x8b..=0x8f | 0xa8..=0xae),
+        [0xe2, second, ..] => *second == 0x81,
+        [0xf0, second, ..] => *second != 0x9f,
+        [first, ..] => matches!(first, 0xef | 0xf3 | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe3),
         [] => false,
     }
 }
@@ -329,6 +338,16 @@ mod tests {
         // The search goes by first bytes: each character must have one that is searched for.
         for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|&c| sanitize::is_deceptive(c)) {
             assert_eq!(deceptive(&format!("a{c}b")), [(1, c)], "U+{:04X}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn a_deceptive_character_is_found_wherever_it_stands() {
+        for c in ['\u{ad}', '\u{200b}', '\u{e0041}'] {
+            for at in 0..200 {
+                let text = format!("{}{c}{}é", "a".repeat(at), "b".repeat(150 - at.min(150)));
+                assert_eq!(deceptive(&text), [(at, c)], "{at}");
+            }
         }
     }
 }

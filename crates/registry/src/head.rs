@@ -224,7 +224,7 @@ mod tests {
             form: Form::Folder,
             location: "/root/group/技能/SKILL.md".into(),
             stamp: Stamp { size: 1, modified: -2, changed: i64::MAX, inode: u64::MAX },
-            sidecar: full.then(|| Stamp { size: 5, modified: 6, changed: 7, inode: 8 }),
+            sidecar: full.then_some(Stamp { size: 5, modified: 6, changed: 7, inode: 8 }),
             fingerprint: 1 << 40,
             problems: 3,
         };

@@ -304,7 +304,9 @@ pub fn index(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> IndexText {
     let (text, rows) = match options.format {
         Format::XmlCompat => {
             let mut rows = Rows::with_capacity(entries.len());
-            entries.iter().for_each(|entry| rows.push(entry.name, Fate::Whole));
+            for entry in entries {
+                rows.push(entry.name, Fate::Whole);
+            }
             (xml::compat(entries), rows)
         }
         _ => write(entries, options),
