@@ -96,14 +96,15 @@ impl Catalog {
             .enumerate()
             .map(|(at, draft)| (first_letters(draft.as_ref().map_or("", Draft::name)), at))
             .collect();
-        order.sort_unstable_by(|(first, a), (second, b)| {
-            first.cmp(second).then_with(|| match (&drafts[*a], &drafts[*b]) {
+        order.sort_unstable_by_key(|(letters, _)| *letters);
+        for alike in order.chunk_by_mut(|(a, _), (b, _)| a == b) {
+            alike.sort_unstable_by(|(_, a), (_, b)| match (&drafts[*a], &drafts[*b]) {
                 (Some(a), Some(b)) => {
                     a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
                 }
                 _ => a.cmp(b),
-            })
-        });
+            });
+        }
         let count = drafts.len();
         let blocks = entries::blocks(order.into_iter().filter_map(|(_, at)| drafts[at].take()));
         let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);

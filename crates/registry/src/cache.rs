@@ -43,7 +43,7 @@ pub(crate) fn now() -> i64 {
     now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// What is remembered of one root: a table by hash, at most half full, in which a head stands where
+/// What is remembered of one root: a table by hash, never full, in which a head stands where
 /// its hash says or in one of the next slots; and heads that are only taken apart when somebody asks
 /// for one. The threads that walk ask, each for its own.
 #[derive(Debug, Default)]
@@ -199,7 +199,7 @@ fn read(file: &Path) -> Option<Cache> {
 
 fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);
-    let slots = (2 * skills.len()).next_power_of_two();
+    let slots = (skills.len() + skills.len() / 4 + 1).next_power_of_two();
     let mut heads = Vec::new();
     let mut table = vec![[0; SLOT]; slots];
     let mut is_free = vec![true; slots];
@@ -208,7 +208,7 @@ fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()>
         head::write(skill, &mut heads)
             .ok_or_else(|| std::io::Error::other("a head with too many values"))?;
         let hash = hash(&skill.id.path);
-        // At most half of the slots are taken, so there is always a free one.
+        // At most four fifths of the slots are taken, so there is always a free one.
         let mut at = usize::try_from(hash & (slots as u64 - 1)).unwrap_or(0);
         while !is_free[at] {
             at = (at + 1) % slots;
