@@ -1,38 +1,48 @@
 //! A frozen set of skills.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
+use crate::entries::{self, Block, Draft, Entries, Listed, Name, Spot};
 use crate::precedence::Precedence;
 use crate::scope::{Origin, Scope};
 use crate::skill::Skill;
 
 /// Most names that a failed look-up suggests.
 const MOST_NEAR: usize = 3;
+/// Up to so many skills of one name, looking at each is as fast as anything.
+const FEW: usize = 16;
 
 /// A frozen set of skills, in order of name. Readers share it; a change makes another one.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Every skill, sorted by name, the winner of each name first.
-    entries: Vec<Entry>,
-    /// Places of the winners.
-    listed: Arc<[u32]>,
+    blocks: Vec<Block>,
+    /// How many skills there are, and how many of them are winners.
+    count: usize,
+    listed: usize,
     /// Names that lead to exactly one winner without being its name, sorted.
-    aliases: Arc<[(Box<str>, u32)]>,
+    aliases: Arc<[(Box<str>, Spot)]>,
+    /// Made when somebody first asks for it.
+    labelled: OnceLock<Labelled>,
     generation: u64,
 }
 
+/// For each name that many skills have: which of them comes first for each label.
+type Labelled = HashMap<Spot, HashMap<Box<str>, usize>>;
+
 /// A skill and how it stands among the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// The skill.
     pub skill: Arc<Skill>,
-    /// The place of the entry that took its name; nothing for a winner.
-    shadowed_by: Option<u32>,
-    /// The name with the nested folder before it, where there is one.
-    qualified: Option<Box<str>>,
+    /// Whether another entry took its name.
+    pub(crate) shadowed: bool,
+    /// The name it is called by.
+    pub(crate) name: Name,
 }
 
 /// No skill answers to a name.
@@ -57,62 +67,69 @@ impl std::fmt::Display for NotFound {
 impl Entry {
     /// Returns the name by which people and models call the skill.
     pub fn name(&self) -> &str {
-        self.qualified.as_deref().unwrap_or(&self.skill.name)
+        self.name.as_str()
     }
 
     /// Tells whether another skill took its name.
     pub fn is_shadowed(&self) -> bool {
-        self.shadowed_by.is_some()
+        self.shadowed
     }
 }
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.skill, self.shadowed, self.name()) == (&other.skill, other.shadowed, other.name())
+    }
+}
+
+impl Eq for Entry {}
 
 impl Catalog {
     /// Freezes a set of skills.
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
+        let draft = |skill: Arc<Skill>| Draft { qualified: shown_name(&skill), skill };
+        let mut drafts: Vec<Option<Draft>> =
+            skills.into_iter().map(|skill| Some(draft(skill))).collect();
         // Most names differ in their first letters, which are compared without going for the rest.
-        let mut keyed: Vec<(u64, Entry)> = skills
-            .into_iter()
-            .map(|skill| Entry { qualified: shown_name(&skill), skill, shadowed_by: None })
-            .map(|entry| (first_letters(entry.name()), entry))
+        let mut order: Vec<(u128, usize)> = drafts
+            .iter()
+            .enumerate()
+            .map(|(at, draft)| (first_letters(draft.as_ref().map_or("", Draft::name)), at))
             .collect();
-        keyed.sort_unstable_by(|(first, a), (second, b)| {
-            first.cmp(second).then_with(|| {
-                a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
-            })
-        });
-        let mut entries: Vec<Entry> = keyed.into_iter().map(|(_, entry)| entry).collect();
-        let mut listed = Vec::new();
-        let mut winner = 0;
-        for index in 0..entries.len() {
-            if index > 0 && entries[index].name() == entries[winner].name() {
-                entries[index].shadowed_by = u32::try_from(winner).ok();
-            } else {
-                winner = index;
-                listed.extend(u32::try_from(index));
-            }
+        order.sort_unstable_by_key(|(letters, _)| *letters);
+        for alike in order.chunk_by_mut(|(a, _), (b, _)| a == b) {
+            alike.sort_unstable_by(|(_, a), (_, b)| match (&drafts[*a], &drafts[*b]) {
+                (Some(a), Some(b)) => {
+                    a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
+                }
+                _ => a.cmp(b),
+            });
         }
-        let (listed, aliases) = (listed.into(), Arc::default());
-        let mut catalog = Self { entries, listed, aliases, generation };
+        let count = drafts.len();
+        let blocks = entries::blocks(order.into_iter().filter_map(|(_, at)| drafts[at].take()));
+        let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);
+        let listed = listed.count();
+        let mut catalog = Self { blocks, count, listed, generation, ..Self::default() };
         catalog.aliases = catalog.collect_aliases().into();
         catalog
     }
 
     /// Second names, and names of nested skills without their folder, where nothing else has them.
-    fn collect_aliases(&self) -> Vec<(Box<str>, u32)> {
-        let mut aliases: Vec<(Box<str>, u32)> = Vec::new();
-        for &index in &*self.listed {
-            let entry = &self.entries[index as usize];
-            let nested = !entry.skill.id.origin.nested.is_empty();
-            let bare = nested.then_some(&entry.skill.name);
-            aliases
-                .extend(entry.skill.alias.iter().chain(bare).map(|alias| (alias.clone(), index)));
+    fn collect_aliases(&self) -> Vec<(Box<str>, Spot)> {
+        let mut aliases: Vec<(Box<str>, Spot)> = Vec::new();
+        for (block, entries) in self.blocks.iter().enumerate() {
+            for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| !entry.shadowed) {
+                let nested = !entry.skill.id.origin.nested.is_empty();
+                let names = entry.skill.alias.iter().chain(nested.then_some(&entry.skill.name));
+                aliases.extend(names.map(|alias| (alias.clone(), Spot { block, at })));
+            }
         }
         // What looks like a qualified name, or like a place, must not lead anywhere else.
         aliases.retain(|(alias, _)| !is_label(alias) && !alias.starts_with('/'));
         aliases.sort_unstable();
         aliases.dedup();
         let is_unique = |at: usize| {
-            let same = |other: Option<&(Box<str>, u32)>| {
+            let same = |other: Option<&(Box<str>, Spot)>| {
                 other.is_some_and(|(alias, _)| *alias == aliases[at].0)
             };
             let before = at.checked_sub(1).and_then(|at| aliases.get(at));
@@ -129,19 +146,17 @@ impl Catalog {
     /// Returns the same set with other texts for some of its skills, without sorting it again.
     /// Nothing when a skill is new, or has another name: then the order may change.
     pub fn with_texts(&self, skills: &[Arc<Skill>], generation: u64) -> Option<Self> {
-        let mut entries = self.entries.clone();
+        let mut blocks = self.blocks.clone();
         for skill in skills {
-            let old = self.entry_of(skill)?;
-            if old.skill.alias != skill.alias || old.skill.form != skill.form {
+            let Spot { block, at } = self.spot_of(skill)?;
+            let entry = Arc::make_mut(blocks.get_mut(block)?).get_mut(at)?;
+            if entry.skill.alias != skill.alias || entry.skill.form != skill.form {
                 return None;
             }
-            let start = entries.partition_point(|entry| entry.name() < old.name());
-            let same_name = entries.get_mut(start..)?;
-            let entry = same_name.iter_mut().find(|entry| entry.skill.id == skill.id)?;
             entry.skill = Arc::clone(skill);
         }
-        let (listed, aliases) = (Arc::clone(&self.listed), Arc::clone(&self.aliases));
-        Some(Self { entries, listed, aliases, generation })
+        let (count, listed, aliases) = (self.count, self.listed, Arc::clone(&self.aliases));
+        Some(Self { blocks, count, listed, aliases, generation, ..Self::default() })
     }
 
     /// Returns which version of the set this is.
@@ -151,31 +166,40 @@ impl Catalog {
 
     /// Returns the winners, in order of name.
     pub fn listed(&self) -> impl ExactSizeIterator<Item = &Entry> + Clone {
-        self.listed.iter().map(|&index| &self.entries[index as usize])
+        Listed { entries: self.entries().iter(), left: self.listed }
     }
 
     /// Returns every skill, those of one name together, the winner first.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub fn entries(&self) -> Entries<'_> {
+        Entries::new(&self.blocks, self.count)
+    }
+
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks
     }
 
     /// Returns the entry that took this one's name.
     pub fn winner_over(&self, entry: &Entry) -> Option<&Entry> {
-        entry.shadowed_by.and_then(|index| self.entries.get(index as usize))
+        self.group(entry.name()).first().filter(|_| entry.shadowed)
     }
 
     /// Returns every skill of a name, the winner first.
     pub fn group(&self, name: &str) -> &[Entry] {
-        let start = self.entries.partition_point(|entry| entry.name() < name);
-        let length = self.entries[start..].partition_point(|entry| entry.name() == name);
-        &self.entries[start..start + length]
+        entries::group(&self.blocks, name).1
     }
 
     /// Returns the entry of a skill.
     pub fn entry_of(&self, skill: &Skill) -> Option<&Entry> {
+        let Spot { block, at } = self.spot_of(skill)?;
+        self.blocks.get(block)?.get(at)
+    }
+
+    fn spot_of(&self, skill: &Skill) -> Option<Spot> {
         let name = shown_name(skill);
-        let same_name = self.group(name.as_deref().unwrap_or(&skill.name));
-        same_name.iter().find(|entry| entry.skill.id == skill.id)
+        let name = name.as_deref().unwrap_or(&skill.name);
+        let (Spot { block, at }, same_name) = entries::group(&self.blocks, name);
+        let among = same_name.iter().position(|entry| entry.skill.id == skill.id)?;
+        Some(Spot { block, at: at + among })
     }
 
     /// Finds the skill that a name means: a name, a qualified name (`user:pdf`, `user/codex:pdf`,
@@ -192,17 +216,44 @@ impl Catalog {
         // Names of commands and of nested skills have colons too, and so may a root.
         for (at, _) in asked.match_indices(':') {
             let (label, bare) = (&asked[..at], &asked[at + 1..]);
-            let fits = |entry: &&Entry| {
-                labels(&entry.skill.id.origin).any(|own| name::normalise(&own) == label)
-            };
-            if let Some(entry) = self.group(bare).iter().find(fits) {
+            if let Some(entry) = self.first_labelled(bare, label) {
                 return Some(entry);
             }
         }
         if let Ok(at) = self.aliases.binary_search_by(|(alias, _)| (**alias).cmp(&asked)) {
-            return self.entries.get(self.aliases[at].1 as usize);
+            let Spot { block, at } = self.aliases[at].1;
+            return self.blocks.get(block)?.get(at);
         }
-        self.entries.iter().find(|entry| *entry.skill.location == *written)
+        self.entries().iter().find(|entry| *entry.skill.location == *written)
+    }
+
+    /// The first skill of a name that has a label.
+    fn first_labelled(&self, name: &str, label: &str) -> Option<&Entry> {
+        let (spot, same_name) = entries::group(&self.blocks, name);
+        if same_name.len() > FEW {
+            let labelled = self.labelled.get_or_init(|| self.collect_labelled());
+            return same_name.get(*labelled.get(&spot)?.get(label)?);
+        }
+        let fits = |entry: &&Entry| {
+            labels(&entry.skill.id.origin).any(|own| name::normalise(&own) == label)
+        };
+        same_name.iter().find(fits)
+    }
+
+    /// Thousands of skills may have one name. Each of them asks for the first of its label, and
+    /// must not look at all the others for that.
+    fn collect_labelled(&self) -> Labelled {
+        let mut labelled = Labelled::new();
+        for (block, entries) in self.blocks.iter().enumerate() {
+            let mut at = 0;
+            for same_name in entries.chunk_by(|_, next| next.shadowed) {
+                if same_name.len() > FEW {
+                    labelled.insert(Spot { block, at }, first_of_labels(same_name));
+                }
+                at += same_name.len();
+            }
+        }
+        labelled
     }
 
     /// Says that there is no such skill, suggesting only what may be seen.
@@ -244,13 +295,29 @@ impl Catalog {
     }
 }
 
-/// The first eight bytes of a name, as a number that sorts as they do.
-fn first_letters(name: &str) -> u64 {
-    let mut letters = [0; 8];
-    for (letter, byte) in letters.iter_mut().zip(name.bytes()) {
-        *letter = byte;
+/// The first sixteen bytes of a name, as a number that sorts as they do.
+fn first_letters(name: &str) -> u128 {
+    let mut letters = [0; 16];
+    let length = name.len().min(letters.len());
+    letters[..length].copy_from_slice(&name.as_bytes()[..length]);
+    u128::from_be_bytes(letters)
+}
+
+/// The place of the first entry for each label that one of them has.
+fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
+    let mut firsts = HashMap::new();
+    let mut last: Option<&Arc<Origin>> = None;
+    for (at, entry) in same_name.iter().enumerate() {
+        let origin = &entry.skill.id.origin;
+        // Most often all of them come from one root.
+        if last.replace(origin).is_some_and(|last| Arc::ptr_eq(last, origin)) {
+            continue;
+        }
+        for label in labels(origin) {
+            firsts.entry(name::normalise(&label).into()).or_insert(at);
+        }
     }
-    u64::from_be_bytes(letters)
+    firsts
 }
 
 /// The name that a skill is called by, where it is not simply its own: a nested one has its folder

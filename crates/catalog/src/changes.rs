@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Entry};
+use crate::entries::Block;
 use crate::skill::SkillId;
 
 /// One difference.
@@ -54,20 +55,58 @@ impl ChangeKind {
 /// Returns what is different, in order of name: one word about each skill.
 pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
     let mut found = Vec::new();
-    let (mut old, mut new) = (before.entries(), after.entries());
+    let (mut olds, mut news) = (Rest::of(before), Rest::of(after));
     // Both are sorted by name: what has one name is compared with what has the same name.
-    while let Some(name) = [old.first(), new.first()].into_iter().flatten().map(Entry::name).min() {
-        let named = |entry: &&Entry| entry.name() == name;
-        let (olds, rest) = old.split_at(old.iter().take_while(named).count());
-        old = rest;
-        let (news, rest) = new.split_at(new.iter().take_while(named).count());
-        new = rest;
-        match (olds, news) {
+    loop {
+        skip_shared(&mut olds, &mut news);
+        let firsts = [olds.block.first(), news.block.first()];
+        let Some(name) = firsts.into_iter().flatten().map(Entry::name).min() else { break };
+        match (olds.take(name), news.take(name)) {
             ([a], [b]) if Arc::ptr_eq(&a.skill, &b.skill) => {}
-            _ => compare(after, name, olds, news, &mut found),
+            (olds, news) => compare(after, name, olds, news, &mut found),
         }
     }
     join_renamed(found)
+}
+
+/// What is left of the entries of a catalogue.
+struct Rest<'c> {
+    /// The block that was begun; empty only at the end.
+    block: &'c [Entry],
+    blocks: &'c [Block],
+}
+
+impl<'c> Rest<'c> {
+    fn of(catalog: &'c Catalog) -> Self {
+        let mut rest = Self { block: &[], blocks: catalog.blocks() };
+        rest.next_block();
+        rest
+    }
+
+    fn next_block(&mut self) {
+        let next = self.blocks.split_first();
+        self.block = next.map_or(&[], |(block, _)| block);
+        self.blocks = next.map_or(&[], |(_, blocks)| blocks);
+    }
+
+    /// Takes the entries of a name, if it is the next one. They stand in one block.
+    fn take(&mut self, name: &str) -> &'c [Entry] {
+        let count = self.block.iter().take_while(|entry| entry.name() == name).count();
+        let (taken, rest) = self.block.split_at(count);
+        self.block = rest;
+        if rest.is_empty() {
+            self.next_block();
+        }
+        taken
+    }
+}
+
+/// Passes over blocks that both share: nothing in them is different.
+fn skip_shared(olds: &mut Rest<'_>, news: &mut Rest<'_>) {
+    while !olds.block.is_empty() && std::ptr::eq(olds.block, news.block) {
+        olds.next_block();
+        news.next_block();
+    }
 }
 
 /// A skill that is gone under one name and there under another has a new name.

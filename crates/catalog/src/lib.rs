@@ -7,6 +7,7 @@
 
 pub mod catalog;
 pub mod changes;
+mod entries;
 pub mod index;
 pub mod outline;
 pub mod paths;
@@ -18,6 +19,7 @@ pub mod visibility;
 
 pub use catalog::{Catalog, Entry, NotFound};
 pub use changes::{Change, ChangeKind, changes};
+pub use entries::Entries;
 pub use precedence::Precedence;
 pub use rank::{Ranked, Usage, rank};
 pub use scope::{Origin, Scope};

@@ -5,23 +5,26 @@
 //! damaged, foreign or from another version is as good as none.
 
 use std::hash::{Hash, Hasher};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use prowess_catalog::{Form, Origin, Skill, SkillId, Stamp};
-use serde::{Deserialize, Serialize};
+use prowess_catalog::{Form, Origin, Skill, Stamp};
 use sha2::{Digest, Sha256};
 
+use crate::head::{self, Head};
+
 /// First bytes of a cache file; the last one is the version of its format.
-const MAGIC: &[u8; 8] = b"PROWHED\x02";
+const MAGIC: &[u8; 8] = b"PROWHED\x03";
 /// Largest cache file that is read.
 const MAX_CACHE: u64 = 1024 * 1024 * 1024;
+/// A cache file of so many bytes is read by two threads.
+const WORTH_TWO: usize = 1024 * 1024;
 /// A file that changed this shortly before it was read may change again without its time telling.
 const RACY: i64 = 2_000_000_000;
-/// Bytes of one row of the table: hash of the place, where the head begins, how long it is.
-const ROW: usize = 16;
+/// Bytes of one slot of the table: hash of the place, where the head begins, how long it is.
+const SLOT: usize = 16;
 
 /// Whether a version of a skill was at rest when a scan that began then read it, so that its times
 /// tell it from any later one. As git does: what changed in the moment before is read again.
@@ -40,42 +43,17 @@ pub(crate) fn now() -> i64 {
     now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// What is remembered of one root: a table, sorted by hash, and heads that are only taken apart
-/// when somebody asks for one. The threads that walk ask, each for its own.
+/// What is remembered of one root: a table by hash, never full, in which a head stands where
+/// its hash says or in one of the next slots; and heads that are only taken apart when somebody asks
+/// for one. The threads that walk ask, each for its own.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     bytes: Vec<u8>,
     /// When the scan began that it is from, in nanoseconds since 1970.
     began: i64,
-    rows: usize,
-}
-
-/// A head as it is written. Texts are borrowed from the file while it is read.
-#[derive(Serialize, Deserialize)]
-struct Head<'a> {
-    path: &'a str,
-    name: &'a str,
-    alias: Option<&'a str>,
-    description: &'a str,
-    described: bool,
-    when_to_use: Option<&'a str>,
-    argument_hint: Option<&'a str>,
-    version: Option<&'a str>,
-    creator: Option<&'a str>,
-    #[serde(borrow)]
-    tags: Vec<&'a str>,
-    #[serde(borrow)]
-    metadata: Vec<(&'a str, &'a str)>,
-    #[serde(borrow)]
-    paths: Vec<&'a str>,
-    model_invocable: bool,
-    user_invocable: bool,
-    pinned: bool,
-    location: &'a str,
-    stamp: [u64; 4],
-    sidecar: Option<[u64; 4]>,
-    fingerprint: u64,
-    problems: u32,
+    /// How many heads there are, and in how many slots: a power of two, or none.
+    heads: usize,
+    slots: usize,
 }
 
 impl Cache {
@@ -86,12 +64,14 @@ impl Cache {
 
     /// Tells whether nothing is remembered.
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.heads == 0
     }
 
-    /// Returns the head of a skill, if this very version of it is remembered.
+    /// Returns the head of the skill at this path below the root, which lies there, if this very
+    /// version of it is remembered.
     pub(crate) fn find(
         &self,
+        path: &str,
         location: &str,
         stamp: Stamp,
         sidecar: Option<Stamp>,
@@ -100,45 +80,34 @@ impl Cache {
         if !were_at_rest(stamp, sidecar, self.began) {
             return None;
         }
-        let wanted = hash(location);
-        let mut row = self.first_row(wanted);
-        while let Some((_, head)) = self.row(row).filter(|(found, _)| *found == wanted) {
-            let head: Head<'_> = postcard::from_bytes(head).ok()?;
-            if head.location == location {
-                let same = unpack(head.stamp) == stamp && head.sidecar.map(unpack) == sidecar;
-                return same.then(|| head.into_skill(origin));
+        let wanted = hash(path);
+        let mut at = wanted;
+        for _ in 0..self.slots {
+            let (found, head) = self.slot(at)?;
+            if found == wanted {
+                let head = Head::read(head)?;
+                if head.path()? == path.as_bytes() {
+                    let same = head.is_of(stamp, sidecar);
+                    return same.then(|| head.into_skill(origin, location)).flatten();
+                }
             }
-            row += 1;
+            at = at.wrapping_add(1);
         }
         None
     }
 
-    /// The first row whose hash is not below the wanted one.
-    fn first_row(&self, wanted: u64) -> usize {
-        let (mut low, mut high) = (0, self.rows);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if self.row(middle).is_some_and(|(found, _)| found < wanted) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-
-    fn row(&self, row: usize) -> Option<(u64, &[u8])> {
+    /// The hash and the head of a slot; nothing when it is empty.
+    fn slot(&self, at: u64) -> Option<(u64, &[u8])> {
         let table = self.bytes.get(HEADER..)?;
-        let cells = table.get(row.checked_mul(ROW)?..)?.first_chunk::<ROW>()?;
-        if row >= self.rows {
-            return None;
-        }
+        let at = usize::try_from(at & (self.slots as u64).checked_sub(1)?).ok()?;
+        let cells = table.get(at.checked_mul(SLOT)?..)?.first_chunk::<SLOT>()?;
         let (hash, place) = cells.split_first_chunk::<8>()?;
         let (start, length) = place.split_first_chunk::<4>()?;
         let start = u32::from_le_bytes(*start) as usize;
         let length = u32::from_le_bytes(*length.first_chunk::<4>()?) as usize;
-        let heads = table.get(self.rows.checked_mul(ROW)?..)?;
-        Some((u64::from_le_bytes(*hash), heads.get(start..start.checked_add(length)?)?))
+        let heads = table.get(self.slots.checked_mul(SLOT)?..)?;
+        let head = heads.get(start..start.checked_add(length)?)?;
+        (length > 0).then_some((u64::from_le_bytes(*hash), head))
     }
 
     /// Remembers the skills of a root, unless all of them came from here and none is missing.
@@ -155,21 +124,21 @@ impl Cache {
             Arc::ptr_eq(&skill.id.origin, origin) && skill.form == Form::Folder
         };
         let skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
-        if fresh > 0 || skills.len() != self.rows {
+        if fresh > 0 || skills.len() != self.heads {
             let _ = write(&file_for(folder, root), began, &skills);
         }
     }
 }
 
-/// Bytes before the table: magic, checksum, time, number of rows.
-const HEADER: usize = 8 + 4 + 8 + 4;
+/// Bytes before the table: magic, checksum, time, number of heads and of slots.
+const HEADER: usize = 8 + 4 + 8 + 4 + 4;
 
-/// A hash of a place. Another release of ours or of the compiler gives other hashes; then nothing is
-/// found and everything is read.
-fn hash(location: &str) -> u64 {
+/// A hash of a path below a root. Another release of ours or of the compiler gives other hashes; then
+/// nothing is found and everything is read.
+fn hash(path: &str) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    location.hash(&mut hasher);
+    path.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -189,8 +158,17 @@ pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
     if !facts.is_file() || facts.len() > MAX_CACHE {
         return None;
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(facts.len()).ok()?);
-    file.take(MAX_CACHE).read_to_end(&mut bytes).ok()?;
+    let mut bytes = vec![0; usize::try_from(facts.len()).ok()?];
+    // The system copies page by page, and nothing else can begin before it is done.
+    let half = if bytes.len() < WORTH_TWO { bytes.len() } else { bytes.len() / 2 };
+    let (first, second) = bytes.split_at_mut(half);
+    std::thread::scope(|scope| {
+        let file = &file;
+        let read = |part: &mut [u8], at: usize| file.read_exact_at(part, at as u64).is_ok();
+        let other = (!second.is_empty()).then(|| scope.spawn(move || read(second, half)));
+        let both = read(first, 0) && other.is_none_or(|other| other.join().unwrap_or(false));
+        both.then_some(())
+    })?;
     Some(bytes)
 }
 
@@ -212,28 +190,39 @@ fn read(file: &Path) -> Option<Cache> {
         return None;
     }
     let (began, rest) = rest.split_first_chunk::<8>()?;
-    let (rows, _) = rest.split_first_chunk::<4>()?;
-    let (began, rows) = (i64::from_le_bytes(*began), u32::from_le_bytes(*rows) as usize);
-    Some(Cache { bytes, began, rows })
+    let (heads, rest) = rest.split_first_chunk::<4>()?;
+    let (slots, _) = rest.split_first_chunk::<4>()?;
+    let began = i64::from_le_bytes(*began);
+    let [heads, slots] = [heads, slots].map(|number| u32::from_le_bytes(*number) as usize);
+    slots.is_power_of_two().then_some(Cache { bytes, began, heads, slots })
 }
 
 fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);
+    let slots = (skills.len() + skills.len() / 4 + 1).next_power_of_two();
     let mut heads = Vec::new();
-    let mut table: Vec<(u64, u32, u32)> = Vec::with_capacity(skills.len());
+    let mut table = vec![[0; SLOT]; slots];
+    let mut is_free = vec![true; slots];
     for skill in skills {
         let start = heads.len();
-        heads = postcard::to_extend(&Head::of(skill), heads).map_err(std::io::Error::other)?;
-        table.push((hash(&skill.location), small(start)?, small(heads.len() - start)?));
+        head::write(skill, &mut heads)
+            .ok_or_else(|| std::io::Error::other("a head with too many values"))?;
+        let hash = hash(&skill.id.path);
+        // At most four fifths of the slots are taken, so there is always a free one.
+        let mut at = usize::try_from(hash & (slots as u64 - 1)).unwrap_or(0);
+        while !is_free[at] {
+            at = (at + 1) % slots;
+        }
+        is_free[at] = false;
+        let (number, place) = table[at].split_at_mut(8);
+        number.copy_from_slice(&hash.to_le_bytes());
+        place[..4].copy_from_slice(&small(start)?.to_le_bytes());
+        place[4..].copy_from_slice(&small(heads.len() - start)?.to_le_bytes());
     }
-    table.sort_unstable();
     let mut body = began.to_le_bytes().to_vec();
     body.extend_from_slice(&small(skills.len())?.to_le_bytes());
-    for (hash, start, length) in table {
-        body.extend_from_slice(&hash.to_le_bytes());
-        body.extend_from_slice(&start.to_le_bytes());
-        body.extend_from_slice(&length.to_le_bytes());
-    }
+    body.extend_from_slice(&small(slots)?.to_le_bytes());
+    body.extend_from_slice(table.as_flattened());
     body.append(&mut heads);
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
@@ -241,75 +230,9 @@ fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()>
     write_cache(file, &bytes)
 }
 
-fn pack(stamp: Stamp) -> [u64; 4] {
-    [stamp.size, stamp.modified.cast_unsigned(), stamp.changed.cast_unsigned(), stamp.inode]
-}
-
-fn unpack([size, modified, changed, inode]: [u64; 4]) -> Stamp {
-    Stamp { size, modified: modified.cast_signed(), changed: changed.cast_signed(), inode }
-}
-
-impl<'a> Head<'a> {
-    fn of(skill: &'a Skill) -> Self {
-        Self {
-            path: &skill.id.path,
-            name: &skill.name,
-            alias: skill.alias.as_deref(),
-            description: &skill.description,
-            described: skill.described,
-            when_to_use: skill.when_to_use.as_deref(),
-            argument_hint: skill.argument_hint.as_deref(),
-            version: skill.version.as_deref(),
-            creator: skill.creator.as_deref(),
-            tags: skill.tags.iter().map(|tag| &**tag).collect(),
-            metadata: skill.metadata.iter().map(|(key, value)| (&**key, &**value)).collect(),
-            paths: skill.paths.iter().map(|path| &**path).collect(),
-            model_invocable: skill.model_invocable,
-            user_invocable: skill.user_invocable,
-            pinned: skill.pinned,
-            location: &skill.location,
-            stamp: pack(skill.stamp),
-            sidecar: skill.sidecar.map(pack),
-            fingerprint: skill.fingerprint,
-            problems: skill.problems,
-        }
-    }
-
-    fn into_skill(self, origin: &Arc<Origin>) -> Skill {
-        let texts = |texts: Vec<&str>| texts.into_iter().map(Box::from).collect();
-        Skill {
-            id: SkillId { origin: Arc::clone(origin), path: self.path.into() },
-            name: self.name.into(),
-            alias: self.alias.map(Box::from),
-            description: self.description.into(),
-            described: self.described,
-            when_to_use: self.when_to_use.map(Box::from),
-            argument_hint: self.argument_hint.map(Box::from),
-            version: self.version.map(Box::from),
-            creator: self.creator.map(Box::from),
-            tags: texts(self.tags),
-            metadata: self
-                .metadata
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-            paths: texts(self.paths),
-            model_invocable: self.model_invocable,
-            user_invocable: self.user_invocable,
-            pinned: self.pinned,
-            form: Form::Folder,
-            location: self.location.into(),
-            stamp: unpack(self.stamp),
-            sidecar: self.sidecar.map(unpack),
-            fingerprint: self.fingerprint,
-            problems: self.problems,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use prowess_catalog::{Place, Scope};
+    use prowess_catalog::{Place, Scope, SkillId};
     use prowess_spec::parse;
 
     use super::*;
@@ -340,16 +263,17 @@ mod tests {
         let cache = Cache::load(folder.path(), root);
         let mut found = Vec::new();
         for (number, skill) in skills.iter().enumerate() {
-            let again = cache.find(&skill.location, skill.stamp, skill.sidecar, &origin);
+            let (path, place) = (&skill.id.path, &skill.location);
+            let again = cache.find(path, place, skill.stamp, skill.sidecar, &origin);
             if let Some(again) = again {
                 assert_eq!(again, **skill);
                 found.push(number);
             }
             // Another version of it is not remembered.
             let other = Stamp { size: 1, ..skill.stamp };
-            assert_eq!(cache.find(&skill.location, other, skill.sidecar, &origin), None);
+            assert_eq!(cache.find(path, place, other, skill.sidecar, &origin), None);
         }
-        assert_eq!(cache.find("/root/x", Stamp::default(), None, &origin), None);
+        assert_eq!(cache.find("x", "/root/x/SKILL.md", Stamp::default(), None, &origin), None);
         found
     }
 

@@ -8,6 +8,7 @@ pub mod bundled;
 mod cache;
 pub mod digest;
 pub mod fs;
+mod head;
 pub mod memory;
 pub mod registry;
 pub mod replace;

@@ -12,7 +12,7 @@ use crate::fs::walk::Notice;
 use crate::memory::{MemorySource, NewSkill};
 use crate::resource::{Error, Resource};
 use crate::searching::Searching;
-use crate::source::{Fault, Known, Scan, SkillSource};
+use crate::source::{Fault, Known, Places, Scan, SkillSource};
 use crate::subscribe::{ChangeSet, Subscribers, Subscription};
 
 /// Roots of one source are numbered below this, so that those of the next come after.
@@ -53,6 +53,8 @@ struct Live {
     /// The same source, where it is one of folders.
     files: Option<Arc<FileSource>>,
     skills: Vec<Arc<Skill>>,
+    /// Where each of them stands.
+    places: Places,
     faults: Vec<Fault>,
     notices: Vec<Notice>,
     scanned: bool,
@@ -210,7 +212,7 @@ impl Registry {
             if mine.is_empty() {
                 continue;
             }
-            let Some(rescan) = source.rescan(&live.skills, &mine) else {
+            let Some(rescan) = source.rescan(&live.skills, &mut live.places, &mine) else {
                 live.scan();
                 texts = None;
                 continue;
@@ -372,8 +374,8 @@ impl Registry {
 
 impl Live {
     fn new(source: Arc<dyn SkillSource>, files: Option<Arc<FileSource>>) -> Self {
-        let (skills, faults, notices) = Default::default();
-        Self { source, files, skills, faults, notices, scanned: false }
+        let (skills, places, faults, notices) = Default::default();
+        Self { source, files, skills, places, faults, notices, scanned: false }
     }
 
     fn scan(&mut self) {
@@ -381,6 +383,7 @@ impl Live {
         let known = Known { skills: &self.skills, keep_last_good: self.scanned };
         let Scan { skills, faults, notices } = self.source.scan(known);
         (self.skills, self.faults, self.notices) = (skills, faults, notices);
+        self.places = Places::default();
         self.scanned = true;
     }
 

@@ -76,8 +76,8 @@ impl Registry {
         let removed: Vec<SkillId> = changed.iter().map(|change| change.id.clone()).collect();
         let mut added: Vec<&Arc<Skill>> = Vec::new();
         for change in &changed {
-            let same_name = now.group(&change.name).iter();
-            let entry = same_name.filter(|entry| !entry.is_shadowed());
+            // The first of a name is the one that is not shadowed.
+            let entry = now.group(&change.name).first().into_iter();
             added.extend(
                 entry.filter(|entry| entry.skill.id == change.id).map(|entry| &entry.skill),
             );

@@ -1,6 +1,8 @@
 //! What a place that skills come from must be able to do.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -118,8 +120,69 @@ impl std::fmt::Display for FaultKind {
     }
 }
 
+/// Where skills stand in a list, by where they are on disk. It is made when somebody first asks:
+/// most programs never see an edit, and one that does sees many.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// Places by hash, the first skill of each.
+    by_hash: Option<(RandomState, HashMap<u64, usize>)>,
+}
+
+impl Places {
+    /// The place of the first skill of this list that is there. Ask always for the same list; a
+    /// skill may give way to a later version of itself.
+    pub(crate) fn find(&mut self, skills: &[Arc<Skill>], location: &str) -> Option<usize> {
+        let is_there = |skill: &Arc<Skill>| *skill.location == *location;
+        let (state, by_hash) = self.by_hash.get_or_insert_with(|| {
+            let state = RandomState::new();
+            let place = |(at, skill): (usize, &Arc<Skill>)| (state.hash_one(&*skill.location), at);
+            let by_hash = skills.iter().enumerate().rev().map(place).collect();
+            (state, by_hash)
+        });
+        let place = *by_hash.get(&state.hash_one(location))?;
+        // Two places with one hash are as rare as can be, and no reason to be wrong.
+        match skills.get(place) {
+            Some(skill) if is_there(skill) => Some(place),
+            _ => skills.iter().position(is_there),
+        }
+    }
+}
+
 /// A sum over a text: its length and a checksum. It notices changes; it does not withstand whoever
 /// wants to hide one, which is what the digest is for.
 pub(crate) fn fingerprint(text: &[u8]) -> u64 {
     (text.len() as u64) << 32 | u64::from(crc32fast::hash(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_catalog::{Form, Origin, Place, Scope, Stamp};
+    use prowess_spec::parse;
+
+    use super::*;
+
+    #[test]
+    fn a_skill_is_found_by_its_place() {
+        let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
+        let skill = |location: &str| {
+            let place = Place {
+                id: SkillId { origin: Arc::clone(&origin), path: "x".into() },
+                form: Form::Folder,
+                location: location.into(),
+                given: None,
+                stamp: Stamp::default(),
+                sidecar: None,
+                fingerprint: 7,
+            };
+            Arc::new(Skill::from_text(place, &parse(b"---\nname: a\n---\n"), None))
+        };
+        // Two roots may lead to one file; the first of them counts.
+        let skills = [skill("/a"), skill("/b"), skill("/b"), skill("/c")];
+        let mut places = Places::default();
+        for (location, expected) in
+            [("/b", Some(1)), ("/c", Some(3)), ("/a", Some(0)), ("/d", None), ("", None)]
+        {
+            assert_eq!(places.find(&skills, location), expected, "{location}");
+        }
+    }
 }

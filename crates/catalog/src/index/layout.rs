@@ -3,40 +3,30 @@
 use std::borrow::Cow;
 
 use super::budget::{self, Budget, Limit};
-use super::{Bare, Cut, Fate, Format, Rank, Shortening, text};
+use super::{Bare, Fate, Format, Rank, Shortening, text};
 use crate::skill::Skill;
 
-/// A line to be laid out.
-pub(super) struct Line<'a> {
-    pub(super) name: &'a str,
-    /// Whose description is shown, if any.
-    pub(super) skill: Option<&'a Skill>,
-    pub(super) rank: Rank,
-}
-
 /// Lines to be laid out.
-pub(super) struct Lines<'a> {
+pub(super) struct Lines {
     format: Format,
-    pub(super) items: Vec<Line<'a>>,
     /// Units of each line without its description.
     costs: Vec<usize>,
     /// Units of what encloses a description.
     around: usize,
 }
 
-/// A line that is laid out.
+/// A line that is shown.
 pub(super) struct Laid<'a> {
+    pub(super) line: usize,
     pub(super) fate: Fate,
     pub(super) description: Option<Cow<'a, str>>,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(format: Format, limit: Limit, items: impl Iterator<Item = Line<'a>>) -> Self {
-        let items: Vec<Line<'_>> = items.collect();
+impl Lines {
+    /// Prepares lines whose names have so many units.
+    pub(super) fn new(format: Format, limit: Limit, names: impl Iterator<Item = usize>) -> Self {
         let (bare, around) = format.frame(limit);
-        let cost = |line: &Line<'_>| bare + format.name_units(line.name, limit);
-        let costs = items.iter().map(cost).collect();
-        Self { format, items, costs, around }
+        Self { format, costs: names.map(|units| bare + units).collect(), around }
     }
 
     /// Units of all lines without descriptions.
@@ -44,37 +34,46 @@ impl<'a> Lines<'a> {
         self.costs.iter().sum()
     }
 
-    /// Shares the room out: names first, then descriptions.
-    pub(super) fn lay(&self, budget: Budget, room: usize, rotation: u64) -> Vec<Laid<'a>> {
+    /// Shares the room out: names first, then descriptions. `rank` tells how much a line matters,
+    /// `skill` whose description it shows, if any. The answer has the lines for which there is room,
+    /// in order.
+    pub(super) fn lay<'a>(
+        &self,
+        budget: Budget,
+        room: usize,
+        rotation: u64,
+        rank: impl Fn(usize) -> Rank,
+        skill: impl Fn(usize) -> Option<&'a Skill>,
+    ) -> Vec<Laid<'a>> {
         let (format, limit, around) = (self.format, budget.limit, self.around);
-        let ranks: Vec<Rank> = self.items.iter().map(|line| line.rank).collect();
-        let named = budget::select(&self.costs, &favoured(&ranks), room, rotation);
-        let spent = self.costs.iter().zip(&named).filter(|(_, on)| **on).map(|(cost, _)| cost);
-        let room = room - spent.sum::<usize>();
+        let ranks = (0..self.costs.len()).map(&rank);
+        let named = budget::select(&self.costs, &favoured(ranks), room, rotation);
+        let named: Vec<usize> = (0..self.costs.len()).filter(|&line| named[line]).collect();
+        let room = room - named.iter().map(|&line| self.costs[line]).sum::<usize>();
 
-        let mut laid = Vec::with_capacity(self.items.len());
+        let mut laid = Vec::with_capacity(named.len());
         let mut described = Vec::new();
-        for (i, line) in self.items.iter().enumerate() {
-            let fate = match line.skill.filter(|_| named[i]).map(text::description) {
-                _ if !named[i] => Fate::Cut(Cut::NoRoom),
+        for line in named {
+            let fate = match skill(line).map(text::description) {
                 None => Fate::NameOnly(Bare::Asked),
                 Some(text) if text.is_empty() => Fate::NameOnly(Bare::NoDescription),
                 Some(text) => {
                     let most = (budget.entry_chars, usize::MAX);
                     let want = text::shorten(&text, format, limit, most)
                         .map(|capped| text::units(&capped, format, limit));
-                    described.extend(want.map(|want| Described { line: i, want, text }));
+                    let place = laid.len();
+                    described.extend(want.map(|want| Described { place, line, want, text }));
                     Fate::NameOnly(Bare::NoRoom)
                 }
             };
-            laid.push(Laid { fate, description: None });
+            laid.push(Laid { line, fate, description: None });
         }
         let costs: Vec<usize> =
             described.iter().map(|one| around + budget::least(one.want)).collect();
-        let ranks: Vec<Rank> = described.iter().map(|one| ranks[one.line]).collect();
-        let mut chosen = budget::select(&costs, &favoured(&ranks), room, rotation).into_iter();
+        let ranks = described.iter().map(|one| rank(one.line));
+        let mut chosen = budget::select(&costs, &favoured(ranks), room, rotation).into_iter();
         described.retain(|_| chosen.next().unwrap_or(false));
-        let weight = |one: &Described<'_>| budget::weight(self.items[one.line].rank);
+        let weight = |one: &Described<'_>| budget::weight(rank(one.line));
         let wants: Vec<(usize, usize)> =
             described.iter().map(|one| (one.want, weight(one))).collect();
         let grants = budget::share(&wants, room - around * described.len());
@@ -83,7 +82,7 @@ impl<'a> Lines<'a> {
             let budgeted = grant < one.want;
             let most = (budget.entry_chars, if budgeted { grant } else { usize::MAX });
             let Some(short) = text::shorten(&one.text, format, limit, most) else { continue };
-            let target = &mut laid[one.line];
+            let target = &mut laid[one.place];
             // What is shortened is a text of its own.
             if let Cow::Owned(short) = short {
                 let why = if budgeted { Shortening::Budget } else { Shortening::Entry };
@@ -101,6 +100,8 @@ impl<'a> Lines<'a> {
 
 /// A description that wants to be shown.
 struct Described<'a> {
+    /// Its place among the lines that are shown.
+    place: usize,
     line: usize,
     /// The units it would take.
     want: usize,
@@ -109,11 +110,11 @@ struct Described<'a> {
 }
 
 /// Who comes first, by priority.
-fn favoured(ranks: &[Rank]) -> Vec<usize> {
-    let mut order: Vec<(Option<usize>, usize)> = (ranks.iter().enumerate())
+fn favoured(ranks: impl Iterator<Item = Rank>) -> Vec<usize> {
+    let mut order: Vec<(Option<usize>, usize)> = (ranks.enumerate())
         .filter_map(|(i, rank)| match rank {
             Rank::Pinned => Some((None, i)),
-            Rank::Used(place) => Some((Some(*place), i)),
+            Rank::Used(place) => Some((Some(place), i)),
             Rank::Rest => None,
         })
         .collect();

@@ -4,8 +4,6 @@
 //! a file that knows how a line and a whole text look. The text is made once and kept: what changes
 //! later is said by [`note`], so that the beginning of a conversation stays the same.
 
-use std::borrow::Cow;
-
 use prowess_diag::wording;
 use prowess_spec::tokens;
 
@@ -19,13 +17,15 @@ mod json;
 mod layout;
 mod markdown;
 mod note;
+mod rows;
 mod text;
 mod xml;
 
-use layout::{Line, Lines};
+use layout::Lines;
 
 pub use budget::{Budget, DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, Limit};
 pub use note::{Note, NoteOptions, Shown, note};
+pub use rows::{Row, Rows};
 
 /// Most characters of a name that is shown. A name is never shortened: a call must be able to say
 /// it.
@@ -176,20 +176,11 @@ pub struct IndexText {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexReport {
     /// One row for each entry, in the order of the entries.
-    pub rows: Vec<Row>,
+    pub rows: Rows,
     /// How long the text might have been.
     pub limit: Limit,
     /// How long it is: tokens where the limit counts tokens, else characters.
     pub used: usize,
-}
-
-/// What became of a skill.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Its name, as the entry has it.
-    pub name: Box<str>,
-    /// What became of it.
-    pub fate: Fate,
 }
 
 /// What became of a skill.
@@ -284,38 +275,43 @@ impl Fate {
 
 impl IndexReport {
     /// Skills with their description, whole or in part.
-    pub fn shown(&self) -> impl Iterator<Item = &Row> {
+    pub fn shown(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().filter(|row| matches!(row.fate, Fate::Whole | Fate::Shortened { .. }))
     }
 
     /// Skills with a part of their description.
-    pub fn shortened(&self) -> impl Iterator<Item = &Row> {
+    pub fn shortened(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().filter(|row| matches!(row.fate, Fate::Shortened { .. }))
     }
 
     /// Skills with only their name.
-    pub fn name_only(&self) -> impl Iterator<Item = &Row> {
+    pub fn name_only(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().filter(|row| matches!(row.fate, Fate::NameOnly(_)))
     }
 
     /// Skills that are not shown.
-    pub fn cut(&self) -> impl Iterator<Item = &Row> {
+    pub fn cut(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().filter(|row| matches!(row.fate, Fate::Cut(_)))
     }
 }
 
 /// Writes the index of some skills, in the order in which the catalogue has them.
 pub fn index(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> IndexText {
-    let (text, fates) = match options.format {
-        Format::XmlCompat => (xml::compat(entries), vec![Fate::Whole; entries.len()]),
-        _ => write(entries, options),
-    };
     let limit = match options.format {
         Format::XmlCompat => Limit::Unlimited,
         _ => options.budget.limit,
     };
-    let rows = entries.iter().zip(fates).map(|(entry, fate)| Row { name: entry.name.into(), fate });
-    let report = IndexReport { rows: rows.collect(), limit, used: limit.used(limit.of(&text)) };
+    let (text, rows) = match options.format {
+        Format::XmlCompat => {
+            let mut rows = Rows::with_capacity(entries.len());
+            for entry in entries {
+                rows.push(entry.name, Fate::Whole);
+            }
+            (xml::compat(entries), rows)
+        }
+        _ => write(entries, options),
+    };
+    let report = IndexReport { rows, limit, used: limit.used(limit.of(&text)) };
     IndexText { tokens: tokens::estimate(&text), text, report, generation: options.generation }
 }
 
@@ -401,58 +397,65 @@ fn discovery(more: usize, tool: Option<&str>) -> String {
 }
 
 /// Writes the text and says what became of each entry.
-fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Vec<Fate>) {
-    let limit = options.budget.limit;
-    let names: Vec<Cow<'_, str>> = entries.iter().map(|entry| text::name(entry.name)).collect();
-    let mut fates: Vec<Fate> = names.iter().map(|name| Fate::Cut(fault(name))).collect();
-    let listed = listed(entries, &fates, options.listing);
-    let nameless = fates.iter().filter(|fate| **fate == Fate::Cut(Cut::NoName)).count();
+///
+/// Of a hundred thousand names each lies somewhere else in memory, so each is looked at once; only
+/// those that are shown are looked at again.
+fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
+    let (format, limit) = (options.format, options.budget.limit);
+    let mut rows = Rows::with_capacity(entries.len());
+    let mut units = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let (cut, size) = measure(entry.name, format, limit);
+        rows.push(entry.name, Fate::Cut(cut));
+        units.push(size);
+    }
+    let listed = listed(entries, &rows.fates, options.listing);
+    let nameless = rows.fates.iter().filter(|fate| **fate == Fate::Cut(Cut::NoName)).count();
     let total = entries.len() - nameless;
 
-    let lines = Lines::new(
-        options.format,
-        limit,
-        listed.iter().map(|&(i, _)| {
-            let entry = &entries[i];
-            let skill = (entry.show == Show::Full).then_some(entry.skill);
-            Line { name: &names[i], skill, rank: entry.rank }
-        }),
-    );
+    let lines = Lines::new(format, limit, listed.iter().map(|&(i, _)| units[i]));
     let room = |more: usize| {
         let frame = limit.of(&document(&empty_groups(&listed), more, options));
         limit.units().checked_sub(frame)
     };
     // Without a discovery line if everything can be shown; else there must be room for one.
-    let all = room(0).filter(|room| lines.items.len() == total && lines.cost() <= *room);
+    let all = room(0).filter(|room| listed.len() == total && lines.cost() <= *room);
+    let entry = |line: usize| &entries[listed[line].0];
+    let skill = |line| Some(entry(line)).filter(|one| one.show == Show::Full).map(|one| one.skill);
     let layout = all
         .or_else(|| room(total))
-        .map(|room| lines.lay(options.budget, room, options.rotation))
+        .map(|room| lines.lay(options.budget, room, options.rotation, |i| entry(i).rank, skill))
         .unwrap_or_default();
 
+    for &(i, _) in &listed {
+        rows.fates[i] = Fate::Cut(Cut::NoRoom);
+    }
     let mut groups: Vec<Group> = Vec::new();
-    for (&(i, section), laid) in listed.iter().zip(&layout) {
-        fates[i] = laid.fate;
-        if !laid.fate.is_shown() {
-            continue;
-        }
+    for laid in &layout {
+        let (i, section) = listed[laid.line];
+        rows.fates[i] = laid.fate;
         match groups.last_mut().filter(|group| group.section == section) {
-            Some(group) => group.lines.push_str(options.format.between()),
+            Some(group) => group.lines.push_str(format.between()),
             None => groups.push(Group { section, lines: String::new() }),
         }
         if let Some(group) = groups.last_mut() {
-            options.format.line(&mut group.lines, &names[i], laid.description.as_deref());
+            let name = text::name(entries[i].name);
+            format.line(&mut group.lines, &name, laid.description.as_deref());
         }
     }
-    if layout.is_empty() {
-        for &(i, _) in &listed {
-            fates[i] = Fate::Cut(Cut::NoRoom);
-        }
-    }
-    let shown = fates.iter().filter(|fate| fate.is_shown()).count();
-    let text = document(&groups, total - shown, options);
+    let text = document(&groups, total - layout.len(), options);
     // Only where the budget is too small for anything.
     let text = if limit.of(&text) <= limit.units() { text } else { String::new() };
-    (text, fates)
+    (text, rows)
+}
+
+/// What keeps a name from being shown, apart from room, and its units as it is shown.
+fn measure(name: &str, format: Format, limit: Limit) -> (Cut, usize) {
+    if (1..=MAX_NAME).contains(&name.len()) && text::is_plain(name) {
+        return (Cut::NotListed, name.len());
+    }
+    let shown = text::name(name);
+    (fault(&shown), format.name_units(&shown, limit))
 }
 
 /// What keeps a name from being shown, apart from room.

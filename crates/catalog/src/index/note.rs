@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use prowess_diag::wording;
 
 use super::budget::{Budget, Limit};
-use super::layout::{Line, Lines};
+use super::layout::Lines;
 use super::{Bullets, Cut, Entry, Format, Rank, Show, fault, text};
 
 const HEADING: &str = "The available skills have changed.\n";
@@ -94,34 +94,31 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
         gone.chain(here).map(|(name, entry)| (text::name(name), entry)).collect();
     let format = Format::Markdown(Bullets::Dash);
     let limit = options.budget.limit;
-    let lines = Lines::new(
-        format,
-        limit,
-        said.iter().map(|(name, entry)| Line {
-            name,
-            skill: entry.filter(|entry| entry.show == Show::Full).map(|entry| entry.skill),
-            rank: Rank::Rest,
-        }),
-    );
+    let units = said.iter().map(|(name, _)| format.name_units(name, limit));
+    let lines = Lines::new(format, limit, units);
     let frame = limit.of(HEADING) + KINDS.iter().map(|kind| limit.of(kind)).sum::<usize>();
     let room = |rest: usize| {
         let rest = limit.of(&rest_line(rest, options.discovery_tool));
         limit.units().saturating_sub(frame + rest)
     };
     let room = if lines.cost() <= room(0) { room(0) } else { room(total) };
-    let laid = lines.lay(options.budget, room, 0);
+    let skill = |line: usize| {
+        said[line].1.filter(|entry| entry.show == Show::Full).map(|entry| entry.skill)
+    };
+    let laid = lines.lay(options.budget, room, 0, |_| Rank::Rest, skill);
 
     let counts = [removed.len(), changed.len(), added.len()];
     let mut text = HEADING.to_owned();
-    let mut unnamed = total;
-    let mut pairs = lines.items.iter().zip(&laid);
+    let unnamed = total - laid.len();
+    let mut laid = laid.iter().peekable();
+    let mut end = 0;
     for (kind, count) in KINDS.into_iter().zip(counts) {
         let mut heading = Some(kind);
-        for (line, laid) in pairs.by_ref().take(count).filter(|(_, laid)| laid.fate.is_shown()) {
+        end += count;
+        while let Some(laid) = laid.next_if(|laid| laid.line < end) {
             text.push_str(heading.take().unwrap_or_default());
-            format.line(&mut text, line.name, laid.description.as_deref());
+            format.line(&mut text, &said[laid.line].0, laid.description.as_deref());
             text.push('\n');
-            unnamed -= 1;
         }
     }
     text.push_str(&rest_line(unnamed, options.discovery_tool));

@@ -23,6 +23,23 @@ const NEARBY: usize = 24;
 /// The mark of a cut.
 const ELLIPSIS: char = '…';
 
+/// What every format writes as it is, also in a name, by byte.
+const PLAIN: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < table.len() {
+        let special = SPECIAL[byte] || byte == b'*' as usize || byte == b'`' as usize;
+        table[byte] = byte > b' ' as usize && byte <= b'~' as usize && !special;
+        byte += 1;
+    }
+    table
+};
+
+/// Tells whether a name is shown as it is by every format, each of its bytes for one unit.
+pub(super) fn is_plain(name: &str) -> bool {
+    // Not `all`: looking at every byte is faster than being ready to stop after each.
+    name.bytes().fold(true, |plain, byte| plain & PLAIN[usize::from(byte)])
+}
+
 /// Returns a name as it is shown. Whatever could hide or break a line is written out, so two names
 /// that differ never look the same.
 pub(super) fn name(name: &str) -> Cow<'_, str> {

@@ -242,7 +242,7 @@ proptest! {
                 .collect();
             let options =
                 IndexOptions { budget: Budget::of_characters(most), rotation, ..Default::default() };
-            for (seen, row) in seen.iter_mut().zip(index(&entries, &options).report.rows) {
+            for (seen, row) in seen.iter_mut().zip(index(&entries, &options).report.rows.iter()) {
                 *seen |= row.fate.is_shown();
             }
         }

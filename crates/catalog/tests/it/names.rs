@@ -96,7 +96,7 @@ fn case_107_the_configured_winner_takes_the_name_and_the_shadow_is_known() {
     ] {
         let skills = vec![skill("a", ""), folder(&user(), "a", &text("a", ""))];
         let catalog = Catalog::new(skills, precedence, 1);
-        let [first, second] = catalog.entries() else { panic!("two entries") };
+        let [first, second] = catalog.group("a") else { panic!("two entries") };
         assert_eq!(&*first.skill.id.origin.root, winner);
         assert_eq!(&*second.skill.id.origin.root, loser);
         assert_eq!(catalog.winner_over(second), Some(first));
@@ -330,4 +330,106 @@ fn no_command_takes_the_qualified_name_of_another_skill() {
     let entry = catalog.entry_of(&thief).unwrap();
     assert_eq!(entry.name(), "project:user:pdf");
     assert_eq!(catalog.resolve(entry.name()).unwrap().skill.id, thief.id);
+}
+
+/// Skills whose names repeat so often that some share theirs with hundreds, and some with none.
+fn many() -> Vec<Arc<Skill>> {
+    let name = |number: usize| match number {
+        0..300 => "m".to_owned(),
+        300..330 => "same".to_owned(),
+        _ => format!("{}{number}", ["a", "m", "z"][number % 3]),
+    };
+    let skill = |number: usize| {
+        folder(&user(), &format!("folder-{number}"), &text(&name(number), "version: '1'\n"))
+    };
+    (0..1_500).map(skill).collect()
+}
+
+#[test]
+fn many_skills_are_found_as_few_are() {
+    let skills = many();
+    let catalog = catalog(skills.clone());
+    assert_eq!(catalog.entries().len(), 1_500);
+    assert_eq!(catalog.entries().iter().count(), 1_500);
+    assert_eq!(catalog.listed().len(), 1_172);
+    assert_eq!(catalog.listed().count(), 1_172);
+    assert!(catalog.listed().is_sorted_by_key(Entry::name));
+    let mut sorted: Vec<&Arc<Skill>> = skills.iter().collect();
+    sorted.sort_by_key(|skill| (skill.name.clone(), skill.id.clone()));
+    assert!(
+        sorted.iter().eq(&catalog.entries().iter().map(|entry| &entry.skill).collect::<Vec<_>>())
+    );
+    for (at, entry) in catalog.entries().iter().enumerate() {
+        assert_eq!(&catalog.entries()[at], entry);
+        assert_eq!(catalog.entry_of(&entry.skill), Some(entry));
+        let group = catalog.group(entry.name());
+        let size = match entry.name() {
+            "m" => 300,
+            "same" => 30,
+            _ => 1,
+        };
+        assert_eq!(group.len(), size, "{}", entry.name());
+        let winner = catalog.winner_over(entry).unwrap_or(entry);
+        assert_eq!(winner, &group[0]);
+    }
+    for absent in ["", "M", "a", "mm", "zz"] {
+        assert!(catalog.group(absent).is_empty(), "{absent}");
+    }
+}
+
+#[test]
+fn an_edit_of_one_leaves_the_others_alone() {
+    let mut skills = many();
+    let before = catalog(skills.clone());
+    for at in [0, 150, 299, 300, 777, 1_499] {
+        let old = &skills[at];
+        let edited = folder(&user(), &old.id.path, &text(&old.name, "version: '2'\n"));
+        let after = before.with_texts(&[Arc::clone(&edited)], 2).unwrap();
+        let news = changes(&before, &after);
+        let told: Vec<(&SkillId, &ChangeKind)> =
+            news.iter().map(|change| (&change.id, &change.kind)).collect();
+        assert_eq!(told, [(&edited.id, &ChangeKind::Changed)]);
+        // The same as if it had been made anew.
+        let unedited = std::mem::replace(&mut skills[at], edited);
+        let anew = catalog(skills.clone());
+        assert_eq!(after.entries(), anew.entries());
+        assert_eq!(changes(&after, &anew), []);
+        assert_eq!(changes(&before, &anew), news);
+        skills[at] = unedited;
+    }
+    drop(skills);
+    // Whoever shares a skill holds it; hardly any is held by both catalogues.
+    let first = Arc::clone(&before.entries()[0].skill);
+    let edited = folder(&user(), &first.id.path, &text(&first.name, "version: '2'\n"));
+    let after = before.with_texts(&[edited], 2).unwrap();
+    let held = |entry: &&Entry| Arc::strong_count(&entry.skill) > 1;
+    assert!((1..=256).contains(&after.entries().iter().filter(held).count()));
+    assert_eq!(before.with_texts(&[skill("unheard-of", "")], 2).map(|_| ()), None);
+}
+
+#[test]
+fn twenty_thousand_skills_of_one_name_have_names_of_their_own() {
+    // Of one root: nothing but their place tells them apart. Of as many roots: the root does.
+    let one = user();
+    let alike = |origin: &Arc<Origin>, number: usize| {
+        folder(origin, &format!("s{number}"), &text("same", ""))
+    };
+    let of_one: Vec<Arc<Skill>> = (0..20_000).map(|number| alike(&one, number)).collect();
+    let of_many = (0..20_000_u32).map(|number| {
+        let origin = vendor(Scope::Extra, number, "v", &format!("/extra/{number:05}"));
+        alike(&origin, number as usize)
+    });
+    for skills in [of_one, of_many.collect()] {
+        let catalog = catalog(skills);
+        let entries = catalog.group("same");
+        assert_eq!(entries.len(), 20_000);
+        // Quadratic work would take minutes here.
+        let names: BTreeSet<String> =
+            entries.iter().map(|entry| catalog.qualified_name(entry)).collect();
+        assert_eq!(names.len(), 20_000);
+        for entry in [&entries[0], &entries[1], &entries[17], &entries[19_999]] {
+            let name = catalog.qualified_name(entry);
+            assert_eq!(catalog.resolve(&name), Ok(entry), "{name}");
+        }
+    }
 }

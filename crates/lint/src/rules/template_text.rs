@@ -86,10 +86,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 
 /// The first line of a template among the first lines of a body, up to the first code.
 fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
-    let mut at = offset;
-    let lines = body.split_inclusive(['\n', '\r']).map(|line| {
-        at += line.len();
-        (at, line.trim_start())
+    let (mut at, mut rest) = (offset, body);
+    let lines = std::iter::from_fn(|| {
+        // Found many bytes at a time; a pattern of two characters is tried at each.
+        let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
+        let (line, after) = rest.split_at_checked(end).filter(|_| end > 0)?;
+        (at, rest) = (at + end, after);
+        Some((at, line.trim_start()))
     });
     let lines = lines.filter(|(_, line)| !line.is_empty()).take(MOST_LINES);
     let mut lines = lines.take_while(|(_, line)| !line.starts_with(['`', '~', '>', '<']));
@@ -122,7 +125,10 @@ fn is_reminder(text: &str) -> bool {
 
 /// Whether a text begins so, in capitals or not.
 fn begins(text: &str, beginning: &str) -> bool {
-    text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+    // Nearly every text differs in the first letter.
+    let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    first(text) == first(beginning)
+        && text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
 use super::{commands, nested};
 use crate::cache::{Cache, was_at_rest};
 use crate::resource::{Error, Resource, SkillFolder};
-use crate::source::{Fault, FaultKind, Known, Scan, SkillSource, fingerprint};
+use crate::source::{Fault, FaultKind, Known, Places, Scan, SkillSource, fingerprint};
 
 /// A file that did not change for so many nanoseconds is not being written.
 const AT_REST: i64 = 2_000_000_000;
@@ -170,7 +170,12 @@ impl FileSource {
     /// Reads again only the skills that these files belong to, and tells their places among the
     /// known ones. Nothing means that more may have changed than the text of known skills, and that
     /// everything must be looked at.
-    pub(crate) fn rescan(&self, known: &[Arc<Skill>], files: &[PathBuf]) -> Option<Rescan> {
+    pub(crate) fn rescan(
+        &self,
+        known: &[Arc<Skill>],
+        places: &mut Places,
+        files: &[PathBuf],
+    ) -> Option<Rescan> {
         let roots = self.last().clone();
         let mut rescan = Rescan::default();
         for file in files {
@@ -178,7 +183,7 @@ impl FileSource {
             let folder = file.ancestors().nth(2).filter(|_| is_sidecar);
             let file = folder.map_or_else(|| file.clone(), |folder| folder.join("SKILL.md"));
             let location = file.to_str()?;
-            let place = known.iter().position(|skill| *skill.location == *location)?;
+            let place = places.find(known, location)?;
             let skill = &known[place];
             let (root, origin) = roots.iter().find(|(_, origin)| *origin == skill.id.origin)?;
             let prepared = [Prepared {
@@ -195,6 +200,7 @@ impl FileSource {
                 keep_last_good: true,
                 claude_names: false,
                 scan: Mutex::default(),
+                again: vec![Mutex::default()],
             };
             match skill.form {
                 Form::Folder => {
@@ -267,11 +273,15 @@ impl SkillSource for FileSource {
             keep_last_good: known.keep_last_good,
             claude_names: self.options.claude_names,
             scan: Mutex::default(),
+            again: (0..self.options.walk.threads.max(1)).map(|_| Mutex::default()).collect(),
         };
         notices.append(&mut self.collect(&collector));
         let fresh: Vec<usize> =
             collector.fresh.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         let mut scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for again in collector.again {
+            scan.skills.append(&mut again.into_inner().unwrap_or_else(PoisonError::into_inner));
+        }
         notices.append(&mut scan.notices);
         notices.sort();
         notices.dedup();
@@ -369,6 +379,14 @@ fn known_by_root<'s>(
     known
 }
 
+/// The folder of a SKILL.md below a root, as an id has it; nothing where an id would write it in
+/// another way. Taking paths apart part by part costs as much as finding the head.
+fn inner_folder<'p>(file: &'p str, root: &Path) -> Option<&'p str> {
+    let folder = file.strip_suffix("/SKILL.md")?.strip_prefix(root.to_str()?)?;
+    let inner = folder.trim_start_matches('/');
+    (!inner.is_empty() && !inner.contains("\\x")).then_some(inner)
+}
+
 /// Whether a root lies below another one.
 fn overlap(roots: &[Prepared]) -> bool {
     let below = |root: &Prepared| roots.iter().any(|other| is_below(&root.real, &other.real));
@@ -413,6 +431,8 @@ struct Collector<'s> {
     keep_last_good: bool,
     claude_names: bool,
     scan: Mutex<Scan>,
+    /// Skills that were known already, for each thread, so that none waits for another.
+    again: Vec<Mutex<Vec<Arc<Skill>>>>,
 }
 
 /// Tells the collector which root a walk means.
@@ -440,8 +460,11 @@ impl Visit for Walking<'_> {
                 same.then(|| collector.at_home(root, skill))
             }
             (None, Some(cache)) => {
-                let origin = &collector.roots[root].origin;
-                cache.find(path, seen.stamp, seen.sidecar, origin).map(Arc::new)
+                let prepared = &collector.roots[root];
+                let inner = inner_folder(path, &prepared.root.path);
+                let find =
+                    |inner| cache.find(inner, path, seen.stamp, seen.sidecar, &prepared.origin);
+                inner.and_then(find).map(Arc::new)
             }
             (None, None) => None,
         };
@@ -449,7 +472,8 @@ impl Visit for Walking<'_> {
             |skill: &Arc<Skill>| !collector.is_reserved(root, Path::new(&*skill.id.path));
         let skill = skill.filter(not_reserved);
         let is_known = skill.is_some();
-        collector.lock().skills.extend(skill);
+        let mine = &collector.again[seen.thread % collector.again.len()];
+        mine.lock().unwrap_or_else(PoisonError::into_inner).extend(skill);
         is_known
     }
 
@@ -481,10 +505,13 @@ impl Collector<'_> {
 
     /// `~/.claude/skills/synced` belongs to Claude Code, in any letter case.
     fn is_reserved(&self, root: usize, inner: &Path) -> bool {
+        if !self.claude_names {
+            return false;
+        }
         let root = &self.roots[root].root;
         let first = inner.iter().next().and_then(|part| part.to_str()).unwrap_or_default();
         let is_theirs = root.scope == Scope::User && root.vendor == "claude";
-        self.claude_names && is_theirs && first.eq_ignore_ascii_case("synced")
+        is_theirs && first.eq_ignore_ascii_case("synced")
     }
 
     fn skill(&self, root: usize, found: &Found<'_>) {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use prowess_catalog::Stamp;
 use prowess_spec::ReadFault;
+use prowess_spec::sidecar::SIDECAR_PATH;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::entries::{self, Entry};
@@ -141,6 +142,8 @@ pub struct Seen<'a> {
     pub path: &'a Path,
     /// Which of the walked roots it was found under.
     pub root: usize,
+    /// Which of the walking threads saw it, counted from 0.
+    pub thread: usize,
     /// Which version of the file there is.
     pub stamp: Stamp,
     /// Which version of `agents/openai.yaml` there is.
@@ -188,10 +191,11 @@ pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> 
         walker.push(Job { parent: None, path: root.clone(), names: Vec::new(), depth: 0, budget });
     }
     std::thread::scope(|scope| {
-        for _ in 1..options.threads {
-            scope.spawn(|| walker.work());
+        let walker = &walker;
+        for thread in 1..options.threads {
+            scope.spawn(move || walker.work(thread));
         }
-        walker.work();
+        walker.work(0);
     });
     walker.follow_links();
     let by_root = found.iter().map(|skills| skills.load(Ordering::Relaxed)).collect();
@@ -264,9 +268,14 @@ struct Walker<'v> {
 /// What one thread keeps to itself.
 #[derive(Default)]
 struct Worker {
+    /// Which thread it is.
+    thread: usize,
+    /// How many pieces of work it has done.
+    jobs: usize,
     buffer: Vec<u8>,
     /// Scratch for names and paths, so that a skill costs no memory of its own.
     name: Vec<u8>,
+    sidecar: Vec<u8>,
     path: PathBuf,
     late: Late,
     /// While links are followed: every folder that was seen, so that none is seen twice.
@@ -350,8 +359,8 @@ impl Walker<'_> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).jobs.len() >= MAX_WAITING
     }
 
-    fn work(&self) {
-        let mut worker = Worker::default();
+    fn work(&self, thread: usize) {
+        let mut worker = Worker { thread, ..Worker::default() };
         while let Some(job) = self.next_job() {
             // The count must go down even if a visitor panics, or the others would wait for ever.
             let _guard = Working(self);
@@ -386,6 +395,10 @@ impl Walker<'_> {
             }
             return;
         };
+        if worker.jobs.is_multiple_of(JOBS_PER_ROOM) {
+            make_room();
+        }
+        worker.jobs += 1;
         for Name { name, inode } in &job.names {
             if !job.budget.take() {
                 let root = job.budget.root.clone();
@@ -414,7 +427,7 @@ impl Walker<'_> {
         job: &Job,
         id: Option<Id>,
     ) -> bool {
-        let Worker { buffer, name: file, path, late, known } = worker;
+        let Worker { thread, buffer, name: file, sidecar, path, late, known, .. } = worker;
         if id.is_some_and(|id| known.as_ref().is_some_and(|known| known.contains(&id))) {
             return true;
         }
@@ -422,20 +435,29 @@ impl Walker<'_> {
         file.extend_from_slice(name.to_bytes());
         file.extend_from_slice(b"/SKILL.md");
         if self.asks {
-            path.clear();
-            path.push(&job.path);
-            path.push(OsStr::from_bytes(file));
-            let package = OnDisk::inside(parent.handle.as_fd(), name);
-            let stamp = read::stamp(parent.handle.as_fd(), OsStr::from_bytes(file));
-            let (sidecar, root) = (package.sidecar_stamp(), job.budget.index);
-            if let Some(stamp) = stamp
-                && self.visit.is_known(&Seen { path, root, stamp, sidecar })
-            {
-                if is_new(known, id) {
-                    late.seen.extend(id);
-                    job.budget.skills.fetch_add(1, Ordering::Relaxed);
+            let stamp = |path: &[u8]| read::stamp(parent.handle.as_fd(), OsStr::from_bytes(path));
+            if let Some(now) = stamp(file) {
+                sidecar.clear();
+                sidecar.extend_from_slice(name.to_bytes());
+                sidecar.push(b'/');
+                sidecar.extend_from_slice(SIDECAR_PATH.as_bytes());
+                path.clear();
+                path.push(&job.path);
+                path.push(OsStr::from_bytes(file));
+                let seen = Seen {
+                    path,
+                    root: job.budget.index,
+                    thread: *thread,
+                    stamp: now,
+                    sidecar: stamp(sidecar),
+                };
+                if self.visit.is_known(&seen) {
+                    if is_new(known, id) {
+                        late.seen.extend(id);
+                        job.budget.skills.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return true;
                 }
-                return true;
             }
         }
         let bytes = read::read_file(parent.handle.as_fd(), OsStr::from_bytes(file), buffer);
@@ -562,6 +584,18 @@ fn is_new(known: &mut Option<BTreeSet<Id>>, id: Option<Id>) -> bool {
         (Some(known), Some(id)) => known.insert(id),
         _ => true,
     }
+}
+
+/// How many pieces of work share what [`make_room`] asks for.
+const JOBS_PER_ROOM: usize = 4;
+/// What heads of that many skills need, and less than the allocator takes from the system alone.
+const ROOM: usize = 120 * 1024;
+
+/// Has the allocator get memory for many heads at once. That of the usual Linux asks the system for
+/// every single page on all threads but the first, which costs a skill as much as looking for its
+/// sidecar.
+fn make_room() {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(ROOM)));
 }
 
 /// Counts a thread as busy.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use prowess_catalog::Form;
+use prowess_catalog::{ChangeKind, Entry, Form};
 use prowess_spec::sidecar::SIDECAR_PATH;
 
 use super::read::SKILL_FILES;
@@ -340,25 +340,31 @@ impl Watch {
         }
     }
 
-    /// Scans all folders, and again if there were folders to watch that were not watched before:
-    /// what happened in them until then, nobody told us.
+    /// Scans all folders, and again those that were not watched before: what happened in them until
+    /// then, nobody told us.
     fn look_at_everything(&mut self) {
         let before = self.registry.snapshot();
         let after = self.registry.refresh();
-        let mut new = self.rewatch();
+        let mut new_folders = self.rewatch();
+        let mut edited: Vec<PathBuf> = Vec::new();
         for change in prowess_catalog::changes(&before, &after) {
             let mut same_name = after.group(&change.name).iter();
             let entry = same_name.find(|entry| entry.skill.id == change.id);
-            let folder = entry.and_then(|entry| Path::new(&*entry.skill.location).parent());
-            let is_folder = entry.is_some_and(|entry| entry.skill.form == Form::Folder);
-            if let (Some(folder), Some(watcher), true) = (folder, &mut self.watcher, is_folder)
-                && folder.is_dir()
+            let is_folder = |entry: &&Entry| entry.skill.form == Form::Folder;
+            let file = entry.filter(is_folder).map(|entry| Path::new(&*entry.skill.location));
+            if let (Some(file), Some(watcher)) = (file, &mut self.watcher)
+                && let Some(folder) = file.parent().filter(|folder| folder.is_dir())
+                && watcher.watch(folder, RecursiveMode::Recursive).is_ok()
             {
-                new |= watcher.watch(folder, RecursiveMode::Recursive).is_ok();
+                // Beside a skill that was there before, nothing new can have come unseen.
+                new_folders |= change.kind != ChangeKind::Changed;
+                edited.push(file.to_owned());
             }
         }
-        if new {
+        if new_folders || edited.len() > MOST_FILES {
             self.registry.refresh();
+        } else if !edited.is_empty() {
+            self.registry.refresh_files(&edited);
         }
     }
 

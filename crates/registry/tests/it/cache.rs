@@ -346,3 +346,33 @@ fn whatever_is_edited_between_two_starts_the_second_one_sees() {
         ripen(&cache);
     }
 }
+
+#[test]
+fn what_an_id_writes_in_another_way_is_not_taken_for_something_else() {
+    // The id of the first folder reads like the name of the second, and both have one file.
+    let world = World::new();
+    let file = world.file("skills/a\\xb/SKILL.md", "---\ndescription: d\n---\n");
+    let other = world.folder("skills/a\\x5Cxb");
+    std::fs::hard_link(file, other.join("SKILL.md")).unwrap();
+    let place = Place { only: Some(world.path("skills")), ..Place::default() };
+    let cache = world.path("cache");
+    same(&place, &cache);
+    let scan = start(&place, Some(&cache));
+    let ids: std::collections::BTreeSet<_> = scan.skills.iter().map(|skill| &skill.id).collect();
+    assert_eq!(ids.len(), 2);
+}
+
+#[test]
+fn a_root_that_is_named_in_another_way_keeps_its_heads() {
+    let world = World::new();
+    world.skill("skills/a");
+    world.link("skills", "alias");
+    let cache = world.path("cache");
+    let at = |path: PathBuf| Place { only: Some(path), ..Place::default() };
+    same(&at(world.path("skills")), &cache);
+    // Where a skill lies is where this start found it, not where the last one did.
+    for path in ["alias", "skills", "skills/", "alias/"] {
+        let place = at(PathBuf::from(format!("{}{path}", world.path("").display())));
+        same(&place, &cache);
+    }
+}

@@ -151,7 +151,7 @@ fn crew_k8_k9_k10_clashes_are_known_and_nothing_is_lost() {
     world.file("skills/b/SKILL.md", crate::support::text("a", "by the frontmatter"));
     let catalog = catalog(&world.scan_only("skills"));
     assert_eq!(&*catalog.resolve("a").unwrap().skill.description, "by the folder");
-    let [winner, shadowed] = catalog.entries() else { panic!("both are there") };
+    let [winner, shadowed] = catalog.group("a") else { panic!("both are there") };
     assert_eq!(catalog.winner_over(shadowed), Some(winner));
     assert_eq!(shadowed.skill.alias.as_deref(), Some("b"));
     // Each keeps its own folder, however the names are swapped.

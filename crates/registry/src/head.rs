@@ -1,0 +1,264 @@
+//! How the head of a skill is written: numbers, the length of every text, then all texts as one.
+//!
+//! A second start reads all heads and hardly anything else, so a head is taken apart with one look
+//! at the whole text, not one for each of its parts.
+
+use std::sync::Arc;
+
+use prowess_catalog::{Form, Origin, Skill, SkillId, Stamp};
+
+/// Bytes of the numbers before the lengths: two stamps, the fingerprint, problems, flags, and how
+/// many tags, metadata values and globs there are.
+const NUMBERS: usize = 32 + 32 + 8 + 4 + 2 + 3 * 2;
+
+/// What is true of a skill, and which texts it has, each a bit.
+mod flag {
+    pub(super) const DESCRIBED: u16 = 1;
+    pub(super) const MODEL_INVOCABLE: u16 = 1 << 1;
+    pub(super) const USER_INVOCABLE: u16 = 1 << 2;
+    pub(super) const PINNED: u16 = 1 << 3;
+    pub(super) const SIDECAR: u16 = 1 << 4;
+    pub(super) const ALIAS: u16 = 1 << 5;
+    pub(super) const WHEN_TO_USE: u16 = 1 << 6;
+    pub(super) const ARGUMENT_HINT: u16 = 1 << 7;
+    pub(super) const VERSION: u16 = 1 << 8;
+    pub(super) const CREATOR: u16 = 1 << 9;
+}
+
+/// A head as it is written. Texts are borrowed from the file while it is read.
+pub(crate) struct Head<'a> {
+    numbers: &'a [u8; NUMBERS],
+    /// Lengths of the texts that were not taken yet, and those texts.
+    lengths: &'a [u8],
+    texts: &'a [u8],
+}
+
+/// Appends the head of a skill. Where the skill lies is not written: whoever asks for it says so.
+/// Nothing when it is too large for the numbers.
+pub(crate) fn write(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
+    let optional = [
+        (flag::ALIAS, skill.alias.as_deref()),
+        (flag::WHEN_TO_USE, skill.when_to_use.as_deref()),
+        (flag::ARGUMENT_HINT, skill.argument_hint.as_deref()),
+        (flag::VERSION, skill.version.as_deref()),
+        (flag::CREATOR, skill.creator.as_deref()),
+    ];
+    let facts = [
+        (flag::DESCRIBED, skill.described),
+        (flag::MODEL_INVOCABLE, skill.model_invocable),
+        (flag::USER_INVOCABLE, skill.user_invocable),
+        (flag::PINNED, skill.pinned),
+        (flag::SIDECAR, skill.sidecar.is_some()),
+    ];
+    let given = optional.iter().map(|(flag, text)| (*flag, text.is_some()));
+    let flags = facts.into_iter().chain(given).filter(|(_, on)| *on);
+    let flags = flags.fold(0, |flags, (flag, _)| flags | flag);
+    for stamp in [skill.stamp, skill.sidecar.unwrap_or_default()] {
+        out.extend_from_slice(&stamp.size.to_le_bytes());
+        out.extend_from_slice(&stamp.modified.to_le_bytes());
+        out.extend_from_slice(&stamp.changed.to_le_bytes());
+        out.extend_from_slice(&stamp.inode.to_le_bytes());
+    }
+    out.extend_from_slice(&skill.fingerprint.to_le_bytes());
+    out.extend_from_slice(&skill.problems.to_le_bytes());
+    out.extend_from_slice(&flags.to_le_bytes());
+    for count in [skill.tags.len(), skill.metadata.len(), skill.paths.len()] {
+        out.extend_from_slice(&u16::try_from(count).ok()?.to_le_bytes());
+    }
+    let pairs = skill.metadata.iter().flat_map(|(key, value)| [&**key, &**value]);
+    let texts = [&*skill.id.path, &*skill.name, &*skill.description].into_iter();
+    let texts = texts.chain(optional.into_iter().filter_map(|(_, text)| text));
+    let texts = texts.chain(skill.tags.iter().map(|tag| &**tag)).chain(pairs);
+    let texts = texts.chain(skill.paths.iter().map(|path| &**path));
+    for text in texts.clone() {
+        out.extend_from_slice(&u32::try_from(text.len()).ok()?.to_le_bytes());
+    }
+    texts.for_each(|text| out.extend_from_slice(text.as_bytes()));
+    Some(())
+}
+
+impl<'a> Head<'a> {
+    /// Finds the parts of a head; nothing when these bytes cannot be one.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (numbers, rest) = bytes.split_first_chunk::<NUMBERS>()?;
+        let mut head = Self { numbers, lengths: &[], texts: &[] };
+        let optional =
+            flag::ALIAS | flag::WHEN_TO_USE | flag::ARGUMENT_HINT | flag::VERSION | flag::CREATOR;
+        let [tags, metadata, paths] = head.counts();
+        let given = (head.flags() & optional).count_ones() as usize;
+        let texts = 3 + given + tags + 2 * metadata + paths;
+        (head.lengths, head.texts) = rest.split_at_checked(4 * texts)?;
+        Some(head)
+    }
+
+    /// Tells whether this is the head of one version of a file.
+    pub(crate) fn is_of(&self, stamp: Stamp, sidecar: Option<Stamp>) -> bool {
+        self.stamp(0) == stamp && self.sidecar() == sidecar
+    }
+
+    /// The path below the root, as bytes.
+    pub(crate) fn path(&self) -> Option<&'a [u8]> {
+        let length = self.lengths.first_chunk::<4>()?;
+        self.texts.get(..u32::from_le_bytes(*length) as usize)
+    }
+
+    /// Makes a skill of it, which lies there.
+    pub(crate) fn into_skill(self, origin: &Arc<Origin>, location: &str) -> Option<Skill> {
+        let [tags, metadata, paths] = self.counts();
+        let (flags, stamp, sidecar) = (self.flags(), self.stamp(0), self.sidecar());
+        let mut texts = Texts { lengths: self.lengths, text: str::from_utf8(self.texts).ok()? };
+        let has = |flag: u16| flags & flag != 0;
+        Some(Skill {
+            id: SkillId { origin: Arc::clone(origin), path: texts.next()? },
+            name: texts.next()?,
+            description: texts.next()?,
+            alias: texts.optional(has(flag::ALIAS))?,
+            when_to_use: texts.optional(has(flag::WHEN_TO_USE))?,
+            argument_hint: texts.optional(has(flag::ARGUMENT_HINT))?,
+            version: texts.optional(has(flag::VERSION))?,
+            creator: texts.optional(has(flag::CREATOR))?,
+            tags: list(tags, || texts.next())?,
+            metadata: list(metadata, || Some((texts.next()?, texts.next()?)))?,
+            paths: list(paths, || texts.next())?,
+            described: has(flag::DESCRIBED),
+            model_invocable: has(flag::MODEL_INVOCABLE),
+            user_invocable: has(flag::USER_INVOCABLE),
+            pinned: has(flag::PINNED),
+            form: Form::Folder,
+            location: location.into(),
+            stamp,
+            sidecar,
+            fingerprint: self.number(64),
+            problems: u32::from_le_bytes(self.cell(72)),
+        })
+    }
+
+    fn sidecar(&self) -> Option<Stamp> {
+        (self.flags() & flag::SIDECAR != 0).then(|| self.stamp(32))
+    }
+
+    fn flags(&self) -> u16 {
+        u16::from_le_bytes(self.cell(76))
+    }
+
+    /// How many tags, metadata values and globs there are.
+    fn counts(&self) -> [usize; 3] {
+        [78, 80, 82].map(|at| u16::from_le_bytes(self.cell(at)).into())
+    }
+
+    fn stamp(&self, at: usize) -> Stamp {
+        Stamp {
+            size: self.number(at),
+            modified: self.number(at + 8).cast_signed(),
+            changed: self.number(at + 16).cast_signed(),
+            inode: self.number(at + 24),
+        }
+    }
+
+    fn number(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.cell(at))
+    }
+
+    fn cell<const N: usize>(&self, at: usize) -> [u8; N] {
+        let cell = self.numbers.get(at..).and_then(|rest| rest.first_chunk());
+        cell.copied().unwrap_or([0; N])
+    }
+}
+
+/// So many values; nothing when one is missing.
+fn list<T>(count: usize, mut next: impl FnMut() -> Option<T>) -> Option<Vec<T>> {
+    // Collecting into an option would not know how many there are.
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        values.push(next()?);
+    }
+    Some(values)
+}
+
+/// Texts that follow each other, taken one by one.
+struct Texts<'a> {
+    lengths: &'a [u8],
+    text: &'a str,
+}
+
+impl Texts<'_> {
+    fn next(&mut self) -> Option<Box<str>> {
+        let (length, lengths) = self.lengths.split_first_chunk::<4>()?;
+        let (text, rest) = self.text.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        (self.lengths, self.text) = (lengths, rest);
+        Some(text.into())
+    }
+
+    /// The next text if there is one; nothing only when these cannot be texts.
+    #[expect(clippy::option_option, reason = "the outer one is for `?`")]
+    fn optional(&mut self, is_there: bool) -> Option<Option<Box<str>>> {
+        if is_there { self.next().map(Some) } else { Some(None) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_catalog::Scope;
+
+    use super::*;
+
+    fn skill(full: bool) -> (Arc<Origin>, Skill) {
+        let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
+        let text = |text: &str| full.then(|| Box::from(text));
+        let skill = Skill {
+            id: SkillId { origin: Arc::clone(&origin), path: "group/技能".into() },
+            name: "name".into(),
+            alias: text("alias"),
+            description: if full { "Ünïcode".into() } else { "".into() },
+            described: full,
+            when_to_use: text("when"),
+            argument_hint: text(""),
+            version: text("1.0"),
+            creator: text("agent"),
+            tags: text("tag").into_iter().chain(text("other")).collect(),
+            metadata: text("key").into_iter().zip(text("value")).collect(),
+            paths: text("*.rs").into_iter().collect(),
+            model_invocable: full,
+            user_invocable: !full,
+            pinned: full,
+            form: Form::Folder,
+            location: "/root/group/技能/SKILL.md".into(),
+            stamp: Stamp { size: 1, modified: -2, changed: i64::MAX, inode: u64::MAX },
+            sidecar: full.then_some(Stamp { size: 5, modified: 6, changed: 7, inode: 8 }),
+            fingerprint: 1 << 40,
+            problems: 3,
+        };
+        (origin, skill)
+    }
+
+    #[test]
+    fn a_head_comes_back_as_it_was() {
+        for full in [false, true] {
+            let (origin, skill) = skill(full);
+            let mut bytes = Vec::new();
+            write(&skill, &mut bytes).unwrap();
+            let head = Head::read(&bytes).unwrap();
+            assert!(head.is_of(skill.stamp, skill.sidecar));
+            assert!(!head.is_of(Stamp { size: 2, ..skill.stamp }, skill.sidecar));
+            assert!(!head.is_of(skill.stamp, Some(Stamp::default())));
+            assert_eq!(head.path(), Some(skill.id.path.as_bytes()));
+            assert_eq!(head.into_skill(&origin, &skill.location), Some(skill));
+        }
+    }
+
+    #[test]
+    fn a_head_that_was_cut_is_none() {
+        let (origin, skill) = skill(true);
+        let mut bytes = Vec::new();
+        write(&skill, &mut bytes).unwrap();
+        for end in 0..bytes.len() {
+            let head = Head::read(&bytes[..end]);
+            assert_eq!(head.and_then(|head| head.into_skill(&origin, "/x")), None, "{end}");
+        }
+        // Lengths that end inside a character.
+        let at = NUMBERS;
+        bytes[at] -= 1;
+        let head = Head::read(&bytes).unwrap();
+        assert_eq!(head.into_skill(&origin, "/x"), None);
+    }
+}
