@@ -13,13 +13,14 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-C: --manifest-path: --target-dir: --lockfile-path: --artifact-dir: --out-dir:",
                 Elsewhere, "works elsewhere", "cargo build --manifest-path /x/Cargo.toml")
                 .when(outside),
+            opt("--open", Runs, "starts a browser", "cargo doc --open"),
             opt("--fix --allow-dirty --allow-staged", Writes, "changes the sources",
                 "cargo clippy --fix"),
         ],
         values: "-p -j -F --package --jobs --features --target --profile --color --bin --example \
                  --test --bench --exclude --message-format --timings? --edition",
-        operands: &[],
-        safe: "--fix-none --target",
+        safe: "--target",
+        passes: true,
         special: Some(|words, at, report| {
             if words.get(at + 1).is_some_and(|word| word.text.starts_with('+')) {
                 report.hit(at + 1, Runs, "takes another toolchain");
@@ -29,12 +30,13 @@ pub(super) const BUILDERS: &[Program] = &[
         subs: &[
             Program {
                 names: &["run", "r", "bench", "test", "t"],
+                passes: true,
                 plain: &["cargo test --lib -- --nocapture", "cargo run -- -x"],
                 values: "-p --package --features --bin --example --test",
                 ..NONE
             },
             Program {
-                names: &["+", "fmt"],
+                names: &["fmt"],
                 options: &[opt("--config-path: --config:", Configures, "takes other settings",
                     "cargo fmt -- --config-path x")],
                 plain: &["cargo fmt --check", "cargo fmt"],
@@ -76,7 +78,6 @@ pub(super) const BUILDERS: &[Program] = &[
                 .when(outside),
             opt("-modfile: -overlay: -C: -modcacherw -pgo:", Elsewhere, "takes sources elsewhere",
                 "go build -overlay=x"),
-            opt("-w -u", Configures, "changes settings", "go env -w GOFLAGS=x"),
         ],
         words: true,
         values: "-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip",
@@ -90,6 +91,12 @@ pub(super) const BUILDERS: &[Program] = &[
                 ..NONE
             },
             Program {
+                names: &["env"],
+                options: &[opt("-w -u", Configures, "changes settings", "go env -w GOFLAGS=x")],
+                words: true,
+                ..NONE
+            },
+            Program {
                 names: &["mod", "work"],
                 quiet: "tidy verify graph why download vendor",
                 other: Some(because(Configures, "changes what is built", "go mod edit -replace a=b")),
@@ -98,30 +105,45 @@ pub(super) const BUILDERS: &[Program] = &[
                 ..NONE
             },
         ],
-        quiet: "build test vet fmt list version env doc help clean",
+        quiet: "build test vet fmt list version doc help clean",
         other: Some(because(Runs, "fetches or runs programs", "go generate ./...")),
         plain: &["go test ./... -run X -count=1", "go build ./...", "go env GOPATH", "go vet ./..."],
         ..NONE
     },
     Program {
-        names: &["make", "gmake", "bmake", "remake", "colormake", "nmake", "just", "task", "ninja",
-            "samu"],
+        names: &["make", "gmake", "bmake", "remake", "colormake", "nmake"],
         options: &[
             opt("-E: --eval:", Runs, "evaluates its value", "make --ev='$(shell x)'"),
-            opt("-f: --file: --makefile: -I: --include-dir: -d: --justfile: --taskfile:", Reads,
-                "takes its rules from there", "make -f x"),
-            opt("-C: --directory: --working-directory: --dir:", Elsewhere, "works elsewhere",
-                "make -C /tmp/x").when(outside),
-            opt("-e --environment-overrides --shell: --shell-arg: -c: --command: --set: --load: -t:",
-                Runs, "changes what is run", "make -e all"),
+            opt("-f: --file: --makefile: -I: --include-dir:", Reads, "takes rules from there",
+                "make -f x"),
+            opt("-C: --directory:", Elsewhere, "works elsewhere", "make -C /tmp/x").when(outside),
+            opt("-e --environment-overrides", Runs, "changes what is run", "make -e all"),
         ],
-        values: "-j? -l? -o -W -O? --jobs? --load-average? --old-file --assume-new --output-sync?",
-        safe: "--debug --dry-run --file-none",
+        values: "-j? -l? -o -W -O? --jobs? --load-average? --old-file --assume-new --what-if \
+                 --new-file --assume-old --output-sync?",
+        safe: "--debug --dry-run",
         operands: &[
             operand(0, is_assignment, Runs, "changes what is run", "make SHELL=/tmp/x all"),
+        ],
+        plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -kdB lint"],
+        ..NONE
+    },
+    Program {
+        names: &["just", "task", "ninja", "samu"],
+        options: &[
+            opt("-f: --justfile: -t: --taskfile: -d: --dotenv-path: --global-justfile -g", Reads,
+                "takes rules from there", "just -f x"),
+            opt("-C: --working-directory: --dir:", Elsewhere, "works elsewhere", "ninja -C /x")
+                .when(outside),
+            opt("-c: --command: --set:: --shell: --shell-arg: -e --edit --choose --chooser:", Runs,
+                "changes what is run", "just --shell x y"),
+        ],
+        values: "-j -l -k",
+        operands: &[
+            operand(0, is_assignment, Runs, "changes what is run", "just a=b all"),
             operand(0, outside, Runs, "is a rule from elsewhere", "just ../x"),
         ],
-        plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -k -B lint"],
+        plain: &["ninja -C build", "just test", "ninja -j 4"],
         ..NONE
     },
     Program {
@@ -146,17 +168,27 @@ pub(super) const BUILDERS: &[Program] = &[
         names: &["gradle", "gradlew", "mvn", "mvnw", "ant", "sbt", "bazel", "bazelisk", "buck",
             "buck2", "meson", "scons", "waf", "msbuild", "dotnet", "xcodebuild", "swiftc", "lein"],
         options: &[
-            opt("-I: --init-script: -b: --build-file: -c: --settings-file: -s: --settings: -gs: \
-                 --global-settings: -f: --file: -p: --project-dir: -g: --gradle-user-home: -t:",
-                Reads, "takes its rules from there", "gradle -I x build"),
-            opt("-D* -P* --define* --run_under* --bazelrc* --shell_executable* --action_env* \
-                 --spawn_strategy* --override_* --override-* --buildfile* --include-build* -lib*",
-                Configures, "changes what is run", "mvn -Dexec.executable=x test"),
+            opt("-I: --init-script: --build-file: --settings-file: -s: --settings: -gs: \
+                 --global-settings: -g: --gradle-user-home: --include-build:", Reads,
+                "takes its rules from there", "gradle -I x build"),
+            opt("-f: --file: -p: --project-dir: -b:", Elsewhere, "works elsewhere",
+                "mvn -f /x/pom.xml test").when(outside),
+            opt("-D*", Configures, "changes what is run", "mvn -Dexec.executable=x test")
+                .when(risky_property),
+            opt("--run_under* --bazelrc* --shell_executable* --action_env* --override_* \
+                 --spawn_strategy* --override-* -buildfile* -lib* --define*", Configures,
+                "changes what is run", "bazel test --run_under=x //y"),
         ],
         quiet: "build test check compile package verify assemble lint clean tasks dependencies \
                 --version version help validate info query format restore setup install",
         other: Some(because(Runs, "runs a program or publishes", "bazel run //x")),
-        plain: &["gradle build", "./gradlew test", "mvn -q test", "bazel test //...", "dotnet build"],
+        plain: &[
+            "gradle build",
+            "./gradlew test",
+            "mvn -q test -Dtest=Foo -DskipITs",
+            "bazel test //...",
+            "dotnet test -c Release",
+        ],
         ..NONE
     },
     Program {
@@ -175,28 +207,47 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["javac", "protoc", "tsc", "eslint", "prettier", "jest", "vitest", "mocha", "webpack",
-            "vite", "rollup", "esbuild", "babel", "pytest", "black", "ruff", "mypy", "pylint",
-            "flake8", "tslint", "stylelint", "biome", "rubocop", "rspec", "phpunit", "clippy-driver",
-            "shellcheck", "clang-format", "clang-tidy", "pre-commit", "ava", "playwright", "cypress"],
+        names: &["protoc", "tsc", "eslint", "prettier", "jest", "vitest", "mocha", "webpack",
+            "vite", "rollup", "esbuild", "babel", "black", "ruff", "mypy", "pylint", "flake8",
+            "tslint", "stylelint", "biome", "rubocop", "rspec", "phpunit", "shellcheck",
+            "clang-format", "clang-tidy", "pre-commit", "ava", "playwright", "cypress"],
         options: &[
-            opt("--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: --loader: \
-                 --config: --globalSetup: --setupFiles: --setupFilesAfterEach: --testEnvironment: \
-                 --rootdir: --confcutdir: --load-plugins: --python-executable: --init-hook: \
-                 --parser: -r: --rcfile: --project: --bootstrap: --load:", Runs,
-                "loads code or settings", "eslint --rulesdir x src").when(outside_or_code),
-            opt("-p: --override-ini: -processorpath: -processor: --processor-path: -J*", Runs,
-                "loads code", "pytest -p x").when(|value| !value.starts_with("no:")),
-            opt("-o: --output-file: --outDir: --outfile: --outdir: --output: --junitxml: \
-                 --junit-xml: --log-file: --basetemp: --cache-dir:", Writes, "writes there",
-                "eslint -o /tmp/x src").when(outside),
-            opt("--pdb --pdbcls: --trace --debugger", Runs, "takes commands", "pytest --pdb"),
+            opt("--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: \
+                 --loader: --globalSetup: --setupFiles: --setupFilesAfterEnv: --load-plugins: \
+                 --python-executable: --init-hook: --bootstrap: --load: --testRunner: \
+                 --testEnvironment: --reporters:", Runs, "loads code", "eslint --rulesdir x src"),
+            opt("--config: --rcfile: --project: --rootDir: --config-file:", Runs,
+                "takes settings, and code, from elsewhere", "eslint --config /tmp/x src")
+                .when(outside),
+            opt("-o: --output-file: --outDir: --outfile: --outdir: --output:", Writes,
+                "writes there", "eslint -o /tmp/x src").when(outside),
         ],
-        values: "-k -m -n -c --tb --maxfail",
-        safe: "--project --config --output --trace-config",
-        operands: &[operand(0, at_file, Reads, "takes options from a file", "javac @x").to(1)],
-        plain: &["eslint src --fix", "pytest -k x -q tests", "tsc --noEmit", "prettier --check .",
-            "pytest -p no:cacheprovider", "ruff check --fix", "jest --config jest.config.js"],
+        safe: "--load-none",
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "protoc @x").to(1)],
+        plain: &[
+            "eslint src --fix",
+            "tsc --noEmit -p tsconfig.json",
+            "prettier --check .",
+            "ruff check --fix",
+            "jest --config jest.config.js",
+        ],
+        ..NONE
+    },
+    Program {
+        names: &["pytest", "py.test", "javac"],
+        options: &[
+            opt("-p: -processorpath: -processor: --processor-path: -J*", Runs, "loads code",
+                "pytest -p x").when(|value| !value.starts_with("no:")),
+            opt("-c: --config-file: --rootdir: --confcutdir: -o: --override-ini:", Runs,
+                "takes settings, and code, from elsewhere", "pytest -c x"),
+            opt("--pdb --pdbcls: --trace", Runs, "takes commands", "pytest --pdb"),
+            opt("--junitxml: --junit-xml: --log-file: --basetemp: -d:", Writes, "writes there",
+                "pytest --junitxml=/tmp/x").when(outside),
+        ],
+        values: "-k -m -n -W -r --tb --maxfail --durations --cov?",
+        safe: "--trace-config",
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "javac @x")],
+        plain: &["pytest -k x -q tests", "pytest -p no:cacheprovider", "javac -d out Main.java"],
         ..NONE
     },
     Program {
@@ -332,6 +383,11 @@ fn names_tool(value: &str) -> bool {
     tools.split(' ').any(|tool| value.contains(tool))
 }
 
-fn outside_or_code(value: &str) -> bool {
-    outside(value) || value.contains(':') || !value.contains('.')
+/// A property of the Java tools that reaches further than one's own build.
+fn risky_property(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    "exec path agent argline jvm config script init launcher url repo settings extension plugin java. \
+     file dir command"
+        .split_ascii_whitespace()
+        .any(|part| lower.split('=').next().is_some_and(|name| name.contains(part)))
 }

@@ -19,6 +19,8 @@ pub(super) struct Program {
     pub(super) operands: &'static [Operand],
     /// Options end at this many operands; 0 if they never do.
     pub(super) stops: usize,
+    /// Words behind `--` are for the program it starts.
+    pub(super) passes: bool,
     /// Options are whole words behind one or two dashes: `-exec`, not `-e -x -e -c`.
     pub(super) words: bool,
     /// Words like `NAME=value` in front of the first operand are settings.
@@ -59,6 +61,7 @@ pub(super) const NONE: Program = Program {
     safe: "",
     operands: &[],
     stops: 0,
+    passes: false,
     words: false,
     assigns: false,
     bundle: false,
@@ -209,6 +212,9 @@ impl Walk<'_> {
         let (mut operands, mut seen, mut only_operands, mut index) = (0, false, false, at + 1);
         while let Some(word) = self.words.get(index) {
             let text = &*word.text;
+            if text == "--" && program.passes {
+                break;
+            }
             if text == "--" && !seen {
                 only_operands |= program.stops > 0;
                 index += 1;

@@ -7,9 +7,10 @@ pub(super) const NETWORK: &[Program] = &[
     Program {
         names: &["curl"],
         options: &[
+            opt("-o: --output:", Writes, "writes to a file", "curl -sox https://x").when(is_file),
             opt(
-                "-o: --output: -O --remote-name --remote-name-all -J --remote-header-name \
-                 --output-dir: --create-dirs",
+                "-O --remote-name --remote-name-all -J --remote-header-name --output-dir: \
+                 --create-dirs",
                 Writes,
                 "writes to a file",
                 "curl -sO https://x",
@@ -90,19 +91,22 @@ pub(super) const NETWORK: &[Program] = &[
             "curl -I https://x.org",
             "curl -s -H 'Accept: x' https://x.org/a?b=c",
             "curl -X GET -m 5 example.com",
+            "curl -so /dev/null -w '%{http_code}' https://x.org",
         ],
         ..NONE
     },
     Program {
         names: &["wget", "wget2"],
         options: &[
+            opt("-O: --output-document:", Writes, "writes to a file", "wget -Ox https://y")
+                .when(is_file),
             opt(
-                "-O: --output-document: -o: --output-file: -a: --append-output: -P: \
+                "-o: --output-file: -a: --append-output: -P: \
                  --directory-prefix: --save-cookies: --warc-file: --rejected-log: --hsts-file: \
                  --warc-dedup: --warc-tempdir:",
                 Writes,
                 "writes to a file",
-                "wget -Ox https://y",
+                "wget -o x https://y",
             ),
             opt(
                 "--use-askpass? --use-askpass:",
@@ -146,7 +150,11 @@ pub(super) const NETWORK: &[Program] = &[
         ],
         values: "-t -T -w -U -Q -l -A -R -D --tries --timeout --wait --user-agent --quota --level",
         safe: "--user-agent",
-        plain: &["wget -q https://x.org/a.tgz", "wget --spider -T 5 https://x.org"],
+        plain: &[
+            "wget -qO- https://x.org",
+            "wget -q https://x.org/a",
+            "wget --spider -T 5 https://x.org",
+        ],
         ..NONE
     },
     Program {
@@ -375,6 +383,11 @@ pub(super) const NETWORK: &[Program] = &[
         ..NONE
     },
 ];
+
+/// Neither the output of the program nor nowhere.
+fn is_file(name: &str) -> bool {
+    !matches!(name, "-" | "/dev/null" | "/dev/stdout")
+}
 
 fn leaves(text: &str) -> bool {
     outside(text) || text.starts_with(['-', '+']) && text.len() == 2 && !matches!(text, "-P" | "-L")

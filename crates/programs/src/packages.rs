@@ -68,7 +68,8 @@ pub(super) const PACKAGES: &[Program] = &[
             },
             Program {
                 names: &["run", "run-script", "test", "t", "start", "stop", "restart"],
-                plain: &["npm run build", "npm test -- --watch", "yarn run lint"],
+                passes: true,
+                plain: &["npm run build", "npm test -- --watch -g x", "yarn run lint"],
                 ..NONE
             },
         ],

@@ -73,11 +73,13 @@ fn script(words: &[Word], at: usize, report: &mut Report) -> bool {
                 break;
             }
         } else if text != "--" && operand.is_none() {
-            operand = Some(index);
+            // Some seds end their options here: then it is the script, whatever follows.
+            operand = Some(index).filter(|_| !named);
+            named |= operand.is_none();
         }
         index += 1;
     }
-    if let Some(index) = operand.filter(|_| !named) {
+    if let Some(index) = operand {
         judge(None, words, index, report);
     }
     true

@@ -188,18 +188,19 @@ pub(super) const SYSTEM: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["dmesg", "top", "htop", "lsof", "ps", "vmstat", "free", "who", "last"],
+        names: &["dmesg"],
         options: &[
             opt(
-                "-C --clear -c --read-clear -D --console-off -E --console-on",
+                "-C --clear -c --read-clear -D --console-off -E --console-on -n: \
+                 --console-level:",
                 Configures,
                 "changes the log",
                 "dmesg -C",
             ),
-            opt("-F: --file:", Reads, "reads another file", "dmesg -F /x").when(outside),
+            opt("-F: --file: -K: --kmsg-file:", Reads, "reads another file", "dmesg -F /x"),
         ],
-        values: "-o -p -u -U -t -n -N -g -G -q -C",
-        plain: &["ps aux", "ps -ef", "lsof -i :80", "top -bn1", "dmesg -T"],
+        values: "-l -f -s --level --facility --since --until",
+        plain: &["dmesg -T", "dmesg --level err"],
         ..NONE
     },
     Program {
@@ -212,14 +213,6 @@ pub(super) const SYSTEM: &[Program] = &[
             "dd of=/dev/sda if=x",
         )],
         plain: &["dd if=a of=b bs=1M count=1"],
-        ..NONE
-    },
-    Program {
-        names: &[
-            "cp", "mv", "ln", "gcp", "gmv", "rm", "rmdir", "chmod", "chown", "touch", "tee",
-            "truncate", "shred", "mkdir",
-        ],
-        plain: &["cp -r a b", "rm -rf target", "mkdir -p a/b", "tee x", "ln -s a b"],
         ..NONE
     },
 ];

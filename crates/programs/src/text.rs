@@ -233,7 +233,22 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["less", "more", "most", "w3m", "lynx", "elinks", "bat", "batcat", "delta"],
+        names: &["bat", "batcat", "delta"],
+        options: &[
+            opt("--pager: --paging: --diff-args:", Runs, "starts a program", "bat --pager=x y")
+                .when(|value| value != "never"),
+            opt(
+                "--config-file: --config-dir: --source:",
+                Reads,
+                "takes settings",
+                "bat --source x",
+            ),
+        ],
+        plain: &["bat -p x", "bat --paging=never x"],
+        ..NONE
+    },
+    Program {
+        names: &["less", "more", "most", "w3m", "lynx", "elinks"],
         options: &[
             opt("-o: -O: --log-file: --LOG-FILE:", Writes, "writes to a file", "less -o x y"),
             opt(
