@@ -1,12 +1,14 @@
 //! Build tools and compilers.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, any, because, is_assignment, operand, opt, outside};
+use super::engine::{
+    NONE, Program, Starts, any, because, is_assignment, list, operand, opt, outside,
+};
 use super::text::at_file;
 
 pub(super) const BUILDERS: &[Program] = &[
     Program {
-        names: &["cargo"],
+        names: list("cargo"),
         options: &[
             opt("--config:", Configures, "sets cargo's configuration", "cargo --config a.b='c' build"),
             opt("-Z:", Configures, "switches unstable features on", "cargo test -Zx"),
@@ -17,8 +19,8 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--fix --allow-dirty --allow-staged", Writes, "changes the sources",
                 "cargo clippy --fix"),
         ],
-        values: "-p -j -F --package --jobs --features --target --profile --color --bin --example \
-                 --test --bench --exclude --message-format --timings? --edition",
+        values: list("-p -j -F --package --jobs --features --target --profile --color --bin --example \
+                 --test --bench --exclude --message-format --timings? --edition"),
         safe: "--target",
         passes: true,
         special: Some(|words, at, report| {
@@ -29,14 +31,14 @@ pub(super) const BUILDERS: &[Program] = &[
         }),
         subs: &[
             Program {
-                names: &["run", "r", "bench", "test", "t"],
+                names: list("run r bench test t"),
                 passes: true,
                 plain: &["cargo test --lib -- --nocapture", "cargo run -- -x"],
-                values: "-p --package --features --bin --example --test",
+                values: list("-p --package --features --bin --example --test"),
                 ..NONE
             },
             Program {
-                names: &["fmt"],
+                names: list("fmt"),
                 options: &[opt("--config-path: --config:", Configures, "takes other settings",
                     "cargo fmt -- --config-path x")],
                 plain: &["cargo fmt --check", "cargo fmt"],
@@ -52,7 +54,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["rustc", "rustdoc", "rustfmt"],
+        names: list("rustc rustdoc rustfmt"),
         options: &[
             opt("-o: --out-dir: --emit:", Writes, "writes to a file", "rustc -o /x y.rs")
                 .when(outside),
@@ -67,7 +69,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["go"],
+        names: list("go"),
         options: &[
             opt("-exec: -toolexec: -vettool: -gccgoflags: -compiler:", Runs, "starts a program",
                 "go test -exec x ./..."),
@@ -80,10 +82,10 @@ pub(super) const BUILDERS: &[Program] = &[
                 "go build -overlay=x"),
         ],
         words: true,
-        values: "-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip",
+        values: list("-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip"),
         subs: &[
             Program {
-                names: &["run"],
+                names: list("run"),
                 operands: &[operand(0, |path| path.contains('@') || outside(path), Runs,
                     "runs code from elsewhere", "go run example.com/x@latest").to(1)],
                 words: true,
@@ -91,13 +93,13 @@ pub(super) const BUILDERS: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["env"],
+                names: list("env"),
                 options: &[opt("-w -u", Configures, "changes settings", "go env -w GOFLAGS=x")],
                 words: true,
                 ..NONE
             },
             Program {
-                names: &["mod", "work"],
+                names: list("mod work"),
                 quiet: "tidy verify graph why download vendor",
                 other: Some(because(Configures, "changes what is built", "go mod edit -replace a=b")),
                 words: true,
@@ -111,7 +113,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["make", "gmake", "bmake", "remake", "colormake", "nmake"],
+        names: list("make gmake bmake remake colormake nmake"),
         options: &[
             opt("-E: --eval:", Runs, "evaluates its value", "make --ev='$(shell x)'"),
             opt("-f: --file: --makefile: -I: --include-dir:", Reads, "takes rules from there",
@@ -119,8 +121,8 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-C: --directory:", Elsewhere, "works elsewhere", "make -C /tmp/x").when(outside),
             opt("-e --environment-overrides", Runs, "changes what is run", "make -e all"),
         ],
-        values: "-j? -l? -o -W -O? --jobs? --load-average? --old-file --assume-new --what-if \
-                 --new-file --assume-old --output-sync?",
+        values: list("-j? -l? -o -W -O? --jobs? --load-average? --old-file --assume-new --what-if \
+                 --new-file --assume-old --output-sync?"),
         safe: "--debug --dry-run",
         operands: &[
             operand(0, is_assignment, Runs, "changes what is run", "make SHELL=/tmp/x all"),
@@ -129,7 +131,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["just", "task", "ninja", "samu"],
+        names: list("just task ninja samu"),
         options: &[
             opt("-f: --justfile: -t: --taskfile: -d: --dotenv-path: --global-justfile -g", Reads,
                 "takes rules from there", "just -f x"),
@@ -138,7 +140,7 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-c: --command: --set:: --shell: --shell-arg: -e --edit --choose --chooser:", Runs,
                 "changes what is run", "just --shell x y"),
         ],
-        values: "-j -l -k",
+        values: list("-j -l -k"),
         operands: &[
             operand(0, is_assignment, Runs, "changes what is run", "just a=b all"),
             operand(0, outside, Runs, "is a rule from elsewhere", "just ../x"),
@@ -147,14 +149,14 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["cmake", "ctest", "cpack"],
+        names: list("cmake ctest cpack"),
         options: &[
             opt("-P: -E: -C: --open: --script:", Runs, "runs a script", "cmake -P x"),
             opt("--toolchain: --install:", Runs, "takes another place", "cmake --toolchain x"),
             opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
             opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
         ],
-        values: "-G -T -A -j -R -L -U --target --config --parallel --preset",
+        values: list("-G -T -A -j -R -L -U --target --config --parallel --preset"),
         operands: &[operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x")],
         plain: &[
             "cmake -B build -S .",
@@ -165,8 +167,8 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["gradle", "gradlew", "mvn", "mvnw", "ant", "sbt", "bazel", "bazelisk", "buck",
-            "buck2", "meson", "scons", "waf", "msbuild", "dotnet", "xcodebuild", "swiftc", "lein"],
+        names: list("gradle gradlew mvn mvnw ant sbt bazel bazelisk buck buck2 meson scons waf \
+                     msbuild dotnet xcodebuild swiftc lein"),
         options: &[
             opt("-I: --init-script: --build-file: --settings-file: -s: --settings: -gs: \
                  --global-settings: -g: --gradle-user-home: --include-build:", Reads,
@@ -192,8 +194,8 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "ld", "gfortran", "ld.gold",
-            "ld.lld", "as", "tcc", "icc", "nvcc", "gdc", "ldc", "dmd", "gnat", "zig", "c99", "c89"],
+        names: list("gcc g++ cc c++ clang clang++ cpp ld gfortran ld.gold ld.lld as tcc icc nvcc \
+                     gdc ldc dmd gnat zig c99 c89"),
         options: &[
             opt("-wrapper* -B* -fplugin* -specs* --specs* -Xclang* -load* -plugin* --plugin* \
                  -fuse-ld=/* -fpass-plugin* --config* -dumpdir* -ccbin* -iplugindir* --sysroot*",
@@ -207,10 +209,10 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["protoc", "tsc", "eslint", "prettier", "jest", "vitest", "mocha", "webpack",
-            "vite", "rollup", "esbuild", "babel", "black", "ruff", "mypy", "pylint", "flake8",
-            "tslint", "stylelint", "biome", "rubocop", "rspec", "phpunit", "shellcheck",
-            "clang-format", "clang-tidy", "pre-commit", "ava", "playwright", "cypress"],
+        names: list("protoc tsc eslint prettier jest vitest mocha webpack vite rollup esbuild \
+                     babel black ruff mypy pylint flake8 tslint stylelint biome rubocop rspec \
+                     phpunit shellcheck clang-format clang-tidy pre-commit ava playwright \
+                     cypress"),
         options: &[
             opt("--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: \
                  --loader: --globalSetup: --setupFiles: --setupFilesAfterEnv: --load-plugins: \
@@ -234,7 +236,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["pytest", "py.test", "javac"],
+        names: list("pytest py.test javac"),
         options: &[
             opt("-p: -processorpath: -processor: --processor-path: -J*", Runs, "loads code",
                 "pytest -p x").when(|value| !value.starts_with("no:")),
@@ -244,14 +246,14 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--junitxml: --junit-xml: --log-file: --basetemp: -d:", Writes, "writes there",
                 "pytest --junitxml=/tmp/x").when(outside),
         ],
-        values: "-k -m -n -W -r --tb --maxfail --durations --cov?",
+        values: list("-k -m -n -W -r --tb --maxfail --durations --cov?"),
         safe: "--trace-config",
         operands: &[operand(0, at_file, Reads, "takes options from a file", "javac @x")],
         plain: &["pytest -k x -q tests", "pytest -p no:cacheprovider", "javac -d out Main.java"],
         ..NONE
     },
     Program {
-        names: &["docker", "podman", "nerdctl", "buildah", "docker-compose", "lxc", "crictl"],
+        names: list("docker podman nerdctl buildah docker-compose lxc crictl"),
         options: &[
             opt("-H: --host: --context: -c: --config: --connection: --url: --root:", Sends,
                 "speaks to another machine", "docker -H x ps"),
@@ -259,22 +261,22 @@ pub(super) const BUILDERS: &[Program] = &[
                  --security-opt: --userns: --env-file: --volumes-from:", Elsewhere,
                 "reaches the machine outside", "docker run -v /:/x y"),
         ],
-        values: "-l --log-level -f --filter --format -n",
+        values: list("-l --log-level -f --filter --format -n"),
         subs: &[
             Program {
-                names: &["exec", "run", "create"],
+                names: list("exec run create"),
                 operands: &[
                     operand(1, any, Runs, "runs inside", "docker exec x rm y").to(2)
                         .starts(Starts::Command),
                 ],
-                values: "-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint --platform",
+                values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint --platform"),
                 always: Some(because(Runs, "runs programs", "docker run x")),
                 stops: 2,
                 ..NONE
             },
             Program {
-                names: &["compose", "image", "container", "network", "volume", "system", "buildx",
-                    "context", "node", "service", "stack"],
+                names: list("compose image container network volume system buildx context node \
+                             service stack"),
                 options: &[opt("-f: --file: --project-directory:", Reads, "takes settings from there",
                     "docker compose -f x ps")],
                 quiet: "ps ls list images logs inspect config top port version df history events",
@@ -290,8 +292,8 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["kubectl", "oc", "k3s", "helm", "kustomize", "minikube", "istioctl", "argocd",
-            "flux", "terraform", "tofu", "terragrunt", "pulumi", "serverless", "cdk", "packer"],
+        names: list("kubectl oc k3s helm kustomize minikube istioctl argocd flux terraform tofu \
+                     terragrunt pulumi serverless cdk packer"),
         options: &[
             opt("--kubeconfig: --token: -s: --server: --as: --as-group: --context: --cluster: \
                  --user: --username: --password: --certificate-authority: --client-key: \
@@ -307,11 +309,10 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-var-file: --values-none:", Reads, "reads a file", "terraform plan -var-file=/x")
                 .when(outside),
         ],
-        values: "-n -o -l -c -L --namespace --output --selector --container --tail --since",
+        values: list("-n -o -l -c -L --namespace --output --selector --container --tail --since"),
         safe: "--output -out",
         subs: &[Program {
-            names: &["config", "repo", "rollout", "auth", "workspace", "state", "providers", "cluster",
-                "profile"],
+            names: list("config repo rollout auth workspace state providers cluster profile"),
             quiet: "view get-contexts current-context list status history can-i show whoami \
                     get-clusters",
             other: Some(because(Configures, "changes settings", "kubectl config use-context x")),
@@ -327,8 +328,8 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["aws", "gcloud", "az", "gsutil", "doctl", "heroku", "flyctl", "fly", "vercel",
-            "netlify", "wrangler", "firebase", "supabase", "linode-cli", "oci", "ibmcloud"],
+        names: list("aws gcloud az gsutil doctl heroku flyctl fly vercel netlify wrangler \
+                     firebase supabase linode-cli oci ibmcloud"),
         options: &[
             opt("--endpoint-url: --profile: --no-verify-ssl --ca-bundle: --account: --configuration: \
                  --impersonate-service-account: --access-token-file: --cli-input-json: \

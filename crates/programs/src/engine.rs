@@ -7,12 +7,12 @@ use crate::Word;
 #[derive(Debug)]
 pub(super) struct Program {
     /// What it is called.
-    pub(super) names: &'static [&'static str],
+    pub(super) names: List,
     /// Options that do more than the name says.
     pub(super) options: &'static [Opt],
     /// Other options that take a value, so that the value is not taken for an operand. A `:` after a
     /// spelling stands for one more value, a `?` for one that is only ever attached.
-    pub(super) values: &'static str,
+    pub(super) values: List,
     /// Options that are no abbreviations although they look it.
     pub(super) safe: &'static str,
     /// Operands that do more than the name says.
@@ -55,9 +55,9 @@ pub(super) type Special = fn(&[Word], usize, &mut Report) -> bool;
 
 /// A program without surprises: what the entries start from.
 pub(super) const NONE: Program = Program {
-    names: &[],
+    names: list(""),
     options: &[],
-    values: "",
+    values: list(""),
     safe: "",
     operands: &[],
     stops: 0,
@@ -77,6 +77,44 @@ pub(super) const NONE: Program = Program {
     plain: &[],
 };
 
+/// Words between blanks, with a short way to see that one is not among them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    pub(super) text: &'static str,
+    /// The characters that the words begin with, dashes apart.
+    starts: u128,
+}
+
+pub(super) const fn list(text: &'static str) -> List {
+    let (bytes, mut at, mut starts, mut fresh) = (text.as_bytes(), 0, 0, true);
+    while at < bytes.len() {
+        match bytes[at] {
+            b' ' => fresh = true,
+            b'-' if fresh => {}
+            byte if fresh => {
+                starts |= 1 << (byte & 127);
+                fresh = false;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    List { text, starts }
+}
+
+impl List {
+    /// The words, if one of them may begin like this; otherwise none.
+    fn like(self, name: &str) -> impl Iterator<Item = &'static str> {
+        let first = undashed(name).bytes().next().unwrap_or(0);
+        let text = if self.starts & (1 << (first & 127)) == 0 { "" } else { self.text };
+        text.split(' ').filter(|word| !word.is_empty())
+    }
+
+    pub(super) fn has(self, word: &str) -> bool {
+        self.like(word).any(|item| item == word)
+    }
+}
+
 /// Why something is asked about, with a line that must be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reason {
@@ -92,7 +130,7 @@ pub(super) struct Reason {
 pub(super) struct Opt {
     /// Spellings between blanks, each with its dashes. A `:` stands for a value, a `?` for a value
     /// that is only ever attached, a `*` at the end for anything.
-    pub(super) names: &'static str,
+    pub(super) names: List,
     pub(super) reason: Reason,
     /// Values it is asked about; all, if missing.
     pub(super) when: Option<fn(&str) -> bool>,
@@ -129,7 +167,12 @@ pub(super) const fn opt(
     why: &'static str,
     example: &'static str,
 ) -> Opt {
-    Opt { names, reason: because(effect, why, example), when: None, starts: Starts::No }
+    Opt {
+        names: list(names),
+        reason: because(effect, why, example),
+        when: None,
+        starts: Starts::No,
+    }
 }
 
 pub(super) const fn operand(
@@ -238,7 +281,7 @@ impl Walk<'_> {
                 if !inside && self.depth == 0 {
                     self.report.subcommand = Some(index);
                 }
-                if let Some(sub) = program.subs.iter().find(|sub| sub.names.contains(&text)) {
+                if let Some(sub) = program.subs.iter().find(|sub| sub.names.has(text)) {
                     self.enter(program, sub);
                     return self.program(sub, index, true);
                 }
@@ -289,14 +332,24 @@ impl Walk<'_> {
         self.levels[self.level] = sub;
     }
 
-    /// Another command begins at a word.
-    fn start(&mut self, index: usize, starts: Starts) {
-        if starts != Starts::No && index < self.words.len() {
+    /// Another command begins at a word; returns where it ends, if that is known.
+    fn start(&mut self, index: usize, starts: Starts) -> Option<usize> {
+        let rest = self.words.get(index..).filter(|rest| !rest.is_empty())?;
+        if starts != Starts::No {
             self.report.starts.push(index);
-            if starts == Starts::Command {
-                look(self.words, index, self.depth + 1, self.report);
-            }
         }
+        if starts != Starts::Command {
+            return None;
+        }
+        // `find -exec` has a mark for the end; for others the command goes on to the last word.
+        let mark = |at: &usize| match &*rest[*at].text {
+            ";" => true,
+            "+" => *at > 0 && &*rest[*at - 1].text == "{}",
+            _ => false,
+        };
+        let end = index + (0..rest.len()).find(mark).unwrap_or(rest.len());
+        look(&self.words[..end], index, self.depth + 1, self.report);
+        Some(end)
     }
 
     /// Reads the option at `index`; returns where to go on.
@@ -408,19 +461,21 @@ impl Walk<'_> {
         };
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
         let hit = !bare && option.when.zip(value).is_none_or(|(when, value)| when(value));
+        let mut end = None;
         if hit {
             self.report.reason(index, &option.reason);
             match attached {
                 Some((_, offset)) if option.starts != Starts::No => {
                     self.report.attached.push(Attached { word: index, offset });
                 }
-                _ => self.start(index + 1, option.starts),
+                _ => end = self.start(index + 1, option.starts),
             }
         }
-        match takes {
-            Takes::Values(more) if attached.is_some() => index + more,
-            Takes::Values(more) => self.behind(index, more, hit),
-            _ => index + 1,
+        match (end, takes) {
+            (Some(end), _) => end,
+            (None, Takes::Values(more)) if attached.is_some() => index + more,
+            (None, Takes::Values(more)) => self.behind(index, more, hit),
+            (None, _) => index + 1,
         }
     }
 }
@@ -455,7 +510,7 @@ impl Opt {
         program: &Program,
         exact: bool,
     ) -> Option<(Takes, Value<'a>)> {
-        for spelling in self.names.split(' ') {
+        for spelling in self.names.like(name) {
             let (full, takes) = unmarked(spelling);
             if let Some(start) = full.strip_suffix('*') {
                 if exact && text.starts_with(start) {
@@ -490,8 +545,9 @@ fn undashed(name: &str) -> &str {
 }
 
 /// What a letter takes, if it is among these spellings.
-fn short(names: &str, letter: char) -> Option<Takes> {
-    names.split(' ').find_map(|spelling| {
+fn short(names: List, letter: char) -> Option<Takes> {
+    let mut buffer = [0; 4];
+    names.like(letter.encode_utf8(&mut buffer)).find_map(|spelling| {
         let (name, takes) = unmarked(spelling);
         let rest = name.strip_prefix('-')?;
         let mut letters = rest.chars();
@@ -502,7 +558,7 @@ fn short(names: &str, letter: char) -> Option<Takes> {
 /// How many words a long option without an entry takes, and whether it is spelled out.
 fn valued(program: &Program, name: &str) -> Option<(usize, bool)> {
     let mut shortened = None;
-    for spelling in program.values.split(' ') {
+    for spelling in program.values.like(name) {
         let (full, takes) = unmarked(spelling);
         let count = match takes {
             Takes::Nothing => 1,

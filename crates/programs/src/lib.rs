@@ -111,7 +111,7 @@ fn find(word: &str) -> Option<&'static Program> {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let entry =
-        |name: &str| TABLE.iter().copied().flatten().find(|program| program.names.contains(&name));
+        |name: &str| TABLE.iter().copied().flatten().find(|program| program.names.has(name));
     entry(name).or_else(|| {
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
         (plain.len() < name.len() && !plain.is_empty()).then(|| entry(plain)).flatten()

@@ -1,11 +1,11 @@
 //! Package managers: building and testing is quiet, fetching and publishing is not.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, any, because, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 
 pub(super) const PACKAGES: &[Program] = &[
     Program {
-        names: &["npm", "pnpm", "yarn", "yarnpkg", "cnpm"],
+        names: list("npm pnpm yarn yarnpkg cnpm"),
         options: &[
             opt(
                 "--script-shell: --shell: --node-options: --git: --editor: --viewer: --browser: \
@@ -34,21 +34,19 @@ pub(super) const PACKAGES: &[Program] = &[
                 "npm ci --registry=x",
             ),
         ],
-        values: "-w --workspace --loglevel --filter -F",
+        values: list("-w --workspace --loglevel --filter -F"),
         safe: "--git-tag-version",
         subs: &[
             Program {
-                names: &["install", "i", "in", "ins", "add", "update", "up", "upgrade", "isntall"],
+                names: list("install i in ins add update up upgrade isntall"),
                 operands: &[operand(0, any, Runs, "fetches and runs a package", "npm i left-pad")],
                 plain: &["npm install", "pnpm install --frozen-lockfile", "yarn install"],
                 ..NONE
             },
             Program {
-                names: &["config", "c", "pkg", "version", "cache", "audit", "view", "info", "show"],
+                names: list("config c pkg version cache audit view info show"),
                 subs: &[Program {
-                    names: &[
-                        "set", "delete", "edit", "fix", "add", "clean", "unset", "rm", "import",
-                    ],
+                    names: list("set delete edit fix add clean unset rm import"),
                     always: Some(because(Configures, "changes settings", "npm config set a=b")),
                     ..NONE
                 }],
@@ -56,7 +54,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["exec", "dlx", "create", "init", "explore", "innit"],
+                names: list("exec dlx create init explore innit"),
                 operands: &[operand(0, any, Runs, "is a package or program to run", "npm exec x")
                     .to(1)
                     .starts(Starts::Command)],
@@ -67,7 +65,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["run", "run-script", "test", "t", "start", "stop", "restart"],
+                names: list("run run-script test t start stop restart"),
                 passes: true,
                 plain: &["npm run build", "npm test -- --watch -g x", "yarn run lint"],
                 ..NONE
@@ -80,7 +78,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["bun"],
+        names: list("bun"),
         options: &[
             opt(
                 "-e: --eval: -p: --print: -r: --preload: --require: --import: --shell:",
@@ -101,12 +99,11 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "npx", "pnpx", "bunx", "uvx", "pipx", "corepack", "nx", "lerna", "turbo", "rush",
-            "volta", "nvm", "fnm", "n", "poetry", "pipenv", "pdm", "hatch", "rye", "tox", "nox",
-            "bundle", "bundler", "rake", "gem", "composer", "cpan", "cpanm", "luarocks", "mix",
-            "rebar3", "cabal", "opam", "pixi", "rustup", "sdk", "jenv", "rbenv", "pyenv",
-        ],
+        names: list(
+            "npx pnpx bunx uvx pipx corepack nx lerna turbo rush volta nvm fnm n poetry \
+                     pipenv pdm hatch rye tox nox bundle bundler rake gem composer cpan cpanm \
+                     luarocks mix rebar3 cabal opam pixi rustup sdk jenv rbenv pyenv",
+        ),
         operands: &[operand(0, any, Runs, "fetches, runs or changes something", "npx cowsay")
             .to(1)
             .starts(Starts::Command)],
@@ -122,7 +119,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["pip", "pipdeptree", "easy_install", "conda-env"],
+        names: list("pip pipdeptree easy_install conda-env"),
         options: &[
             opt(
                 "-i: --index-url: --extra-index-url: -f: --find-links: --proxy: --trusted-host: \
@@ -139,7 +136,7 @@ pub(super) const PACKAGES: &[Program] = &[
             ),
         ],
         subs: &[Program {
-            names: &["config", "cache"],
+            names: list("config cache"),
             quiet: "list get debug dir info",
             other: Some(because(Configures, "changes settings", "pip config set a b")),
             ..NONE
@@ -150,7 +147,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["uv"],
+        names: list("uv"),
         options: &[opt(
             "--index-url: --index: --default-index: --extra-index-url: --config-file: --python: \
                  -p: --project: --directory:",
@@ -160,7 +157,7 @@ pub(super) const PACKAGES: &[Program] = &[
         )],
         subs: &[
             Program {
-                names: &["run"],
+                names: list("run"),
                 operands: &[operand(0, any, Runs, "is a program to run", "uv run pytest")
                     .to(1)
                     .starts(Starts::Command)],
@@ -174,7 +171,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["pip"],
+                names: list("pip"),
                 quiet: "list show freeze check tree",
                 other: Some(because(Runs, "fetches packages", "uv pip install x")),
                 plain: &["uv pip list"],
@@ -187,26 +184,10 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "apt",
-            "apt-get",
-            "apt-cache",
-            "dnf",
-            "yum",
-            "zypper",
-            "pacman",
-            "apk",
-            "brew",
-            "snap",
-            "flatpak",
-            "port",
-            "choco",
-            "winget",
-            "scoop",
-            "emerge",
-            "nala",
-            "aptitude",
-        ],
+        names: list(
+            "apt apt-get apt-cache dnf yum zypper pacman apk brew snap flatpak port \
+                     choco winget scoop emerge nala aptitude",
+        ),
         options: &[
             opt(
                 "-o: --option: -c: --config-file: --setopt: --config: --hookdir: --repofrompath:",
@@ -223,7 +204,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["dpkg", "rpm", "dpkg-deb", "rpm2cpio", "alien", "debconf"],
+        names: list("dpkg rpm dpkg-deb rpm2cpio alien debconf"),
         options: &[
             opt(
                 "-i --install -r --remove -P --purge --unpack --configure --set-selections \
@@ -251,19 +232,21 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["gh", "glab", "hub"],
+        names: list("gh glab hub"),
         options: &[
             opt("--hostname:", Sends, "speaks to another server", "gh pr list --hostname x"),
             opt("-w --web", Runs, "starts a browser", "gh pr view -w"),
         ],
-        values: "-R --repo -L --limit -q --jq -t --template --json -s --state -l --label -a -A -B \
+        values: list(
+            "-R --repo -L --limit -q --jq -t --template --json -s --state -l --label -a -A -B \
                  -b -H -S --search --author --assignee --base --head --branch -e -u -c",
+        ),
         subs: &[
             Program {
-                names: &[
-                    "pr", "issue", "repo", "release", "run", "workflow", "label", "gist", "search",
-                    "ruleset", "cache", "project", "org", "mr", "ci",
-                ],
+                names: list(
+                    "pr issue repo release run workflow label gist search ruleset cache \
+                             project org mr ci",
+                ),
                 quiet: "view list diff status checks watch prs issues repos commits code \
                         field-list item-list",
                 other: Some(because(Sends, "changes something for others", "gh pr create")),
@@ -271,7 +254,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["api"],
+                names: list("api"),
                 options: &[
                     opt("-X: --method:", Sends, "may change something", "gh api -X POST x")
                         .when(|method| !method.eq_ignore_ascii_case("get")),
@@ -294,7 +277,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["auth"],
+                names: list("auth"),
                 options: &[opt("-t --show-token", Reads, "prints a secret", "gh auth status -t")],
                 quiet: "status",
                 other: Some(because(Reads, "handles secrets", "gh auth token")),
