@@ -103,11 +103,16 @@ pub(super) const fn list(text: &'static str) -> List {
 }
 
 impl List {
+    /// The words.
+    pub(super) fn words(self) -> impl Iterator<Item = &'static str> {
+        self.text.split(' ').filter(|word| !word.is_empty())
+    }
+
     /// The words, if one of them may begin like this; otherwise none.
     fn like(self, name: &str) -> impl Iterator<Item = &'static str> {
         let first = undashed(name).bytes().next().unwrap_or(0);
         let text = if self.starts & (1 << (first & 127)) == 0 { "" } else { self.text };
-        text.split(' ').filter(|word| !word.is_empty())
+        Self { text, ..self }.words()
     }
 
     pub(super) fn has(self, word: &str) -> bool {

@@ -26,27 +26,8 @@ pub(super) const GIT: &[Program] = &[Program {
     unknown: Some(because(Runs, "is no option of git that is known here", "git --strange log")),
     before: true,
     subs: SUBS,
-    quiet: "annotate check-attr check-ignore check-mailmap check-ref-format cherry column commit \
-            commit-graph commit-tree count-objects describe diff-pairs for-each-ref fsck gc \
-            get-tar-commit-id hash-object ls-files ls-tree merge-base merge-tree mv name-rev \
-            pack-refs patch-id prune repack rerere reset rev-list rev-parse rm shortlog \
-            show-branch show-index show-ref sparse-checkout status stripspace symbolic-ref tag \
-            update-ref var verify-commit verify-pack verify-tag version write-tree",
     other: Some(because(Runs, "is an alias or a program of its own", "git deploy now")),
-    plain: &[
-        "git status --short",
-        "git --no-pager log --oneline -5",
-        "git -C sub/folder status",
-        "git commit -m 'fix: -c and --output'",
-        "git commit -am fix",
-        "git commit --amend --no-edit",
-        "git reset --hard HEAD~1",
-        "git tag -a v1 -m one",
-        "git rev-parse HEAD",
-        "git rm --cached file",
-        "git --version",
-        "git",
-    ],
+    plain: &["git --no-pager log --oneline -5", "git -C sub/folder status", "git --version", "git"],
     ..NONE
 }];
 
@@ -73,6 +54,54 @@ const REFSPEC: Operand =
     operand(1, transport, Sends, "is an address, not a branch", "git fetch origin https://x/y");
 
 const SUBS: &[Program] = &[
+    Program {
+        names: list(
+            "status rev-parse ls-files reset rev-list describe shortlog rm mv show-ref \
+                     annotate check-attr check-ignore check-mailmap check-ref-format cherry column \
+                     commit-graph commit-tree count-objects diff-pairs for-each-ref fsck gc \
+                     get-tar-commit-id ls-tree merge-base merge-tree name-rev pack-refs patch-id \
+                     prune repack rerere show-branch show-index sparse-checkout stripspace \
+                     symbolic-ref update-ref var verify-commit verify-pack verify-tag version \
+                     write-tree",
+        ),
+        options: &[OUTPUT, EXT_DIFF],
+        plain: &[
+            "git status --short",
+            "git reset --hard HEAD~1",
+            "git rev-parse HEAD",
+            "git rm --cached file",
+            "git ls-files --others",
+            "git shortlog -sn",
+        ],
+        ..NONE
+    },
+    Program {
+        names: list("commit tag hash-object"),
+        options: &[
+            OUTPUT,
+            opt("-F: --file: -t: --template:", Reads, "reads a file elsewhere", "git tag -F /x y")
+                .when(outside),
+        ],
+        values: list(
+            "-m -C -c -u? -S? --message --author --date --fixup --squash --trailer \
+                      --cleanup --reuse-message --reedit-message --pathspec-from-file",
+        ),
+        operands: &[operand(
+            0,
+            outside,
+            Elsewhere,
+            "is a file elsewhere",
+            "git hash-object -w /etc/passwd",
+        )],
+        plain: &[
+            "git commit -m 'fix: -c and --output'",
+            "git commit -m --output",
+            "git commit -am fix",
+            "git commit --amend --no-edit -F message.txt",
+            "git tag -a v1 -m one",
+        ],
+        ..NONE
+    },
     Program {
         names: list("diff log show whatchanged diff-tree diff-index diff-files"),
         options: &[OUTPUT, EXT_DIFF, TEXTCONV, ORDER, NO_INDEX],
@@ -127,6 +156,7 @@ const SUBS: &[Program] = &[
     Program {
         names: list("grep"),
         options: &[
+            opt("--no-index", Elsewhere, "looks anywhere", "git grep --no-index x /etc"),
             opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x"),
             TEXTCONV,
         ],
@@ -137,7 +167,12 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("blame cat-file"),
-        options: &[TEXTCONV, opt("--filters", Runs, "starts a filter", "git cat-file --filters x")],
+        options: &[
+            OUTPUT,
+            opt("--contents:", Reads, "reads another file", "git blame --contents=/x y"),
+            TEXTCONV,
+            opt("--filters", Runs, "starts a filter", "git cat-file --filters x"),
+        ],
         plain: &["git blame -L 1,20 src/main.rs", "git cat-file -p HEAD"],
         ..NONE
     },
@@ -155,7 +190,7 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("merge cherry-pick revert"),
-        options: &[STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
+        options: &[OUTPUT, STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
         values: list("-X -m -F --strategy-option --message --file --mainline --cleanup"),
         plain: &["git merge --no-ff feature -m x", "git merge -s ours x", "git revert HEAD"],
         ..NONE

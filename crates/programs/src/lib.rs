@@ -22,6 +22,9 @@ mod text;
 mod word;
 mod wrappers;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use engine::Program;
 pub use word::Word;
 
@@ -106,14 +109,18 @@ const TABLE: &[&[Program]] = &[
     system::SYSTEM,
 ];
 
+/// The table by name, made at the first question.
+static INDEX: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
+    let programs = TABLE.iter().copied().flatten();
+    programs.flat_map(|program| program.names.words().map(move |name| (name, program))).collect()
+});
+
 /// The entry for a program by its file name, with or without a version: `/usr/bin/python3.11`.
 fn find(word: &str) -> Option<&'static Program> {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    let entry =
-        |name: &str| TABLE.iter().copied().flatten().find(|program| program.names.has(name));
-    entry(name).or_else(|| {
+    INDEX.get(name).copied().or_else(|| {
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-        (plain.len() < name.len() && !plain.is_empty()).then(|| entry(plain)).flatten()
+        if plain.len() == name.len() { None } else { INDEX.get(plain).copied() }
     })
 }
