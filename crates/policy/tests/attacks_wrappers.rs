@@ -143,6 +143,7 @@ fn code_on_the_command_line() {
         ("Bash(python3:*)", "python3 -m http.server"),
         ("Bash(python3:*)", "python3 -Bm x"),
         ("Bash(python3:*)", "python3 -mx"),
+        ("Bash(python3:*)", "python3 -W ignore -m http.server"),
         ("Bash(python3:*)", "python3 -i x.py"),
         ("Bash(python3:*)", "python3 -"),
         ("Bash(python3:*)", "python3"),
@@ -298,4 +299,65 @@ fn build_and_package_tools() {
         ("Bash(ip:*)", "ip netns exec x touch pwned"),
         ("Bash(reboot:*)", "reboot"),
     ]);
+}
+
+#[test]
+fn a_ban_is_found_behind_them() {
+    use prowess_policy::{Action, Actor, Effect, Gate, Source, Verdict};
+    let mut gate = Gate::default();
+    gate.rules.add(Effect::Allow, "Bash", Source::Flag);
+    gate.rules.add(Effect::Deny, "Bash(rm:*)", Source::Flag);
+    let hidden = [
+        "env -i A=b rm x",
+        "env -S 'rm x'",
+        "sudo -u root env X=1 rm -rf y",
+        "timeout --sig KILL 5 rm x",
+        "timeout -k 1 5 rm x",
+        "nice -n 10 rm x",
+        "ionice -c2 -n7 rm x",
+        "stdbuf -o L rm x",
+        "nohup rm x",
+        "setsid rm x",
+        "xargs -0 -n 1 rm",
+        "find . -name a -exec rm '{}' +",
+        "find . -exec true ';' -exec rm '{}' ';'",
+        "fd x -x rm",
+        "flock /tmp/l rm x",
+        "watch -n 1 rm x",
+        "taskset -c 0 rm x",
+        "chroot / rm x",
+        "su root -c 'rm x'",
+        "script -q -c 'rm x' y",
+        "busybox rm x",
+        "bash -c 'rm x'",
+        "bash -ec 'rm x'",
+        "bash -o errexit -c 'rm x'",
+        "sh -c 'true; rm x'",
+        "eval 'rm x'",
+        "exec -a y rm x",
+        "command -p rm x",
+        "builtin command rm x",
+        "trap 'rm x' EXIT",
+        "git rebase -x 'rm x' main",
+        "git bisect run rm x",
+        "git submodule foreach rm x",
+        "git difftool -x 'rm x'",
+        "git filter-branch --tree-filter 'rm x' HEAD",
+        "ssh -p 22 host rm x",
+        "docker exec -it c rm x",
+        "kubectl exec -it p -- rm x",
+        "npm exec -- rm x",
+        "uv run rm x",
+        "split --filter 'rm x' y",
+        "tar xf x --to-command 'rm y'",
+    ];
+    for command in hidden {
+        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        assert_eq!(decision.verdict, Verdict::Deny, "{command}: {decision:?}");
+    }
+    let free = ["git commit -m 'rm x'", "grep rm x", "echo rm", "find . -name rm"];
+    for command in free {
+        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        assert_eq!(decision.verdict, Verdict::Allow, "{command}: {decision:?}");
+    }
 }

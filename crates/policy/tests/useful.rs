@@ -162,6 +162,8 @@ fn builds() {
         (&["Bash(python:*)"], "python script.py --flag value"),
         (&["Bash(python3:*)"], "python3 scripts/x.py -c conf"),
         (&["Bash(python -m pytest:*)"], "python -m pytest -q tests"),
+        (&["Bash(python -m pytest:*)"], "python -m pytest -c x -p y"),
+        (&["Bash(python -c:*)"], "python -c x"),
         (&["Bash(pytest:*)"], "pytest -q tests -k x"),
         (&["Bash(node:*)"], "node build.js"),
         (&["Bash(ruby:*)"], "ruby x.rb"),

@@ -20,7 +20,13 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y"),
             opt("-T: --files-from:", Reads, "takes names and options from a file", "tar cfT x y"),
             opt("-f: --file:", Sends, "is on another machine", "tar cf host:x y").when(remote),
-            opt("-C: --directory: --cd:", Elsewhere, "works there", "tar xf x -C /").when(outside),
+            opt(
+                "-C: --directory: --cd: --one-top-level?",
+                Elsewhere,
+                "works there",
+                "tar xf x -C /",
+            )
+            .when(outside),
             opt(
                 "-P --absolute-names --absolute-paths",
                 Elsewhere,

@@ -311,7 +311,20 @@ pub(super) const BUILDERS: &[Program] = &[
         ],
         values: list("-n -o -l -c -L --namespace --output --selector --container --tail --since"),
         safe: "--output -out",
-        subs: &[Program {
+        subs: &[
+            Program {
+                names: list("exec debug run"),
+                values: list("-c -n --container --namespace --image"),
+                operands: &[
+                    operand(1, any, Runs, "runs there", "kubectl exec x -- rm y")
+                        .to(2)
+                        .starts(Starts::Command),
+                ],
+                stops: 2,
+                always: Some(because(Runs, "runs programs there", "kubectl exec x")),
+                ..NONE
+            },
+            Program {
             names: list("config repo rollout auth workspace state providers cluster profile"),
             quiet: "view get-contexts current-context list status history can-i show whoami \
                     get-clusters",
@@ -322,7 +335,7 @@ pub(super) const BUILDERS: &[Program] = &[
         quiet: "get describe logs top version explain api-resources api-versions cluster-info events \
                 diff list status history template lint show search fmt validate plan output graph \
                 --version help -version env",
-        other: Some(because(Sends, "changes or enters what runs there", "kubectl exec x -- ls")),
+        other: Some(because(Sends, "changes or enters what runs there", "kubectl delete pod x")),
         plain: &["kubectl get pods -n x", "kubectl logs -f x", "helm list", "terraform plan",
             "kubectl describe pod x", "kubectl get pods -o yaml"],
         ..NONE

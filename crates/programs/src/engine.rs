@@ -160,6 +160,8 @@ pub(super) enum Starts {
     Command,
     /// The word is a whole script.
     Script,
+    /// The word names a module: it is what has to be agreed to, the words behind it are its own.
+    Module,
 }
 
 pub(super) const fn because(effect: Effect, why: &'static str, example: &'static str) -> Reason {
@@ -324,6 +326,7 @@ impl Walk<'_> {
         if operands == 0
             && !seen
             && let Some(reason) = &program.bare
+            && self.report.hits.is_empty()
             && !self.words[at + 1..].iter().any(informs)
         {
             self.report.reason(last, reason);
@@ -340,10 +343,12 @@ impl Walk<'_> {
     /// Another command begins at a word; returns where it ends, if that is known.
     fn start(&mut self, index: usize, starts: Starts) -> Option<usize> {
         let rest = self.words.get(index..).filter(|rest| !rest.is_empty())?;
-        if starts != Starts::No {
-            self.report.starts.push(index);
+        match starts {
+            Starts::No => return None,
+            Starts::Module => return Some(self.words.len()),
+            Starts::Script | Starts::Command => self.report.starts.push(index),
         }
-        if starts != Starts::Command {
+        if starts == Starts::Script {
             return None;
         }
         // `find -exec` has a mark for the end; for others the command goes on to the last word.
@@ -468,8 +473,10 @@ impl Walk<'_> {
         let hit = !bare && option.when.zip(value).is_none_or(|(when, value)| when(value));
         let mut end = None;
         if hit {
-            self.report.reason(index, &option.reason);
+            let apart = option.starts == Starts::Module && attached.is_none();
+            self.report.reason(index + usize::from(apart), &option.reason);
             match attached {
+                Some(_) if option.starts == Starts::Module => end = Some(self.words.len()),
                 Some((_, offset)) if option.starts != Starts::No => {
                     self.report.attached.push(Attached { word: index, offset });
                 }

@@ -15,16 +15,13 @@ pub(super) const INTERPRETERS: &[Program] = &[
         options: &[
             opt("-c:", Runs, "runs its value as code", "python3 -c 'x'"),
             opt("-i --interactive", Runs, "reads code from its input", "python3 -i x.py"),
-            opt(
-                "-X: --check-hash-based-pycs:",
-                Runs,
-                "changes how code is loaded",
-                "python -X a b",
-            ),
+            opt("-m:", Runs, "is a module that runs as a program", "python3 -m http.server")
+                .starts(Starts::Module),
+            opt("-X:", Runs, "changes how code is loaded", "python -Xpresite=a b")
+                .when(|value| value.contains("presite") || value.contains("prefix")),
         ],
         values: list("-W"),
         safe: "-V -VV -h",
-        special: Some(module),
         operands: &[operand(0, stdin, Runs, "runs code from its input", "python3 -")],
         stops: 1,
         script: true,
@@ -331,23 +328,4 @@ fn script(text: &str) -> bool {
         ]
         .iter()
         .any(|word| lower.contains(word))
-}
-
-/// `-m` runs a module as a program: the module is what is agreed to.
-fn module(words: &[crate::Word], at: usize, report: &mut super::Report) -> bool {
-    for (index, word) in words.iter().enumerate().skip(at + 1) {
-        let text = &*word.text;
-        if !text.starts_with('-') || text == "-" {
-            break;
-        }
-        let Some(position) = text.find('m').filter(|_| !text.starts_with("--")) else { continue };
-        if text[1..position].contains(['c', 'W', 'X']) {
-            continue;
-        }
-        let attached = position + 1 < text.len();
-        let module = if attached { index } else { (index + 1).min(words.len()) };
-        report.hit(module, Runs, "runs a module as a program");
-        return false;
-    }
-    true
 }

@@ -44,13 +44,19 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: list("config c pkg version cache audit view info show"),
+                names: list("config c pkg cache audit view info show"),
                 subs: &[Program {
                     names: list("set delete edit fix add clean unset rm import"),
                     always: Some(because(Configures, "changes settings", "npm config set a=b")),
                     ..NONE
                 }],
                 plain: &["npm config get registry", "npm audit", "npm view react version"],
+                ..NONE
+            },
+            Program {
+                names: list("version"),
+                operands: &[operand(0, any, Writes, "changes and tags it", "npm version patch")],
+                plain: &["npm version"],
                 ..NONE
             },
             Program {

@@ -2,7 +2,7 @@
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs};
 use super::Report;
-use super::engine::{NONE, Operand, Program, Starts, any, because, list, operand, opt};
+use super::engine::{NONE, Operand, Program, Starts, any, because, list, listed, operand, opt};
 use crate::Word;
 
 /// The first operand is a program.
@@ -46,16 +46,15 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list(
-            "nohup setsid time gtime caffeinate fakeroot linux32 linux64 setarch \
-                     proxychains proxychains4 tsocks torsocks winpty dbus-launch \
+            "caffeinate fakeroot linux32 linux64 setarch proxychains proxychains4 tsocks torsocks winpty dbus-launch \
                      dbus-run-session xvfb-run rlwrap unbuffer catchsegv valgrind perf ltrace \
-                     strace gdbserver pkexec doas run0 prlimit choom cgexec numactl eatmydata \
+                     strace gdbserver pkexec run0 prlimit choom cgexec numactl eatmydata \
                      faketime ts-node tsx hyperfine retry sshpass dotenv direnv mise asdf \
                      nix-shell nix conda micromamba start-stop-daemon run-parts daemonize tini \
                      dumb-init su-exec gosu setpriv capsh unshare nsenter chroot proot bwrap \
                      firejail systemd-run systemd-nspawn machinectl runuser su sg newgrp expect \
-                     parallel sem entr watchexec nodemon inotifywait watchman ionice chrt \
-                     taskset nice gnice stdbuf gstdbuf script screen tmux gdb lldb dtrace ld.so \
+                     parallel sem entr watchexec nodemon inotifywait watchman chrt \
+                     taskset script screen tmux gdb lldb dtrace ld.so \
                      ld-linux-x86-64.so busybox toybox watch flock multitime chpst softlimit \
                      setuidgid envdir with xdg-open open gio at batch crontab anacron vagrant \
                      ansible ansible-playbook pssh pdsh dsh fab foreman overmind concurrently",
@@ -67,14 +66,28 @@ pub(super) const WRAPPERS: &[Program] = &[
             "script -c 'rm x' y",
         )
         .starts(Starts::Script)],
-        values: list(
-            "-n -p -i -o -w -s -u -g -a -t -f --adjustment --output --input --error --class \
-                 --classdata --wait --timeout --user --group --interval",
-        ),
         assigns: true,
+        // Files, users and numbers come before the program: any of the first words may be it.
+        operands: &[operand(0, any, Runs, "may be a program that it starts", "flock x rm y")
+            .starts(Starts::Script)],
+        stops: 4,
+        always: Some(because(Runs, "runs another program", "flock x rm y")),
+        ..NONE
+    },
+    Program {
+        names: list("nohup setsid nice gnice ionice doas"),
+        values: list("-n -c -p -P -u -C --adjustment --class --classdata"),
         operands: &[PROGRAM],
         stops: 1,
         always: Some(because(Runs, "runs another program", "nice -n 5 rm x")),
+        ..NONE
+    },
+    Program {
+        names: list("stdbuf gstdbuf time gtime"),
+        values: list("-i -o -e -f --input --output --error --format"),
+        operands: &[PROGRAM],
+        stops: 1,
+        always: Some(because(Runs, "runs another program", "stdbuf -oL rm x")),
         ..NONE
     },
     Program {
@@ -214,8 +227,13 @@ pub(super) const WRAPPERS: &[Program] = &[
 
 /// Behind `-c` is a script, the first operand otherwise is a file of one.
 fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
+    let mut value = false;
     for (index, word) in words.iter().enumerate().skip(at + 1) {
         let text = &*word.text;
+        if std::mem::replace(&mut value, listed("-o +o -O +O --rcfile --init-file", text)) {
+            value = false;
+            continue;
+        }
         let code = matches!(
             text.trim_start_matches('-').to_ascii_lowercase().as_str(),
             "command" | "encodedcommand" | "/c" | "/k"
