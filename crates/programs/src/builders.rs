@@ -16,8 +16,6 @@ pub(super) const BUILDERS: &[Program] = &[
                 Elsewhere, "works elsewhere", "cargo build --manifest-path /x/Cargo.toml")
                 .when(outside),
             opt("--open", Runs, "starts a browser", "cargo doc --open"),
-            opt("--fix --allow-dirty --allow-staged", Writes, "changes the sources",
-                "cargo clippy --fix"),
         ],
         values: list("-p -j -F --package --jobs --features --target --profile --color --bin --example \
                  --test --bench --exclude --message-format --timings? --edition"),
@@ -50,7 +48,9 @@ pub(super) const BUILDERS: &[Program] = &[
         other: Some(because(Runs, "fetches, publishes or runs a program of its own",
             "cargo install x")),
         plain: &["cargo build --release", "cargo clippy --all-targets -- -D warnings",
-            "cargo tree -i x", "cargo check -p x"],
+            "cargo tree -i x",
+            "cargo fmt --all -- --check",
+            "cargo clippy --fix --allow-dirty", "cargo check -p x"],
         ..NONE
     },
     Program {
@@ -279,9 +279,10 @@ pub(super) const BUILDERS: &[Program] = &[
                              service stack"),
                 options: &[opt("-f: --file: --project-directory:", Reads, "takes settings from there",
                     "docker compose -f x ps")],
+                before: true,
                 quiet: "ps ls list images logs inspect config top port version df history events",
                 other: Some(because(Runs, "runs or changes containers", "docker compose up")),
-                plain: &["docker compose ps", "docker image ls"],
+                plain: &["docker compose ps", "docker compose logs -f x", "docker image ls"],
                 ..NONE
             },
         ],

@@ -1,9 +1,11 @@
 //! What programs do beyond their name: the option table.
 //!
 //! A grant for a program's name (`Bash(git:*)`) is not meant for the options that make it start,
-//! write or send something else. Each program has one file here; each entry says why it is there
+//! write or send something else. Programs stand together by family; each entry says why it is there
 //! and carries a line that must be asked about. The table lowers questions' cost, it is no wall:
 //! the sandbox is.
+
+#![warn(clippy::disallowed_methods)]
 
 mod archives;
 mod awk;
