@@ -189,13 +189,14 @@ fn regex_end(bytes: &[u8], from: usize, mark: u8) -> Option<usize> {
             b'\\' => at += 1,
             b'[' if open && matches!(bytes[at + 1], b':' | b'.' | b'=') => {
                 let class = bytes[at + 1];
-                let close = bytes[at + 2..end].windows(2).position(|pair| pair == [class, b']'])?;
+                let close =
+                    bytes.get(at + 2..end)?.windows(2).position(|pair| pair == [class, b']'])?;
                 at += close + 3;
             }
             b'[' if !open => {
                 open = true;
-                at += usize::from(bytes[at + 1] == b'^');
-                at += usize::from(bytes[at + 1] == b']');
+                at += usize::from(bytes.get(at + 1) == Some(&b'^'));
+                at += usize::from(bytes.get(at + 1) == Some(&b']'));
             }
             b']' => open = false,
             _ => {}

@@ -121,3 +121,33 @@ fn every_program_is_in_the_table_once() {
     assert!(twice.is_empty(), "{twice:?}");
     assert!(all > 100 && NONE.names.text.is_empty());
 }
+
+#[test]
+fn anything_can_be_looked_at() {
+    let names: Vec<&str> =
+        TABLE.iter().copied().flatten().flat_map(|program| program.names.words()).collect();
+    let pieces: Vec<char> = "abeswiyxfcotm-=+:/\\[]^{}();,|>\"'@#$!.*~ \n\té日01".chars().collect();
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap()
+    };
+    for _ in 0..50_000 {
+        let mut words = Vec::new();
+        for _ in 0..=next(5) {
+            let text: String = match next(4) {
+                0 => names[next(names.len())].to_owned(),
+                1 => ["sed", "awk", "-e", "--", "-exec", "s^[^", "test"][next(7)].to_owned(),
+                _ => (0..next(9)).map(|_| pieces[next(pieces.len())]).collect(),
+            };
+            words.push(Word::plain(text));
+        }
+        words
+            .insert(0, Word::plain(["sed", "awk", "git", "jq", names[next(names.len())]][next(5)]));
+        for hit in inspect(&words).hits {
+            assert!(hit.at <= words.len(), "{words:?}: {hit:?}");
+        }
+    }
+}
