@@ -19,14 +19,14 @@ fn wrappers() {
         ("Bash(/usr/bin/env:*)", "/usr/bin/env touch pwned"),
         ("Bash(xargs:*)", "xargs rm"),
         ("Bash(xargs:*)", "xargs -n1 sh -c 'touch pwned'"),
-        ("Bash(xargs:*)", "xargs -I {} touch {}"),
+        ("Bash(xargs:*)", "xargs -I @ touch @"),
         ("Bash(xargs:*)", "xargs -0 -P4 rm"),
         ("Bash(xargs:*)", "xargs -a x rm"),
         ("Bash(timeout:*)", "timeout 5 touch pwned"),
         ("Bash(timeout:*)", "timeout -k 1 5 touch pwned"),
         ("Bash(timeout:*)", "timeout --signal=KILL 5 touch pwned"),
         ("Bash(timeout 5 git:*)", "timeout 5 git -c core.pager=x log"),
-        ("Bash(time:*)", "/usr/bin/time touch pwned"),
+        ("Bash(/usr/bin/time:*)", "/usr/bin/time touch pwned"),
         ("Bash(nice:*)", "nice touch pwned"),
         ("Bash(nice:*)", "nice -n 5 touch pwned"),
         ("Bash(nohup:*)", "nohup touch pwned"),
@@ -56,7 +56,7 @@ fn wrappers() {
         ("Bash(busybox:*)", "busybox sh -c 'touch pwned'"),
         ("Bash(busybox:*)", "busybox touch pwned"),
         ("Bash(find:*)", "find . -exec touch pwned ';'"),
-        ("Bash(find:*)", "find . -exec touch pwned {} +"),
+        ("Bash(find:*)", "find . -exec touch pwned '{}' +"),
         ("Bash(find:*)", "find . -execdir touch pwned ';'"),
         ("Bash(find:*)", "find . -ok touch pwned ';'"),
         ("Bash(find:*)", "find . -okdir touch pwned ';'"),
@@ -89,7 +89,6 @@ fn shells_and_builtins() {
         ("Bash(dash:*)", "dash -c 'touch pwned'"),
         ("Bash(fish:*)", "fish -c 'touch pwned'"),
         ("Bash(pwsh:*)", "pwsh -Command x"),
-        ("Bash(bash -c:*)", "bash -c -c 'touch pwned'"),
         ("Bash(eval:*)", "eval 'touch pwned'"),
         ("Bash(eval:*)", "eval touch pwned"),
         ("Bash(exec:*)", "exec touch pwned"),
@@ -103,8 +102,6 @@ fn shells_and_builtins() {
         ("Bash(printf:*)", "printf -va x"),
         ("Bash(test:*)", "test -v 'a[0]'"),
         ("Bash(test:*)", "test 'a[0]' -eq 1"),
-        ("Bash([:*)", "[ -v 'a[0]' ]"),
-        ("Bash([:*)", "[ 1 -lt 'a[0]' ]"),
         ("Bash(let:*)", "let x=1"),
         ("Bash(declare:*)", "declare -n x=y"),
         ("Bash(typeset:*)", "typeset x=y"),
@@ -146,6 +143,7 @@ fn code_on_the_command_line() {
         ("Bash(python3:*)", "python3 -m http.server"),
         ("Bash(python3:*)", "python3 -Bm x"),
         ("Bash(python3:*)", "python3 -mx"),
+        ("Bash(python3:*)", "python3 -W ignore -m http.server"),
         ("Bash(python3:*)", "python3 -i x.py"),
         ("Bash(python3:*)", "python3 -"),
         ("Bash(python3:*)", "python3"),
@@ -301,4 +299,65 @@ fn build_and_package_tools() {
         ("Bash(ip:*)", "ip netns exec x touch pwned"),
         ("Bash(reboot:*)", "reboot"),
     ]);
+}
+
+#[test]
+fn a_ban_is_found_behind_them() {
+    use prowess_policy::{Action, Actor, Effect, Gate, Source, Verdict};
+    let mut gate = Gate::default();
+    gate.rules.add(Effect::Allow, "Bash", Source::Flag);
+    gate.rules.add(Effect::Deny, "Bash(rm:*)", Source::Flag);
+    let hidden = [
+        "env -i A=b rm x",
+        "env -S 'rm x'",
+        "sudo -u root env X=1 rm -rf y",
+        "timeout --sig KILL 5 rm x",
+        "timeout -k 1 5 rm x",
+        "nice -n 10 rm x",
+        "ionice -c2 -n7 rm x",
+        "stdbuf -o L rm x",
+        "nohup rm x",
+        "setsid rm x",
+        "xargs -0 -n 1 rm",
+        "find . -name a -exec rm '{}' +",
+        "find . -exec true ';' -exec rm '{}' ';'",
+        "fd x -x rm",
+        "flock /tmp/l rm x",
+        "watch -n 1 rm x",
+        "taskset -c 0 rm x",
+        "chroot / rm x",
+        "su root -c 'rm x'",
+        "script -q -c 'rm x' y",
+        "busybox rm x",
+        "bash -c 'rm x'",
+        "bash -ec 'rm x'",
+        "bash -o errexit -c 'rm x'",
+        "sh -c 'true; rm x'",
+        "eval 'rm x'",
+        "exec -a y rm x",
+        "command -p rm x",
+        "builtin command rm x",
+        "trap 'rm x' EXIT",
+        "git rebase -x 'rm x' main",
+        "git bisect run rm x",
+        "git submodule foreach rm x",
+        "git difftool -x 'rm x'",
+        "git filter-branch --tree-filter 'rm x' HEAD",
+        "ssh -p 22 host rm x",
+        "docker exec -it c rm x",
+        "kubectl exec -it p -- rm x",
+        "npm exec -- rm x",
+        "uv run rm x",
+        "split --filter 'rm x' y",
+        "tar xf x --to-command 'rm y'",
+    ];
+    for command in hidden {
+        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        assert_eq!(decision.verdict, Verdict::Deny, "{command}: {decision:?}");
+    }
+    let free = ["git commit -m 'rm x'", "grep rm x", "echo rm", "find . -name rm"];
+    for command in free {
+        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        assert_eq!(decision.verdict, Verdict::Allow, "{command}: {decision:?}");
+    }
 }

@@ -1,12 +1,12 @@
 //! Archives and compression.
 
 use super::Effect::{Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, list, operand, opt, outside};
 use super::text::at_file;
 
 pub(super) const ARCHIVES: &[Program] = &[
     Program {
-        names: &["tar", "gtar", "bsdtar"],
+        names: list("tar gtar bsdtar"),
         options: &[
             opt(
                 "-I: --use-compress-program: --to-command: -F: --info-script: \
@@ -20,7 +20,13 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y"),
             opt("-T: --files-from:", Reads, "takes names and options from a file", "tar cfT x y"),
             opt("-f: --file:", Sends, "is on another machine", "tar cf host:x y").when(remote),
-            opt("-C: --directory: --cd:", Elsewhere, "works there", "tar xf x -C /").when(outside),
+            opt(
+                "-C: --directory: --cd: --one-top-level?",
+                Elsewhere,
+                "works there",
+                "tar xf x -C /",
+            )
+            .when(outside),
             opt(
                 "-P --absolute-names --absolute-paths",
                 Elsewhere,
@@ -41,9 +47,11 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "tar xf x --keep-directory-symlink",
             ),
         ],
-        values: "-b -L -N -K -V -X -H -s -k? --exclude --exclude-from --transform --xform --owner \
+        values: list(
+            "-b -L -N -K -V -X -H -s -k? --exclude --exclude-from --transform --xform --owner \
                  --group --mode --mtime --strip-components --format --suffix --label --checkpoint? \
                  --warning --sort --level",
+        ),
         safe: "--file --checkpoint --directory",
         bundle: true,
         plain: &[
@@ -56,7 +64,7 @@ pub(super) const ARCHIVES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["zip"],
+        names: list("zip"),
         options: &[
             opt("-T --test -TT: --unzip-command:", Runs, "starts a program", "zip x y -T -TT z"),
             opt("-m --move", Writes, "removes the files", "zip -m x y"),
@@ -65,22 +73,22 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt("-lf: --logfile-path:", Writes, "writes a log", "zip -lf x y z"),
             opt("-b: --temp-path:", Writes, "writes there", "zip -b /x y z"),
         ],
-        values: "-x -i -n -t -P -Z -s -tt",
+        values: list("-x -i -n -t -P -Z -s -tt"),
         plain: &["zip -r x.zip src", "zip -9 x.zip a -x y"],
         ..NONE
     },
     Program {
-        names: &["unzip"],
+        names: list("unzip"),
         options: &[
             opt("-d:", Elsewhere, "writes there", "unzip x -d /tmp").when(outside),
             opt("-:*", Elsewhere, "writes wherever the archive says", "unzip -: x"),
         ],
-        values: "-x -P",
+        values: list("-x -P"),
         plain: &["unzip -l x", "unzip x -d out", "unzip -qo x"],
         ..NONE
     },
     Program {
-        names: &["7z", "7za", "7zz", "7zr", "unrar", "rar", "unar"],
+        names: list("7z 7za 7zz 7zr unrar rar unar"),
         options: &[
             opt("-o*", Elsewhere, "writes there", "7z x y -o/tmp").when(outside),
             opt("-sdel -df", Writes, "removes the files", "7z a x y -sdel"),
@@ -91,7 +99,7 @@ pub(super) const ARCHIVES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["cpio", "pax", "ar", "gar", "llvm-ar", "shar"],
+        names: list("cpio pax ar gar llvm-ar shar"),
         options: &[
             opt("--to-command: --rsh-command:", Runs, "starts a program", "cpio -i --to-command=x"),
             opt("-O: -F: -E: -D:", Writes, "writes or reads a file it names", "cpio -o -O x"),
@@ -109,7 +117,7 @@ pub(super) const ARCHIVES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["gzip", "gunzip", "bzip2", "xz", "zstd", "pigz", "lz4", "brotli", "zcat"],
+        names: list("gzip gunzip bzip2 xz zstd pigz lz4 brotli zcat"),
         options: &[
             opt("-o: --output:", Writes, "writes to a file", "zstd -o /x y").when(outside),
             opt(

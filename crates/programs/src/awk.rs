@@ -1,10 +1,10 @@
 //! awk: programs that start programs, write files or read others.
 
 use super::Effect::{Reads, Runs, Writes};
-use super::engine::{NONE, Program, operand, opt};
+use super::engine::{NONE, Program, list, operand, opt};
 
 pub(super) const AWK: &[Program] = &[Program {
-    names: &["awk", "gawk", "mawk", "nawk", "original-awk", "goawk", "frawk"],
+    names: list("awk gawk mawk nawk original-awk goawk frawk"),
     options: &[
         opt(
             "-f: --file: -i: --include: -E: --exec:",
@@ -24,7 +24,7 @@ pub(super) const AWK: &[Program] = &[Program {
         opt("-e: --source:", Runs, "is a program of its own", "gawk -e '{print > $1}' x")
             .when(active),
     ],
-    values: "-v -F --assign --field-separator",
+    values: list("-v -F --assign --field-separator"),
     operands: &[operand(
         0,
         active,

@@ -1,25 +1,26 @@
 //! Build tools and compilers.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, any, because, is_assignment, operand, opt, outside};
+use super::engine::{
+    NONE, Program, Starts, any, because, is_assignment, list, operand, opt, outside,
+};
 use super::text::at_file;
 
 pub(super) const BUILDERS: &[Program] = &[
     Program {
-        names: &["cargo"],
+        names: list("cargo"),
         options: &[
             opt("--config:", Configures, "sets cargo's configuration", "cargo --config a.b='c' build"),
             opt("-Z:", Configures, "switches unstable features on", "cargo test -Zx"),
             opt("-C: --manifest-path: --target-dir: --lockfile-path: --artifact-dir: --out-dir:",
                 Elsewhere, "works elsewhere", "cargo build --manifest-path /x/Cargo.toml")
                 .when(outside),
-            opt("--fix --allow-dirty --allow-staged", Writes, "changes the sources",
-                "cargo clippy --fix"),
+            opt("--open", Runs, "starts a browser", "cargo doc --open"),
         ],
-        values: "-p -j -F --package --jobs --features --target --profile --color --bin --example \
-                 --test --bench --exclude --message-format --timings? --edition",
-        operands: &[],
-        safe: "--fix-none --target",
+        values: list("-p -j -F --package --jobs --features --target --profile --color --bin --example \
+                 --test --bench --exclude --message-format --timings? --edition"),
+        safe: "--target",
+        passes: true,
         special: Some(|words, at, report| {
             if words.get(at + 1).is_some_and(|word| word.text.starts_with('+')) {
                 report.hit(at + 1, Runs, "takes another toolchain");
@@ -28,13 +29,14 @@ pub(super) const BUILDERS: &[Program] = &[
         }),
         subs: &[
             Program {
-                names: &["run", "r", "bench", "test", "t"],
+                names: list("run r bench test t"),
+                passes: true,
                 plain: &["cargo test --lib -- --nocapture", "cargo run -- -x"],
-                values: "-p --package --features --bin --example --test",
+                values: list("-p --package --features --bin --example --test"),
                 ..NONE
             },
             Program {
-                names: &["+", "fmt"],
+                names: list("fmt"),
                 options: &[opt("--config-path: --config:", Configures, "takes other settings",
                     "cargo fmt -- --config-path x")],
                 plain: &["cargo fmt --check", "cargo fmt"],
@@ -46,11 +48,13 @@ pub(super) const BUILDERS: &[Program] = &[
         other: Some(because(Runs, "fetches, publishes or runs a program of its own",
             "cargo install x")),
         plain: &["cargo build --release", "cargo clippy --all-targets -- -D warnings",
-            "cargo tree -i x", "cargo check -p x"],
+            "cargo tree -i x",
+            "cargo fmt --all -- --check",
+            "cargo clippy --fix --allow-dirty", "cargo check -p x"],
         ..NONE
     },
     Program {
-        names: &["rustc", "rustdoc", "rustfmt"],
+        names: list("rustc rustdoc rustfmt"),
         options: &[
             opt("-o: --out-dir: --emit:", Writes, "writes to a file", "rustc -o /x y.rs")
                 .when(outside),
@@ -65,7 +69,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["go"],
+        names: list("go"),
         options: &[
             opt("-exec: -toolexec: -vettool: -gccgoflags: -compiler:", Runs, "starts a program",
                 "go test -exec x ./..."),
@@ -76,13 +80,12 @@ pub(super) const BUILDERS: &[Program] = &[
                 .when(outside),
             opt("-modfile: -overlay: -C: -modcacherw -pgo:", Elsewhere, "takes sources elsewhere",
                 "go build -overlay=x"),
-            opt("-w -u", Configures, "changes settings", "go env -w GOFLAGS=x"),
         ],
         words: true,
-        values: "-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip",
+        values: list("-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip"),
         subs: &[
             Program {
-                names: &["run"],
+                names: list("run"),
                 operands: &[operand(0, |path| path.contains('@') || outside(path), Runs,
                     "runs code from elsewhere", "go run example.com/x@latest").to(1)],
                 words: true,
@@ -90,7 +93,13 @@ pub(super) const BUILDERS: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["mod", "work"],
+                names: list("env"),
+                options: &[opt("-w -u", Configures, "changes settings", "go env -w GOFLAGS=x")],
+                words: true,
+                ..NONE
+            },
+            Program {
+                names: list("mod work"),
                 quiet: "tidy verify graph why download vendor",
                 other: Some(because(Configures, "changes what is built", "go mod edit -replace a=b")),
                 words: true,
@@ -98,41 +107,56 @@ pub(super) const BUILDERS: &[Program] = &[
                 ..NONE
             },
         ],
-        quiet: "build test vet fmt list version env doc help clean",
+        quiet: "build test vet fmt list version doc help clean",
         other: Some(because(Runs, "fetches or runs programs", "go generate ./...")),
         plain: &["go test ./... -run X -count=1", "go build ./...", "go env GOPATH", "go vet ./..."],
         ..NONE
     },
     Program {
-        names: &["make", "gmake", "bmake", "remake", "colormake", "nmake", "just", "task", "ninja",
-            "samu"],
+        names: list("make gmake bmake remake colormake nmake"),
         options: &[
             opt("-E: --eval:", Runs, "evaluates its value", "make --ev='$(shell x)'"),
-            opt("-f: --file: --makefile: -I: --include-dir: -d: --justfile: --taskfile:", Reads,
-                "takes its rules from there", "make -f x"),
-            opt("-C: --directory: --working-directory: --dir:", Elsewhere, "works elsewhere",
-                "make -C /tmp/x").when(outside),
-            opt("-e --environment-overrides --shell: --shell-arg: -c: --command: --set: --load: -t:",
-                Runs, "changes what is run", "make -e all"),
+            opt("-f: --file: --makefile: -I: --include-dir:", Reads, "takes rules from there",
+                "make -f x"),
+            opt("-C: --directory:", Elsewhere, "works elsewhere", "make -C /tmp/x").when(outside),
+            opt("-e --environment-overrides", Runs, "changes what is run", "make -e all"),
         ],
-        values: "-j? -l? -o -W -O? --jobs? --load-average? --old-file --assume-new --output-sync?",
-        safe: "--debug --dry-run --file-none",
+        values: list("-j? -l? -o -W -O? --jobs? --load-average? --old-file --assume-new --what-if \
+                 --new-file --assume-old --output-sync?"),
+        safe: "--debug --dry-run",
         operands: &[
             operand(0, is_assignment, Runs, "changes what is run", "make SHELL=/tmp/x all"),
-            operand(0, outside, Runs, "is a rule from elsewhere", "just ../x"),
         ],
-        plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -k -B lint"],
+        plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -kdB lint"],
         ..NONE
     },
     Program {
-        names: &["cmake", "ctest", "cpack"],
+        names: list("just task ninja samu"),
+        options: &[
+            opt("-f: --justfile: -t: --taskfile: -d: --dotenv-path: --global-justfile -g", Reads,
+                "takes rules from there", "just -f x"),
+            opt("-C: --working-directory: --dir:", Elsewhere, "works elsewhere", "ninja -C /x")
+                .when(outside),
+            opt("-c: --command: --set:: --shell: --shell-arg: -e --edit --choose --chooser:", Runs,
+                "changes what is run", "just --shell x y"),
+        ],
+        values: list("-j -l -k"),
+        operands: &[
+            operand(0, is_assignment, Runs, "changes what is run", "just a=b all"),
+            operand(0, outside, Runs, "is a rule from elsewhere", "just ../x"),
+        ],
+        plain: &["ninja -C build", "just test", "ninja -j 4"],
+        ..NONE
+    },
+    Program {
+        names: list("cmake ctest cpack"),
         options: &[
             opt("-P: -E: -C: --open: --script:", Runs, "runs a script", "cmake -P x"),
             opt("--toolchain: --install:", Runs, "takes another place", "cmake --toolchain x"),
             opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
             opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
         ],
-        values: "-G -T -A -j -R -L -U --target --config --parallel --preset",
+        values: list("-G -T -A -j -R -L -U --target --config --parallel --preset"),
         operands: &[operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x")],
         plain: &[
             "cmake -B build -S .",
@@ -143,25 +167,35 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["gradle", "gradlew", "mvn", "mvnw", "ant", "sbt", "bazel", "bazelisk", "buck",
-            "buck2", "meson", "scons", "waf", "msbuild", "dotnet", "xcodebuild", "swiftc", "lein"],
+        names: list("gradle gradlew mvn mvnw ant sbt bazel bazelisk buck buck2 meson scons waf \
+                     msbuild dotnet xcodebuild swiftc lein"),
         options: &[
-            opt("-I: --init-script: -b: --build-file: -c: --settings-file: -s: --settings: -gs: \
-                 --global-settings: -f: --file: -p: --project-dir: -g: --gradle-user-home: -t:",
-                Reads, "takes its rules from there", "gradle -I x build"),
-            opt("-D* -P* --define* --run_under* --bazelrc* --shell_executable* --action_env* \
-                 --spawn_strategy* --override_* --override-* --buildfile* --include-build* -lib*",
-                Configures, "changes what is run", "mvn -Dexec.executable=x test"),
+            opt("-I: --init-script: --build-file: --settings-file: -s: --settings: -gs: \
+                 --global-settings: -g: --gradle-user-home: --include-build:", Reads,
+                "takes its rules from there", "gradle -I x build"),
+            opt("-f: --file: -p: --project-dir: -b:", Elsewhere, "works elsewhere",
+                "mvn -f /x/pom.xml test").when(outside),
+            opt("-D*", Configures, "changes what is run", "mvn -Dexec.executable=x test")
+                .when(risky_property),
+            opt("--run_under* --bazelrc* --shell_executable* --action_env* --override_* \
+                 --spawn_strategy* --override-* -buildfile* -lib* --define*", Configures,
+                "changes what is run", "bazel test --run_under=x //y"),
         ],
         quiet: "build test check compile package verify assemble lint clean tasks dependencies \
                 --version version help validate info query format restore setup install",
         other: Some(because(Runs, "runs a program or publishes", "bazel run //x")),
-        plain: &["gradle build", "./gradlew test", "mvn -q test", "bazel test //...", "dotnet build"],
+        plain: &[
+            "gradle build",
+            "./gradlew test",
+            "mvn -q test -Dtest=Foo -DskipITs",
+            "bazel test //...",
+            "dotnet test -c Release",
+        ],
         ..NONE
     },
     Program {
-        names: &["gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "ld", "gfortran", "ld.gold",
-            "ld.lld", "as", "tcc", "icc", "nvcc", "gdc", "ldc", "dmd", "gnat", "zig", "c99", "c89"],
+        names: list("gcc g++ cc c++ clang clang++ cpp ld gfortran ld.gold ld.lld as tcc icc nvcc \
+                     gdc ldc dmd gnat zig c99 c89"),
         options: &[
             opt("-wrapper* -B* -fplugin* -specs* --specs* -Xclang* -load* -plugin* --plugin* \
                  -fuse-ld=/* -fpass-plugin* --config* -dumpdir* -ccbin* -iplugindir* --sysroot*",
@@ -175,32 +209,51 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["javac", "protoc", "tsc", "eslint", "prettier", "jest", "vitest", "mocha", "webpack",
-            "vite", "rollup", "esbuild", "babel", "pytest", "black", "ruff", "mypy", "pylint",
-            "flake8", "tslint", "stylelint", "biome", "rubocop", "rspec", "phpunit", "clippy-driver",
-            "shellcheck", "clang-format", "clang-tidy", "pre-commit", "ava", "playwright", "cypress"],
+        names: list("protoc tsc eslint prettier jest vitest mocha webpack vite rollup esbuild \
+                     babel black ruff mypy pylint flake8 tslint stylelint biome rubocop rspec \
+                     phpunit shellcheck clang-format clang-tidy pre-commit ava playwright \
+                     cypress"),
         options: &[
-            opt("--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: --loader: \
-                 --config: --globalSetup: --setupFiles: --setupFilesAfterEach: --testEnvironment: \
-                 --rootdir: --confcutdir: --load-plugins: --python-executable: --init-hook: \
-                 --parser: -r: --rcfile: --project: --bootstrap: --load:", Runs,
-                "loads code or settings", "eslint --rulesdir x src").when(outside_or_code),
-            opt("-p: --override-ini: -processorpath: -processor: --processor-path: -J*", Runs,
-                "loads code", "pytest -p x").when(|value| !value.starts_with("no:")),
-            opt("-o: --output-file: --outDir: --outfile: --outdir: --output: --junitxml: \
-                 --junit-xml: --log-file: --basetemp: --cache-dir:", Writes, "writes there",
-                "eslint -o /tmp/x src").when(outside),
-            opt("--pdb --pdbcls: --trace --debugger", Runs, "takes commands", "pytest --pdb"),
+            opt("--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: \
+                 --loader: --globalSetup: --setupFiles: --setupFilesAfterEnv: --load-plugins: \
+                 --python-executable: --init-hook: --bootstrap: --load: --testRunner: \
+                 --testEnvironment: --reporters:", Runs, "loads code", "eslint --rulesdir x src"),
+            opt("--config: --rcfile: --project: --rootDir: --config-file:", Runs,
+                "takes settings, and code, from elsewhere", "eslint --config /tmp/x src")
+                .when(outside),
+            opt("-o: --output-file: --outDir: --outfile: --outdir: --output:", Writes,
+                "writes there", "eslint -o /tmp/x src").when(outside),
         ],
-        values: "-k -m -n -c --tb --maxfail",
-        safe: "--project --config --output --trace-config",
-        operands: &[operand(0, at_file, Reads, "takes options from a file", "javac @x").to(1)],
-        plain: &["eslint src --fix", "pytest -k x -q tests", "tsc --noEmit", "prettier --check .",
-            "pytest -p no:cacheprovider", "ruff check --fix", "jest --config jest.config.js"],
+        safe: "--load-none",
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "protoc @x").to(1)],
+        plain: &[
+            "eslint src --fix",
+            "tsc --noEmit -p tsconfig.json",
+            "prettier --check .",
+            "ruff check --fix",
+            "jest --config jest.config.js",
+        ],
         ..NONE
     },
     Program {
-        names: &["docker", "podman", "nerdctl", "buildah", "docker-compose", "lxc", "crictl"],
+        names: list("pytest py.test javac"),
+        options: &[
+            opt("-p: -processorpath: -processor: --processor-path: -J*", Runs, "loads code",
+                "pytest -p x").when(|value| !value.starts_with("no:")),
+            opt("-c: --config-file: --rootdir: --confcutdir: -o: --override-ini:", Runs,
+                "takes settings, and code, from elsewhere", "pytest -c x"),
+            opt("--pdb --pdbcls: --trace", Runs, "takes commands", "pytest --pdb"),
+            opt("--junitxml: --junit-xml: --log-file: --basetemp: -d:", Writes, "writes there",
+                "pytest --junitxml=/tmp/x").when(outside),
+        ],
+        values: list("-k -m -n -W -r --tb --maxfail --durations --cov?"),
+        safe: "--trace-config",
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "javac @x")],
+        plain: &["pytest -k x -q tests", "pytest -p no:cacheprovider", "javac -d out Main.java"],
+        ..NONE
+    },
+    Program {
+        names: list("docker podman nerdctl buildah docker-compose lxc crictl"),
         options: &[
             opt("-H: --host: --context: -c: --config: --connection: --url: --root:", Sends,
                 "speaks to another machine", "docker -H x ps"),
@@ -208,27 +261,28 @@ pub(super) const BUILDERS: &[Program] = &[
                  --security-opt: --userns: --env-file: --volumes-from:", Elsewhere,
                 "reaches the machine outside", "docker run -v /:/x y"),
         ],
-        values: "-l --log-level -f --filter --format -n",
+        values: list("-l --log-level -f --filter --format -n"),
         subs: &[
             Program {
-                names: &["exec", "run", "create"],
+                names: list("exec run create"),
                 operands: &[
                     operand(1, any, Runs, "runs inside", "docker exec x rm y").to(2)
                         .starts(Starts::Command),
                 ],
-                values: "-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint --platform",
+                values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint --platform"),
                 always: Some(because(Runs, "runs programs", "docker run x")),
                 stops: 2,
                 ..NONE
             },
             Program {
-                names: &["compose", "image", "container", "network", "volume", "system", "buildx",
-                    "context", "node", "service", "stack"],
+                names: list("compose image container network volume system buildx context node \
+                             service stack"),
                 options: &[opt("-f: --file: --project-directory:", Reads, "takes settings from there",
                     "docker compose -f x ps")],
+                before: true,
                 quiet: "ps ls list images logs inspect config top port version df history events",
                 other: Some(because(Runs, "runs or changes containers", "docker compose up")),
-                plain: &["docker compose ps", "docker image ls"],
+                plain: &["docker compose ps", "docker compose logs -f x", "docker image ls"],
                 ..NONE
             },
         ],
@@ -239,8 +293,8 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["kubectl", "oc", "k3s", "helm", "kustomize", "minikube", "istioctl", "argocd",
-            "flux", "terraform", "tofu", "terragrunt", "pulumi", "serverless", "cdk", "packer"],
+        names: list("kubectl oc k3s helm kustomize minikube istioctl argocd flux terraform tofu \
+                     terragrunt pulumi serverless cdk packer"),
         options: &[
             opt("--kubeconfig: --token: -s: --server: --as: --as-group: --context: --cluster: \
                  --user: --username: --password: --certificate-authority: --client-key: \
@@ -256,11 +310,23 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-var-file: --values-none:", Reads, "reads a file", "terraform plan -var-file=/x")
                 .when(outside),
         ],
-        values: "-n -o -l -c -L --namespace --output --selector --container --tail --since",
+        values: list("-n -o -l -c -L --namespace --output --selector --container --tail --since"),
         safe: "--output -out",
-        subs: &[Program {
-            names: &["config", "repo", "rollout", "auth", "workspace", "state", "providers", "cluster",
-                "profile"],
+        subs: &[
+            Program {
+                names: list("exec debug run"),
+                values: list("-c -n --container --namespace --image"),
+                operands: &[
+                    operand(1, any, Runs, "runs there", "kubectl exec x -- rm y")
+                        .to(2)
+                        .starts(Starts::Command),
+                ],
+                stops: 2,
+                always: Some(because(Runs, "runs programs there", "kubectl exec x")),
+                ..NONE
+            },
+            Program {
+            names: list("config repo rollout auth workspace state providers cluster profile"),
             quiet: "view get-contexts current-context list status history can-i show whoami \
                     get-clusters",
             other: Some(because(Configures, "changes settings", "kubectl config use-context x")),
@@ -270,14 +336,14 @@ pub(super) const BUILDERS: &[Program] = &[
         quiet: "get describe logs top version explain api-resources api-versions cluster-info events \
                 diff list status history template lint show search fmt validate plan output graph \
                 --version help -version env",
-        other: Some(because(Sends, "changes or enters what runs there", "kubectl exec x -- ls")),
+        other: Some(because(Sends, "changes or enters what runs there", "kubectl delete pod x")),
         plain: &["kubectl get pods -n x", "kubectl logs -f x", "helm list", "terraform plan",
             "kubectl describe pod x", "kubectl get pods -o yaml"],
         ..NONE
     },
     Program {
-        names: &["aws", "gcloud", "az", "gsutil", "doctl", "heroku", "flyctl", "fly", "vercel",
-            "netlify", "wrangler", "firebase", "supabase", "linode-cli", "oci", "ibmcloud"],
+        names: list("aws gcloud az gsutil doctl heroku flyctl fly vercel netlify wrangler \
+                     firebase supabase linode-cli oci ibmcloud"),
         options: &[
             opt("--endpoint-url: --profile: --no-verify-ssl --ca-bundle: --account: --configuration: \
                  --impersonate-service-account: --access-token-file: --cli-input-json: \
@@ -332,6 +398,11 @@ fn names_tool(value: &str) -> bool {
     tools.split(' ').any(|tool| value.contains(tool))
 }
 
-fn outside_or_code(value: &str) -> bool {
-    outside(value) || value.contains(':') || !value.contains('.')
+/// A property of the Java tools that reaches further than one's own build.
+fn risky_property(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    "exec path agent argline jvm config script init launcher url repo settings extension plugin java. \
+     file dir command"
+        .split_ascii_whitespace()
+        .any(|part| lower.split('=').next().is_some_and(|name| name.contains(part)))
 }

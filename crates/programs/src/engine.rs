@@ -7,18 +7,20 @@ use crate::Word;
 #[derive(Debug)]
 pub(super) struct Program {
     /// What it is called.
-    pub(super) names: &'static [&'static str],
+    pub(super) names: List,
     /// Options that do more than the name says.
     pub(super) options: &'static [Opt],
     /// Other options that take a value, so that the value is not taken for an operand. A `:` after a
     /// spelling stands for one more value, a `?` for one that is only ever attached.
-    pub(super) values: &'static str,
+    pub(super) values: List,
     /// Options that are no abbreviations although they look it.
     pub(super) safe: &'static str,
     /// Operands that do more than the name says.
     pub(super) operands: &'static [Operand],
     /// Options end at this many operands; 0 if they never do.
     pub(super) stops: usize,
+    /// Words behind `--` are for the program it starts.
+    pub(super) passes: bool,
     /// Options are whole words behind one or two dashes: `-exec`, not `-e -x -e -c`.
     pub(super) words: bool,
     /// Words like `NAME=value` in front of the first operand are settings.
@@ -53,12 +55,13 @@ pub(super) type Special = fn(&[Word], usize, &mut Report) -> bool;
 
 /// A program without surprises: what the entries start from.
 pub(super) const NONE: Program = Program {
-    names: &[],
+    names: list(""),
     options: &[],
-    values: "",
+    values: list(""),
     safe: "",
     operands: &[],
     stops: 0,
+    passes: false,
     words: false,
     assigns: false,
     bundle: false,
@@ -73,6 +76,49 @@ pub(super) const NONE: Program = Program {
     special: None,
     plain: &[],
 };
+
+/// Words between blanks, with a short way to see that one is not among them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    pub(super) text: &'static str,
+    /// The characters that the words begin with, dashes apart.
+    starts: u128,
+}
+
+pub(super) const fn list(text: &'static str) -> List {
+    let (bytes, mut at, mut starts, mut fresh) = (text.as_bytes(), 0, 0, true);
+    while at < bytes.len() {
+        match bytes[at] {
+            b' ' => fresh = true,
+            b'-' if fresh => {}
+            byte if fresh => {
+                starts |= 1 << (byte & 127);
+                fresh = false;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    List { text, starts }
+}
+
+impl List {
+    /// The words.
+    pub(super) fn words(self) -> impl Iterator<Item = &'static str> {
+        self.text.split(' ').filter(|word| !word.is_empty())
+    }
+
+    /// The words, if one of them may begin like this; otherwise none.
+    fn like(self, name: &str) -> impl Iterator<Item = &'static str> {
+        let first = undashed(name).bytes().next().unwrap_or(0);
+        let text = if self.starts & (1 << (first & 127)) == 0 { "" } else { self.text };
+        Self { text, ..self }.words()
+    }
+
+    pub(super) fn has(self, word: &str) -> bool {
+        self.like(word).any(|item| item == word)
+    }
+}
 
 /// Why something is asked about, with a line that must be.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +135,7 @@ pub(super) struct Reason {
 pub(super) struct Opt {
     /// Spellings between blanks, each with its dashes. A `:` stands for a value, a `?` for a value
     /// that is only ever attached, a `*` at the end for anything.
-    pub(super) names: &'static str,
+    pub(super) names: List,
     pub(super) reason: Reason,
     /// Values it is asked about; all, if missing.
     pub(super) when: Option<fn(&str) -> bool>,
@@ -114,6 +160,8 @@ pub(super) enum Starts {
     Command,
     /// The word is a whole script.
     Script,
+    /// The word names a module: it is what has to be agreed to, the words behind it are its own.
+    Module,
 }
 
 pub(super) const fn because(effect: Effect, why: &'static str, example: &'static str) -> Reason {
@@ -126,7 +174,12 @@ pub(super) const fn opt(
     why: &'static str,
     example: &'static str,
 ) -> Opt {
-    Opt { names, reason: because(effect, why, example), when: None, starts: Starts::No }
+    Opt {
+        names: list(names),
+        reason: because(effect, why, example),
+        when: None,
+        starts: Starts::No,
+    }
 }
 
 pub(super) const fn operand(
@@ -209,6 +262,9 @@ impl Walk<'_> {
         let (mut operands, mut seen, mut only_operands, mut index) = (0, false, false, at + 1);
         while let Some(word) = self.words.get(index) {
             let text = &*word.text;
+            if text == "--" && program.passes {
+                break;
+            }
             if text == "--" && !seen {
                 only_operands |= program.stops > 0;
                 index += 1;
@@ -232,7 +288,7 @@ impl Walk<'_> {
                 if !inside && self.depth == 0 {
                     self.report.subcommand = Some(index);
                 }
-                if let Some(sub) = program.subs.iter().find(|sub| sub.names.contains(&text)) {
+                if let Some(sub) = program.subs.iter().find(|sub| sub.names.has(text)) {
                     self.enter(program, sub);
                     return self.program(sub, index, true);
                 }
@@ -270,6 +326,7 @@ impl Walk<'_> {
         if operands == 0
             && !seen
             && let Some(reason) = &program.bare
+            && self.report.hits.is_empty()
             && !self.words[at + 1..].iter().any(informs)
         {
             self.report.reason(last, reason);
@@ -283,14 +340,26 @@ impl Walk<'_> {
         self.levels[self.level] = sub;
     }
 
-    /// Another command begins at a word.
-    fn start(&mut self, index: usize, starts: Starts) {
-        if starts != Starts::No && index < self.words.len() {
-            self.report.starts.push(index);
-            if starts == Starts::Command {
-                look(self.words, index, self.depth + 1, self.report);
-            }
+    /// Another command begins at a word; returns where it ends, if that is known.
+    fn start(&mut self, index: usize, starts: Starts) -> Option<usize> {
+        let rest = self.words.get(index..).filter(|rest| !rest.is_empty())?;
+        match starts {
+            Starts::No => return None,
+            Starts::Module => return Some(self.words.len()),
+            Starts::Script | Starts::Command => self.report.starts.push(index),
         }
+        if starts == Starts::Script {
+            return None;
+        }
+        // `find -exec` has a mark for the end; for others the command goes on to the last word.
+        let mark = |at: &usize| match &*rest[*at].text {
+            ";" => true,
+            "+" => *at > 0 && &*rest[*at - 1].text == "{}",
+            _ => false,
+        };
+        let end = index + (0..rest.len()).find(mark).unwrap_or(rest.len());
+        look(&self.words[..end], index, self.depth + 1, self.report);
+        Some(end)
     }
 
     /// Reads the option at `index`; returns where to go on.
@@ -402,19 +471,23 @@ impl Walk<'_> {
         };
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
         let hit = !bare && option.when.zip(value).is_none_or(|(when, value)| when(value));
+        let mut end = None;
         if hit {
-            self.report.reason(index, &option.reason);
+            let apart = option.starts == Starts::Module && attached.is_none();
+            self.report.reason(index + usize::from(apart), &option.reason);
             match attached {
+                Some(_) if option.starts == Starts::Module => end = Some(self.words.len()),
                 Some((_, offset)) if option.starts != Starts::No => {
                     self.report.attached.push(Attached { word: index, offset });
                 }
-                _ => self.start(index + 1, option.starts),
+                _ => end = self.start(index + 1, option.starts),
             }
         }
-        match takes {
-            Takes::Values(more) if attached.is_some() => index + more,
-            Takes::Values(more) => self.behind(index, more, hit),
-            _ => index + 1,
+        match (end, takes) {
+            (Some(end), _) => end,
+            (None, Takes::Values(more)) if attached.is_some() => index + more,
+            (None, Takes::Values(more)) => self.behind(index, more, hit),
+            (None, _) => index + 1,
         }
     }
 }
@@ -449,7 +522,7 @@ impl Opt {
         program: &Program,
         exact: bool,
     ) -> Option<(Takes, Value<'a>)> {
-        for spelling in self.names.split(' ') {
+        for spelling in self.names.like(name) {
             let (full, takes) = unmarked(spelling);
             if let Some(start) = full.strip_suffix('*') {
                 if exact && text.starts_with(start) {
@@ -484,8 +557,9 @@ fn undashed(name: &str) -> &str {
 }
 
 /// What a letter takes, if it is among these spellings.
-fn short(names: &str, letter: char) -> Option<Takes> {
-    names.split(' ').find_map(|spelling| {
+fn short(names: List, letter: char) -> Option<Takes> {
+    let mut buffer = [0; 4];
+    names.like(letter.encode_utf8(&mut buffer)).find_map(|spelling| {
         let (name, takes) = unmarked(spelling);
         let rest = name.strip_prefix('-')?;
         let mut letters = rest.chars();
@@ -496,7 +570,7 @@ fn short(names: &str, letter: char) -> Option<Takes> {
 /// How many words a long option without an entry takes, and whether it is spelled out.
 fn valued(program: &Program, name: &str) -> Option<(usize, bool)> {
     let mut shortened = None;
-    for spelling in program.values.split(' ') {
+    for spelling in program.values.like(name) {
         let (full, takes) = unmarked(spelling);
         let count = match takes {
             Takes::Nothing => 1,

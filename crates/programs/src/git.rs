@@ -3,12 +3,12 @@
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::Report;
 use super::engine::{
-    NONE, Operand, Opt, Program, Starts, any, because, listed, operand, opt, outside,
+    NONE, Operand, Opt, Program, Starts, any, because, list, listed, operand, opt, outside,
 };
 use crate::Word;
 
 pub(super) const GIT: &[Program] = &[Program {
-    names: &["git"],
+    names: list("git"),
     options: &[
         opt("-c: --config-env:", Configures, "sets git's configuration", "git -c a.b=c log"),
         opt("--exec-path=*", Runs, "takes git's own programs from there", "git --exec-path=x log"),
@@ -19,34 +19,15 @@ pub(super) const GIT: &[Program] = &[Program {
         opt("--bare", Elsewhere, "takes the folder itself for a repository", "git --bare log"),
         opt("--namespace:", Elsewhere, "works on other branches", "git --namespace=x log"),
     ],
-    values: "--attr-source --super-prefix --list-cmds",
+    values: list("--attr-source --super-prefix --list-cmds"),
     safe: "-P -v -h --no-pager --version --help --html-path --man-path --info-path --exec-path \
            --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice \
            --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs",
     unknown: Some(because(Runs, "is no option of git that is known here", "git --strange log")),
     before: true,
     subs: SUBS,
-    quiet: "annotate check-attr check-ignore check-mailmap check-ref-format cherry column commit \
-            commit-graph commit-tree count-objects describe diff-pairs for-each-ref fsck gc \
-            get-tar-commit-id hash-object ls-files ls-tree merge-base merge-tree mv name-rev \
-            pack-refs patch-id prune repack rerere reset rev-list rev-parse rm shortlog \
-            show-branch show-index show-ref sparse-checkout status stripspace symbolic-ref tag \
-            update-ref var verify-commit verify-pack verify-tag version write-tree",
     other: Some(because(Runs, "is an alias or a program of its own", "git deploy now")),
-    plain: &[
-        "git status --short",
-        "git --no-pager log --oneline -5",
-        "git -C sub/folder status",
-        "git commit -m 'fix: -c and --output'",
-        "git commit -am fix",
-        "git commit --amend --no-edit",
-        "git reset --hard HEAD~1",
-        "git tag -a v1 -m one",
-        "git rev-parse HEAD",
-        "git rm --cached file",
-        "git --version",
-        "git",
-    ],
+    plain: &["git --no-pager log --oneline -5", "git -C sub/folder status", "git --version", "git"],
     ..NONE
 }];
 
@@ -74,9 +55,57 @@ const REFSPEC: Operand =
 
 const SUBS: &[Program] = &[
     Program {
-        names: &["diff", "log", "show", "whatchanged", "diff-tree", "diff-index", "diff-files"],
+        names: list(
+            "status rev-parse ls-files reset rev-list describe shortlog rm mv show-ref \
+                     annotate check-attr check-ignore check-mailmap check-ref-format cherry column \
+                     commit-graph commit-tree count-objects diff-pairs for-each-ref fsck gc \
+                     get-tar-commit-id ls-tree merge-base merge-tree name-rev pack-refs patch-id \
+                     prune repack rerere show-branch show-index sparse-checkout stripspace \
+                     symbolic-ref update-ref var verify-commit verify-pack verify-tag version \
+                     write-tree",
+        ),
+        options: &[OUTPUT, EXT_DIFF],
+        plain: &[
+            "git status --short",
+            "git reset --hard HEAD~1",
+            "git rev-parse HEAD",
+            "git rm --cached file",
+            "git ls-files --others",
+            "git shortlog -sn",
+        ],
+        ..NONE
+    },
+    Program {
+        names: list("commit tag hash-object"),
+        options: &[
+            OUTPUT,
+            opt("-F: --file: -t: --template:", Reads, "reads a file elsewhere", "git tag -F /x y")
+                .when(outside),
+        ],
+        values: list(
+            "-m -C -c -u? -S? --message --author --date --fixup --squash --trailer \
+                      --cleanup --reuse-message --reedit-message --pathspec-from-file",
+        ),
+        operands: &[operand(
+            0,
+            outside,
+            Elsewhere,
+            "is a file elsewhere",
+            "git hash-object -w /etc/passwd",
+        )],
+        plain: &[
+            "git commit -m 'fix: -c and --output'",
+            "git commit -m --output",
+            "git commit -am fix",
+            "git commit --amend --no-edit -F message.txt",
+            "git tag -a v1 -m one",
+        ],
+        ..NONE
+    },
+    Program {
+        names: list("diff log show whatchanged diff-tree diff-index diff-files"),
         options: &[OUTPUT, EXT_DIFF, TEXTCONV, ORDER, NO_INDEX],
-        values: DIFF_VALUES,
+        values: list(DIFF_VALUES),
         safe: "--no-textconv --text --exit-code",
         operands: &[operand(
             0,
@@ -96,28 +125,28 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["stash", "range-diff"],
+        names: list("stash range-diff"),
         options: &[OUTPUT, EXT_DIFF, TEXTCONV],
-        values: "-m --message",
+        values: list("-m --message"),
         plain: &["git stash push -m wip", "git stash pop", "git stash show -p"],
         ..NONE
     },
     Program {
-        names: &["format-patch"],
+        names: list("format-patch"),
         options: &[
             OUTPUT,
             EXT_DIFF,
             opt("-o: --output-directory:", Writes, "writes there", "git format-patch -o x HEAD"),
         ],
-        values: DIFF_VALUES,
+        values: list(DIFF_VALUES),
         plain: &["git format-patch --stdout HEAD~2", "git format-patch -1"],
         ..NONE
     },
     Program {
-        names: &["reflog"],
+        names: list("reflog"),
         options: &[OUTPUT, EXT_DIFF],
         subs: &[Program {
-            names: &["expire", "delete", "drop"],
+            names: list("expire delete drop"),
             always: Some(because(Writes, "forgets history", "git reflog expire --all")),
             ..NONE
         }],
@@ -125,51 +154,59 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["grep"],
+        names: list("grep"),
         options: &[
+            opt("--no-index", Elsewhere, "looks anywhere", "git grep --no-index x /etc"),
             opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x"),
             TEXTCONV,
         ],
-        values: "-e -f -A -B -C -m --max-depth --threads --max-count",
+        values: list("-e -f -A -B -C -m --max-depth --threads --max-count"),
         plain: &["git grep -n -e --open -- src", "git grep -o x", "git grep -in TODO"],
         safe: "--text",
         ..NONE
     },
     Program {
-        names: &["blame", "cat-file"],
-        options: &[TEXTCONV, opt("--filters", Runs, "starts a filter", "git cat-file --filters x")],
+        names: list("blame cat-file"),
+        options: &[
+            OUTPUT,
+            opt("--contents:", Reads, "reads another file", "git blame --contents=/x y"),
+            TEXTCONV,
+            opt("--filters", Runs, "starts a filter", "git cat-file --filters x"),
+        ],
         plain: &["git blame -L 1,20 src/main.rs", "git cat-file -p HEAD"],
         ..NONE
     },
     Program {
-        names: &["rebase"],
+        names: list("rebase"),
         options: &[
             opt("-x: --exec:", Runs, "runs its value after each commit", "git rebase -x 'rm x' m")
                 .starts(Starts::Script),
             opt("-i --interactive --edit-todo", Runs, "starts an editor", "git rebase -i main"),
             STRATEGY,
         ],
-        values: "-X -C --onto --strategy-option --whitespace --empty",
+        values: list("-X -C --onto --strategy-option --whitespace --empty"),
         plain: &["git rebase main", "git rebase --continue", "git rebase --onto a b c"],
         ..NONE
     },
     Program {
-        names: &["merge", "cherry-pick", "revert"],
-        options: &[STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
-        values: "-X -m -F --strategy-option --message --file --mainline --cleanup",
+        names: list("merge cherry-pick revert"),
+        options: &[OUTPUT, STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
+        values: list("-X -m -F --strategy-option --message --file --mainline --cleanup"),
         plain: &["git merge --no-ff feature -m x", "git merge -s ours x", "git revert HEAD"],
         ..NONE
     },
     Program {
-        names: &["pull", "fetch"],
+        names: list("pull fetch"),
         options: &[
             UPLOAD,
             STRATEGY,
             opt("-r? --rebase?", Runs, "starts an editor", "git pull --rebase=interactive")
                 .when(|value| value.starts_with('i')),
         ],
-        values: "-o -j -X --depth --deepen --shallow-since --shallow-exclude --jobs --refmap \
+        values: list(
+            "-o -j -X --depth --deepen --shallow-since --shallow-exclude --jobs --refmap \
                  --server-option --negotiation-tip --filter --strategy-option",
+        ),
         operands: &[REMOTE, REFSPEC],
         plain: &[
             "git fetch origin main:main",
@@ -181,7 +218,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["push"],
+        names: list("push"),
         options: &[
             opt(
                 "--receive-pack: --exec:",
@@ -197,7 +234,7 @@ const SUBS: &[Program] = &[
                 "git push -f origin main",
             ),
         ],
-        values: "-o --push-option",
+        values: list("-o --push-option"),
         safe: "--force-with-lease --force-if-includes",
         operands: &[
             REMOTE,
@@ -220,7 +257,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["clone"],
+        names: list("clone"),
         options: &[
             opt(
                 "-u: --upload-pack:",
@@ -254,8 +291,10 @@ const SUBS: &[Program] = &[
                 "git clone --reference /x https://h/r",
             ),
         ],
-        values: "-b -o -j --branch --origin --depth --jobs --filter --shallow-since --ref-format \
+        values: list(
+            "-b -o -j --branch --origin --depth --jobs --filter --shallow-since --ref-format \
                  --shallow-exclude --server-option --revision",
+        ),
         operands: &[
             operand(
                 0,
@@ -274,15 +313,15 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["ls-remote"],
+        names: list("ls-remote"),
         options: &[UPLOAD],
-        values: "-o --server-option --sort",
+        values: list("-o --server-option --sort"),
         operands: &[REMOTE],
         plain: &["git ls-remote --heads origin", "git ls-remote origin refs/heads/main"],
         ..NONE
     },
     Program {
-        names: &["remote"],
+        names: list("remote"),
         subs: &[],
         quiet: "show get-url update prune",
         other: Some(because(Configures, "changes where git sends to", "git remote add x y")),
@@ -290,7 +329,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["config"],
+        names: list("config"),
         options: &[
             opt(
                 "--unset --unset-all --add --replace-all --rename-section --remove-section --comment:",
@@ -318,9 +357,9 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["branch", "add", "checkout", "switch", "restore", "replace", "notes", "am"],
+        names: list("branch add checkout switch restore replace notes am"),
         options: &[opt("-e --edit --edit-description", Runs, "starts an editor", "git add -e")],
-        values: "-b -B -m -F -c -C -t -u -s -X",
+        values: list("-b -B -m -F -c -C -t -u -s -X"),
         safe: "--edit-none",
         plain: &[
             "git add -A",
@@ -335,17 +374,17 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["clean"],
+        names: list("clean"),
         options: &[opt("-f --force -i --interactive", Writes, "removes files", "git clean -fd")],
-        values: "-e --exclude",
+        values: list("-e --exclude"),
         plain: &["git clean -n", "git clean -nd", "git clean --dry-run -e x"],
         ..NONE
     },
     Program {
-        names: &["bisect"],
+        names: list("bisect"),
         subs: &[
             Program {
-                names: &["run"],
+                names: list("run"),
                 operands: &[operand(
                     0,
                     any,
@@ -359,7 +398,7 @@ const SUBS: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["visualize", "view", "replay"],
+                names: list("visualize view replay"),
                 always: Some(because(Runs, "starts another program", "git bisect view")),
                 ..NONE
             },
@@ -368,9 +407,9 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["submodule"],
+        names: list("submodule"),
         subs: &[Program {
-            names: &["foreach"],
+            names: list("foreach"),
             operands: &[operand(
                 0,
                 any,
@@ -390,10 +429,10 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["worktree"],
+        names: list("worktree"),
         subs: &[Program {
-            names: &["add", "move"],
-            values: "-b -B --reason",
+            names: list("add move"),
+            values: list("-b -B --reason"),
             operands: &[
                 operand(0, outside, Elsewhere, "works elsewhere", "git worktree add ../x").to(2)
             ],
@@ -405,14 +444,14 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["difftool", "mergetool"],
+        names: list("difftool mergetool"),
         options: &[opt("-x: --extcmd:", Runs, "names the program to start", "git difftool -x ls")
             .starts(Starts::Script)],
         always: Some(because(Runs, "starts another program", "git difftool HEAD")),
         ..NONE
     },
     Program {
-        names: &["filter-branch"],
+        names: list("filter-branch"),
         options: &[opt(
             "--env-filter: --tree-filter: --index-filter: --parent-filter: --msg-filter: \
                  --commit-filter: --tag-name-filter: --setup:",
@@ -425,7 +464,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["archive"],
+        names: list("archive"),
         options: &[
             opt("-o: --output:", Writes, "writes to a file", "git archive -o x HEAD"),
             opt("--remote:", Sends, "asks another machine", "git archive --rem x HEAD"),
@@ -439,14 +478,14 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["bundle"],
+        names: list("bundle"),
         quiet: "verify list-heads",
         other: Some(because(Writes, "writes a file", "git bundle create x HEAD")),
         plain: &["git bundle verify x"],
         ..NONE
     },
     Program {
-        names: &["apply"],
+        names: list("apply"),
         options: &[
             opt("--unsafe-paths", Elsewhere, "patches files elsewhere", "git apply --uns x"),
             opt(
@@ -460,18 +499,18 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["init"],
+        names: list("init"),
         options: &[
             opt("--template:", Runs, "copies hooks from there", "git init --templ=x"),
             opt("--separate-git-dir:", Writes, "writes there", "git init --separate-git-dir=x"),
         ],
-        values: "-b --initial-branch --object-format --ref-format",
+        values: list("-b --initial-branch --object-format --ref-format"),
         operands: &[operand(0, outside, Elsewhere, "is a folder elsewhere", "git init /tmp/x")],
         plain: &["git init -q", "git init -b main sub"],
         ..NONE
     },
     Program {
-        names: &["update-index", "interpret-trailers", "checkout-index", "read-tree", "help"],
+        names: list("update-index interpret-trailers checkout-index read-tree help"),
         options: &[
             opt("--fsmonitor", Runs, "starts a program", "git update-index --fsmonitor"),
             opt("--in-place", Writes, "writes the file", "git interpret-trailers --in-place x"),
@@ -483,7 +522,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["fast-export", "maintenance", "hook", "credential", "send-email"],
+        names: list("fast-export maintenance hook credential send-email"),
         options: &[opt(
             "--export-marks:",
             Writes,

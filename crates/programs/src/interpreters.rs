@@ -1,38 +1,27 @@
 //! Interpreters: a script file is what they are for, code on the command line is not.
 
 use super::Effect::{Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Reason, Starts, because, operand, opt, outside};
+use super::engine::{NONE, Program, Reason, Starts, because, list, operand, opt, outside};
 
 /// Code comes from somewhere else than a named file.
 const STDIN: Reason = because(Runs, "runs code from its input", "python3");
 
 pub(super) const INTERPRETERS: &[Program] = &[
     Program {
-        names: &[
-            "python",
-            "pypy",
-            "python-dbg",
-            "pythonw",
-            "py",
-            "ipython",
-            "bpython",
-            "jython",
-            "micropython",
-            "graalpy",
-        ],
+        names: list(
+            "python pypy python-dbg pythonw py ipython bpython jython micropython \
+                     graalpy",
+        ),
         options: &[
             opt("-c:", Runs, "runs its value as code", "python3 -c 'x'"),
             opt("-i --interactive", Runs, "reads code from its input", "python3 -i x.py"),
-            opt(
-                "-X: --check-hash-based-pycs:",
-                Runs,
-                "changes how code is loaded",
-                "python -X a b",
-            ),
+            opt("-m:", Runs, "is a module that runs as a program", "python3 -m http.server")
+                .starts(Starts::Module),
+            opt("-X:", Runs, "changes how code is loaded", "python -Xpresite=a b")
+                .when(|value| value.contains("presite") || value.contains("prefix")),
         ],
-        values: "-W",
+        values: list("-W"),
         safe: "-V -VV -h",
-        special: Some(module),
         operands: &[operand(0, stdin, Runs, "runs code from its input", "python3 -")],
         stops: 1,
         script: true,
@@ -47,7 +36,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["node", "nodejs", "iojs", "electron"],
+        names: list("node nodejs iojs electron"),
         options: &[
             opt("-e: --eval: -p? --print?", Runs, "runs its value as code", "node -pe x"),
             opt(
@@ -73,7 +62,9 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "node --cpu-prof x.js",
             ),
         ],
-        values: "-C --conditions --stack-trace-limit --max-old-space-size? --test-name-pattern",
+        values: list(
+            "-C --conditions --stack-trace-limit --max-old-space-size? --test-name-pattern",
+        ),
         safe: "-v -h --env --print-none --test --watch --experimental-strip-types",
         operands: &[operand(
             0,
@@ -89,7 +80,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["deno"],
+        names: list("deno"),
         options: &[
             opt(
                 "-A --allow-all --allow-run? --allow-ffi? --allow-env? --allow-net? --allow-sys? \
@@ -112,14 +103,14 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["ruby", "jruby", "truffleruby", "irb", "rbx", "mruby", "crystal"],
+        names: list("ruby jruby truffleruby irb rbx mruby crystal"),
         options: &[
             opt("-e:", Runs, "runs its value as code", "ruby -ne x"),
             opt("-r: -I: -S -s -x? -C: -X:", Runs, "loads code from elsewhere", "ruby -rx y.rb"),
             opt("-i?", Writes, "changes the files themselves", "ruby -i.bak x.rb y"),
             opt("-n -p", Runs, "runs code for each line", "ruby -n x.rb"),
         ],
-        values: "-E -F? -K? -T? -W? -0?",
+        values: list("-E -F? -K? -T? -W? -0?"),
         safe: "-v -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "ruby -")],
         stops: 1,
@@ -129,7 +120,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["perl", "raku", "rakudo"],
+        names: list("perl raku rakudo"),
         options: &[
             opt("-e: -E:", Runs, "runs its value as code", "perl -ne x"),
             opt(
@@ -141,7 +132,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             opt("-i?", Writes, "changes the files themselves", "perl -i.bak x.pl y"),
             opt("-n -p", Runs, "runs code for each line", "perl -n x.pl"),
         ],
-        values: "-F? -0? -l?",
+        values: list("-F? -0? -l?"),
         safe: "-v -V -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "perl -")],
         stops: 1,
@@ -151,7 +142,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["php", "hhvm", "php-cgi"],
+        names: list("php hhvm php-cgi"),
         options: &[
             opt(
                 "-r: --run: -B: --process-begin: -R: --process-code: -E: --process-end:",
@@ -177,64 +168,13 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "lua",
-            "luajit",
-            "luau",
-            "Rscript",
-            "R",
-            "littler",
-            "julia",
-            "elixir",
-            "iex",
-            "erl",
-            "escript",
-            "ghc",
-            "ghci",
-            "runghc",
-            "runhaskell",
-            "stack",
-            "scala",
-            "amm",
-            "groovy",
-            "kotlin",
-            "kotlinc",
-            "clojure",
-            "clj",
-            "bb",
-            "guile",
-            "sbcl",
-            "clisp",
-            "ecl",
-            "racket",
-            "csi",
-            "octave",
-            "matlab",
-            "osascript",
-            "tclsh",
-            "wish",
-            "swift",
-            "jshell",
-            "ocaml",
-            "utop",
-            "dotnet-script",
-            "gawk-shell",
-            "qjs",
-            "mujs",
-            "d8",
-            "janet",
-            "fennel",
-            "gst",
-            "swipl",
-            "gprolog",
-            "maxima",
-            "gap",
-            "sage",
-            "bc",
-            "gdl",
-            "idl",
-            "jq-repl",
-        ],
+        names: list(
+            "lua luajit luau Rscript R littler julia elixir iex erl escript ghc ghci \
+                     runghc runhaskell stack scala amm groovy kotlin kotlinc clojure clj bb \
+                     guile sbcl clisp ecl racket csi octave matlab osascript tclsh wish swift \
+                     jshell ocaml utop dotnet-script gawk-shell qjs mujs d8 janet fennel gst \
+                     swipl gprolog maxima gap sage bc gdl idl jq-repl",
+        ),
         options: &[
             opt(
                 "-e: -E: --eval: --expr: --expression: -eval: --execute: -x: --run: -g: -s",
@@ -259,7 +199,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["java", "javaw"],
+        names: list("java javaw"),
         options: &[
             opt(
                 "-javaagent* -agentlib* -agentpath* -Xrun* -XX:OnError* -XX:OnOutOfMemoryError* \
@@ -296,30 +236,11 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "psql",
-            "mysql",
-            "mariadb",
-            "sqlite3",
-            "sqlite",
-            "duckdb",
-            "mongo",
-            "mongosh",
-            "redis-cli",
-            "clickhouse",
-            "clickhouse-client",
-            "cqlsh",
-            "sqlplus",
-            "isql",
-            "sqlcmd",
-            "bq",
-            "usql",
-            "litecli",
-            "pgcli",
-            "mycli",
-            "influx",
-            "etcdctl",
-        ],
+        names: list(
+            "psql mysql mariadb sqlite3 sqlite duckdb mongo mongosh redis-cli clickhouse \
+                     clickhouse-client cqlsh sqlplus isql sqlcmd bq usql litecli pgcli mycli \
+                     influx etcdctl",
+        ),
         options: &[
             opt(
                 "-c: --command: -e: --execute: -cmd: --eval: -q: --query:",
@@ -407,23 +328,4 @@ fn script(text: &str) -> bool {
         ]
         .iter()
         .any(|word| lower.contains(word))
-}
-
-/// `-m` runs a module as a program: the module is what is agreed to.
-fn module(words: &[crate::Word], at: usize, report: &mut super::Report) -> bool {
-    for (index, word) in words.iter().enumerate().skip(at + 1) {
-        let text = &*word.text;
-        if !text.starts_with('-') || text == "-" {
-            break;
-        }
-        let Some(position) = text.find('m').filter(|_| !text.starts_with("--")) else { continue };
-        if text[1..position].contains(['c', 'W', 'X']) {
-            continue;
-        }
-        let attached = position + 1 < text.len();
-        let module = if attached { index } else { (index + 1).min(words.len()) };
-        report.hit(module, Runs, "runs a module as a program");
-        return false;
-    }
-    true
 }

@@ -1,9 +1,11 @@
 //! What programs do beyond their name: the option table.
 //!
 //! A grant for a program's name (`Bash(git:*)`) is not meant for the options that make it start,
-//! write or send something else. Each program has one file here; each entry says why it is there
+//! write or send something else. Programs stand together by family; each entry says why it is there
 //! and carries a line that must be asked about. The table lowers questions' cost, it is no wall:
 //! the sandbox is.
+
+#![warn(clippy::disallowed_methods)]
 
 mod archives;
 mod awk;
@@ -21,6 +23,9 @@ mod tests;
 mod text;
 mod word;
 mod wrappers;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use engine::Program;
 pub use word::Word;
@@ -106,14 +111,18 @@ const TABLE: &[&[Program]] = &[
     system::SYSTEM,
 ];
 
+/// The table by name, made at the first question.
+static INDEX: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
+    let programs = TABLE.iter().copied().flatten();
+    programs.flat_map(|program| program.names.words().map(move |name| (name, program))).collect()
+});
+
 /// The entry for a program by its file name, with or without a version: `/usr/bin/python3.11`.
 fn find(word: &str) -> Option<&'static Program> {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    let entry =
-        |name: &str| TABLE.iter().copied().flatten().find(|program| program.names.contains(&name));
-    entry(name).or_else(|| {
+    INDEX.get(name).copied().or_else(|| {
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-        (plain.len() < name.len() && !plain.is_empty()).then(|| entry(plain)).flatten()
+        if plain.len() == name.len() { None } else { INDEX.get(plain).copied() }
     })
 }

@@ -1,15 +1,16 @@
 //! Other machines and keys.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, any, because, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 
 pub(super) const NETWORK: &[Program] = &[
     Program {
-        names: &["curl"],
+        names: list("curl"),
         options: &[
+            opt("-o: --output:", Writes, "writes to a file", "curl -sox https://x").when(is_file),
             opt(
-                "-o: --output: -O --remote-name --remote-name-all -J --remote-header-name \
-                 --output-dir: --create-dirs",
+                "-O --remote-name --remote-name-all -J --remote-header-name --output-dir: \
+                 --create-dirs",
                 Writes,
                 "writes to a file",
                 "curl -sO https://x",
@@ -80,8 +81,10 @@ pub(super) const NETWORK: &[Program] = &[
                 "curl --variable %X https://y",
             ),
         ],
-        values: "-A -e -m -r -C -y -Y -z --url --max-time --connect-timeout --retry --user-agent \
+        values: list(
+            "-A -e -m -r -C -y -Y -z --url --max-time --connect-timeout --retry --user-agent \
                  --referer --range --limit-rate --max-redirs --retry-delay --max-filesize",
+        ),
         safe: "--form-escape --cert-status --data-none --trace-time --create-file-mode \
                --compressed --http1.1 --http2 --head --include --location --fail --silent",
         operands: &[operand(0, not_web, Reads, "is no web address", "curl file:///etc/passwd")],
@@ -90,19 +93,22 @@ pub(super) const NETWORK: &[Program] = &[
             "curl -I https://x.org",
             "curl -s -H 'Accept: x' https://x.org/a?b=c",
             "curl -X GET -m 5 example.com",
+            "curl -so /dev/null -w '%{http_code}' https://x.org",
         ],
         ..NONE
     },
     Program {
-        names: &["wget", "wget2"],
+        names: list("wget wget2"),
         options: &[
+            opt("-O: --output-document:", Writes, "writes to a file", "wget -Ox https://y")
+                .when(is_file),
             opt(
-                "-O: --output-document: -o: --output-file: -a: --append-output: -P: \
+                "-o: --output-file: -a: --append-output: -P: \
                  --directory-prefix: --save-cookies: --warc-file: --rejected-log: --hsts-file: \
                  --warc-dedup: --warc-tempdir:",
                 Writes,
                 "writes to a file",
-                "wget -Ox https://y",
+                "wget -o x https://y",
             ),
             opt(
                 "--use-askpass? --use-askpass:",
@@ -144,13 +150,19 @@ pub(super) const NETWORK: &[Program] = &[
                 "wget --no-check-certificate https://y",
             ),
         ],
-        values: "-t -T -w -U -Q -l -A -R -D --tries --timeout --wait --user-agent --quota --level",
+        values: list(
+            "-t -T -w -U -Q -l -A -R -D --tries --timeout --wait --user-agent --quota --level",
+        ),
         safe: "--user-agent",
-        plain: &["wget -q https://x.org/a.tgz", "wget --spider -T 5 https://x.org"],
+        plain: &[
+            "wget -qO- https://x.org",
+            "wget -q https://x.org/a",
+            "wget --spider -T 5 https://x.org",
+        ],
         ..NONE
     },
     Program {
-        names: &["ssh", "autossh", "mosh", "slogin", "dbclient"],
+        names: list("ssh autossh mosh slogin dbclient"),
         options: &[
             opt(
                 "-o: -F: -O: -S: -w: -I: --ssh: --server: --client:",
@@ -166,7 +178,7 @@ pub(super) const NETWORK: &[Program] = &[
             ),
             opt("-E: -y", Writes, "writes to a file", "ssh -E x h"),
         ],
-        values: "-p -l -i -c -m -e -Q -P",
+        values: list("-p -l -i -c -m -e -Q -P"),
         operands: &[
             operand(1, any, Runs, "runs there", "ssh h rm x").to(2).starts(Starts::Command),
             operand(0, any, Sends, "opens a session on another machine", "ssh h").to(1),
@@ -176,20 +188,20 @@ pub(super) const NETWORK: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["scp", "sftp", "rcp"],
+        names: list("scp sftp rcp"),
         options: &[opt(
             "-o: -F: -S: -D: -s: -X: -J: -b:",
             Runs,
             "may start a program",
             "scp -S x a h:b",
         )],
-        values: "-P -i -c -l -R -B",
+        values: list("-P -i -c -l -R -B"),
         operands: &[operand(0, host_path, Sends, "is on another machine", "scp a h:b")],
         plain: &["scp a b"],
         ..NONE
     },
     Program {
-        names: &["rsync"],
+        names: list("rsync"),
         options: &[
             opt(
                 "-e: --rsh: --rsync-path: -M: --remote-option:",
@@ -225,68 +237,27 @@ pub(super) const NETWORK: &[Program] = &[
                 "rsync --daemon",
             ),
         ],
-        values: "-B --exclude --include --bwlimit --max-size --min-size --chmod --chown --out-format",
+        values: list(
+            "-B --exclude --include --bwlimit --max-size --min-size --chmod --chown --out-format",
+        ),
         safe: "--progress --partial --info --stats",
         operands: &[operand(0, host_path, Sends, "is on another machine", "rsync -a x h:y")],
         plain: &["rsync -av --exclude target src/ out/"],
         ..NONE
     },
     Program {
-        names: &[
-            "nc",
-            "ncat",
-            "netcat",
-            "socat",
-            "telnet",
-            "ftp",
-            "lftp",
-            "tftp",
-            "ngrok",
-            "rsh",
-            "rlogin",
-            "rexec",
-            "cloudflared",
-            "websocat",
-            "nmap",
-            "tcpdump",
-            "tshark",
-            "mail",
-            "mailx",
-            "sendmail",
-            "mutt",
-            "msmtp",
-            "swaks",
-            "rclone",
-            "aria2c",
-            "axel",
-            "http",
-            "https",
-            "xh",
-            "grpcurl",
-            "s3cmd",
-            "croc",
-            "transfer",
-        ],
+        names: list(
+            "nc ncat netcat socat telnet ftp lftp tftp ngrok rsh rlogin rexec \
+                     cloudflared websocat nmap tcpdump tshark mail mailx sendmail mutt msmtp \
+                     swaks rclone aria2c axel http https xh grpcurl s3cmd croc transfer",
+        ),
         always: Some(because(Sends, "speaks to other machines", "nc -l 8080")),
         ..NONE
     },
     Program {
-        names: &["openssl"],
+        names: list("openssl"),
         subs: &[Program {
-            names: &[
-                "version",
-                "dgst",
-                "x509",
-                "rand",
-                "prime",
-                "list",
-                "ciphers",
-                "verify",
-                "asn1parse",
-                "crl",
-                "req",
-                "help",
-            ],
+            names: list("version dgst x509 rand prime list ciphers verify asn1parse crl req help"),
             options: &[
                 opt(
                     "-out: -keyout: -writerand: -CAcreateserial -CAserial: -signature: -text_out:",
@@ -324,42 +295,26 @@ pub(super) const NETWORK: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "gpg",
-            "gpg2",
-            "age",
-            "sops",
-            "pass",
-            "op",
-            "vault",
-            "secret-tool",
-            "security",
-            "ssh-keygen",
-            "ssh-add",
-            "ssh-agent",
-            "ssh-copy-id",
-            "keytool",
-            "certtool",
-            "bw",
-            "gpgconf",
-            "gpg-agent",
-            "gpg-connect-agent",
-        ],
+        names: list(
+            "gpg gpg2 age sops pass op vault secret-tool security ssh-keygen ssh-add \
+                     ssh-agent ssh-copy-id keytool certtool bw gpgconf gpg-agent \
+                     gpg-connect-agent",
+        ),
         options: &[opt("-o: --output: -f:", Writes, "writes to a file", "gpg -o x -d y")],
         quiet: "--version --verify",
         always: Some(because(Reads, "uses or makes keys and secrets", "gpg -d x")),
         ..NONE
     },
     Program {
-        names: &["dig", "host", "nslookup", "ping", "traceroute", "whois", "ssh-keyscan"],
+        names: list("dig host nslookup ping traceroute whois ssh-keyscan"),
         options: &[opt("-f: -k:", Reads, "takes names from a file", "dig -f x")],
-        values: "-t -p -c -b -x -q -i -w -W",
+        values: list("-t -p -c -b -x -q -i -w -W"),
         operands: &[operand(0, at_sign, Sends, "asks a server of its choice", "dig @1.2.3.4 x")],
         plain: &["dig +short example.com", "ping -c 1 example.com"],
         ..NONE
     },
     Program {
-        names: &["cd", "pushd", "chdir", "popd"],
+        names: list("cd pushd chdir popd"),
         operands: &[operand(0, leaves, Elsewhere, "leaves the working folder", "cd /tmp")],
         bare: Some(because(Elsewhere, "leaves the working folder", "cd")),
         special: Some(|words, at, report| {
@@ -375,6 +330,11 @@ pub(super) const NETWORK: &[Program] = &[
         ..NONE
     },
 ];
+
+/// Neither the output of the program nor nowhere.
+fn is_file(name: &str) -> bool {
+    !matches!(name, "-" | "/dev/null" | "/dev/stdout")
+}
 
 fn leaves(text: &str) -> bool {
     outside(text) || text.starts_with(['-', '+']) && text.len() == 2 && !matches!(text, "-P" | "-L")

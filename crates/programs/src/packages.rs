@@ -1,11 +1,11 @@
 //! Package managers: building and testing is quiet, fetching and publishing is not.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, any, because, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 
 pub(super) const PACKAGES: &[Program] = &[
     Program {
-        names: &["npm", "pnpm", "yarn", "yarnpkg", "cnpm"],
+        names: list("npm pnpm yarn yarnpkg cnpm"),
         options: &[
             opt(
                 "--script-shell: --shell: --node-options: --git: --editor: --viewer: --browser: \
@@ -34,21 +34,19 @@ pub(super) const PACKAGES: &[Program] = &[
                 "npm ci --registry=x",
             ),
         ],
-        values: "-w --workspace --loglevel --filter -F",
+        values: list("-w --workspace --loglevel --filter -F"),
         safe: "--git-tag-version",
         subs: &[
             Program {
-                names: &["install", "i", "in", "ins", "add", "update", "up", "upgrade", "isntall"],
+                names: list("install i in ins add update up upgrade isntall"),
                 operands: &[operand(0, any, Runs, "fetches and runs a package", "npm i left-pad")],
                 plain: &["npm install", "pnpm install --frozen-lockfile", "yarn install"],
                 ..NONE
             },
             Program {
-                names: &["config", "c", "pkg", "version", "cache", "audit", "view", "info", "show"],
+                names: list("config c pkg cache audit view info show"),
                 subs: &[Program {
-                    names: &[
-                        "set", "delete", "edit", "fix", "add", "clean", "unset", "rm", "import",
-                    ],
+                    names: list("set delete edit fix add clean unset rm import"),
                     always: Some(because(Configures, "changes settings", "npm config set a=b")),
                     ..NONE
                 }],
@@ -56,7 +54,13 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["exec", "dlx", "create", "init", "explore", "innit"],
+                names: list("version"),
+                operands: &[operand(0, any, Writes, "changes and tags it", "npm version patch")],
+                plain: &["npm version"],
+                ..NONE
+            },
+            Program {
+                names: list("exec dlx create init explore innit"),
                 operands: &[operand(0, any, Runs, "is a package or program to run", "npm exec x")
                     .to(1)
                     .starts(Starts::Command)],
@@ -67,8 +71,9 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["run", "run-script", "test", "t", "start", "stop", "restart"],
-                plain: &["npm run build", "npm test -- --watch", "yarn run lint"],
+                names: list("run run-script test t start stop restart"),
+                passes: true,
+                plain: &["npm run build", "npm test -- --watch -g x", "yarn run lint"],
                 ..NONE
             },
         ],
@@ -79,7 +84,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["bun"],
+        names: list("bun"),
         options: &[
             opt(
                 "-e: --eval: -p: --print: -r: --preload: --require: --import: --shell:",
@@ -100,12 +105,11 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "npx", "pnpx", "bunx", "uvx", "pipx", "corepack", "nx", "lerna", "turbo", "rush",
-            "volta", "nvm", "fnm", "n", "poetry", "pipenv", "pdm", "hatch", "rye", "tox", "nox",
-            "bundle", "bundler", "rake", "gem", "composer", "cpan", "cpanm", "luarocks", "mix",
-            "rebar3", "cabal", "opam", "pixi", "rustup", "sdk", "jenv", "rbenv", "pyenv",
-        ],
+        names: list(
+            "npx pnpx bunx uvx pipx corepack nx lerna turbo rush volta nvm fnm n poetry \
+                     pipenv pdm hatch rye tox nox bundle bundler rake gem composer cpan cpanm \
+                     luarocks mix rebar3 cabal opam pixi rustup sdk jenv rbenv pyenv",
+        ),
         operands: &[operand(0, any, Runs, "fetches, runs or changes something", "npx cowsay")
             .to(1)
             .starts(Starts::Command)],
@@ -121,7 +125,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["pip", "pipdeptree", "easy_install", "conda-env"],
+        names: list("pip pipdeptree easy_install conda-env"),
         options: &[
             opt(
                 "-i: --index-url: --extra-index-url: -f: --find-links: --proxy: --trusted-host: \
@@ -138,7 +142,7 @@ pub(super) const PACKAGES: &[Program] = &[
             ),
         ],
         subs: &[Program {
-            names: &["config", "cache"],
+            names: list("config cache"),
             quiet: "list get debug dir info",
             other: Some(because(Configures, "changes settings", "pip config set a b")),
             ..NONE
@@ -149,7 +153,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["uv"],
+        names: list("uv"),
         options: &[opt(
             "--index-url: --index: --default-index: --extra-index-url: --config-file: --python: \
                  -p: --project: --directory:",
@@ -159,7 +163,7 @@ pub(super) const PACKAGES: &[Program] = &[
         )],
         subs: &[
             Program {
-                names: &["run"],
+                names: list("run"),
                 operands: &[operand(0, any, Runs, "is a program to run", "uv run pytest")
                     .to(1)
                     .starts(Starts::Command)],
@@ -173,7 +177,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["pip"],
+                names: list("pip"),
                 quiet: "list show freeze check tree",
                 other: Some(because(Runs, "fetches packages", "uv pip install x")),
                 plain: &["uv pip list"],
@@ -186,26 +190,10 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "apt",
-            "apt-get",
-            "apt-cache",
-            "dnf",
-            "yum",
-            "zypper",
-            "pacman",
-            "apk",
-            "brew",
-            "snap",
-            "flatpak",
-            "port",
-            "choco",
-            "winget",
-            "scoop",
-            "emerge",
-            "nala",
-            "aptitude",
-        ],
+        names: list(
+            "apt apt-get apt-cache dnf yum zypper pacman apk brew snap flatpak port \
+                     choco winget scoop emerge nala aptitude",
+        ),
         options: &[
             opt(
                 "-o: --option: -c: --config-file: --setopt: --config: --hookdir: --repofrompath:",
@@ -222,7 +210,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["dpkg", "rpm", "dpkg-deb", "rpm2cpio", "alien", "debconf"],
+        names: list("dpkg rpm dpkg-deb rpm2cpio alien debconf"),
         options: &[
             opt(
                 "-i --install -r --remove -P --purge --unpack --configure --set-selections \
@@ -250,19 +238,21 @@ pub(super) const PACKAGES: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["gh", "glab", "hub"],
+        names: list("gh glab hub"),
         options: &[
             opt("--hostname:", Sends, "speaks to another server", "gh pr list --hostname x"),
             opt("-w --web", Runs, "starts a browser", "gh pr view -w"),
         ],
-        values: "-R --repo -L --limit -q --jq -t --template --json -s --state -l --label -a -A -B \
+        values: list(
+            "-R --repo -L --limit -q --jq -t --template --json -s --state -l --label -a -A -B \
                  -b -H -S --search --author --assignee --base --head --branch -e -u -c",
+        ),
         subs: &[
             Program {
-                names: &[
-                    "pr", "issue", "repo", "release", "run", "workflow", "label", "gist", "search",
-                    "ruleset", "cache", "project", "org", "mr", "ci",
-                ],
+                names: list(
+                    "pr issue repo release run workflow label gist search ruleset cache \
+                             project org mr ci",
+                ),
                 quiet: "view list diff status checks watch prs issues repos commits code \
                         field-list item-list",
                 other: Some(because(Sends, "changes something for others", "gh pr create")),
@@ -270,7 +260,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["api"],
+                names: list("api"),
                 options: &[
                     opt("-X: --method:", Sends, "may change something", "gh api -X POST x")
                         .when(|method| !method.eq_ignore_ascii_case("get")),
@@ -293,7 +283,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
-                names: &["auth"],
+                names: list("auth"),
                 options: &[opt("-t --show-token", Reads, "prints a secret", "gh auth status -t")],
                 quiet: "status",
                 other: Some(because(Reads, "handles secrets", "gh auth token")),

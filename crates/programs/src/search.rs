@@ -1,11 +1,11 @@
 //! Tools that look for files and for text in them.
 
 use super::Effect::{Elsewhere, Reads, Runs, Writes};
-use super::engine::{NONE, Program, Starts, opt, outside};
+use super::engine::{NONE, Program, Starts, list, opt, outside};
 
 pub(super) const SEARCH: &[Program] = &[
     Program {
-        names: &["find", "gfind"],
+        names: list("find gfind"),
         options: &[
             opt("-exec: -execdir: -ok: -okdir:", Runs, "runs a program", "find . -exec rm {} +")
                 .starts(Starts::Command),
@@ -23,27 +23,31 @@ pub(super) const SEARCH: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["fd", "fdfind"],
+        names: list("fd fdfind"),
         options: &[
             opt("-x: --exec: -X: --exec-batch:", Runs, "runs a program", "fd -e rs -x rm")
                 .starts(Starts::Command),
             opt("-C: --base-directory:", Elsewhere, "looks elsewhere", "fd -C / x").when(outside),
         ],
-        values: "-e -t -E -d -c -j -S -o --extension --type --exclude --max-depth --glob? --color",
+        values: list(
+            "-e -t -E -d -c -j -S -o --extension --type --exclude --max-depth --glob? --color",
+        ),
         safe: "--extension",
         plain: &["fd -e rs -t f main", "fd --extension rs", "fd -HI x src"],
         ..NONE
     },
     Program {
-        names: &["rg", "ripgrep"],
+        names: list("rg ripgrep"),
         options: &[
             opt("--pre: --hostname-bin:", Runs, "starts a program", "rg --pre=x y"),
             opt("-z --search-zip", Runs, "starts decompressors", "rg -z x"),
             opt("-f: --file: --ignore-file:", Reads, "takes patterns from a file", "rg -f x"),
         ],
-        values: "-e -g -t -T -A -B -C -m -j -r -d -M -E --regexp --glob --type --type-not --replace \
+        values: list(
+            "-e -g -t -T -A -B -C -m -j -r -d -M -E --regexp --glob --type --type-not --replace \
                  --after-context --before-context --context --max-count --iglob --sort --sortr \
                  --color --colors --encoding --engine --max-depth --pre-glob --max-columns --threads",
+        ),
         safe: "--files --pretty --search-zip-none",
         plain: &[
             "rg -n -e --pre src",
@@ -55,7 +59,7 @@ pub(super) const SEARCH: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["ag", "ack", "ack-grep", "ugrep", "ug", "pt"],
+        names: list("ag ack ack-grep ugrep ug pt"),
         options: &[
             opt("--pager: --filter: --view:", Runs, "starts a program", "ag --pager=x y"),
             opt("-z --search-zip --decompress", Runs, "starts decompressors", "ag -z x"),
@@ -72,7 +76,7 @@ pub(super) const SEARCH: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["grep", "egrep", "fgrep", "ggrep", "zgrep", "locate", "updatedb"],
+        names: list("grep egrep fgrep ggrep zgrep locate updatedb"),
         options: &[
             opt("-U: --database-root:", Writes, "writes a list", "updatedb -U /").when(outside)
         ],

@@ -2,17 +2,17 @@
 
 use super::Effect::{Reads, Runs, Writes};
 use super::Report;
-use super::engine::{NONE, Program, opt};
+use super::engine::{NONE, Program, list, opt};
 use crate::Word;
 
 pub(super) const SED: &[Program] = &[Program {
-    names: &["sed", "gsed", "ssed"],
+    names: list("sed gsed ssed"),
     options: &[
         opt("-i? --in-place?", Writes, "changes the files themselves", "sed -i s/a/b/ x"),
         opt("-I?", Writes, "changes the files themselves", "sed -I .bak s/a/b/ x"),
         opt("-f: --file:", Reads, "takes its script from a file", "sed -f x y"),
     ],
-    values: "-e -l --expression --line-length",
+    values: list("-e -l --expression --line-length"),
     special: Some(script),
     plain: &[
         "sed -n 1,20p words.txt",
@@ -73,11 +73,13 @@ fn script(words: &[Word], at: usize, report: &mut Report) -> bool {
                 break;
             }
         } else if text != "--" && operand.is_none() {
-            operand = Some(index);
+            // Some seds end their options here: then it is the script, whatever follows.
+            operand = Some(index).filter(|_| !named);
+            named |= operand.is_none();
         }
         index += 1;
     }
-    if let Some(index) = operand.filter(|_| !named) {
+    if let Some(index) = operand {
         judge(None, words, index, report);
     }
     true
@@ -111,18 +113,7 @@ fn read(script: &str) -> Read {
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
-            b' '
-            | b'\t'
-            | b'\n'
-            | b';'
-            | b'{'
-            | b'}'
-            | b'!'
-            | b','
-            | b'0'..=b'9'
-            | b'~'
-            | b'+'
-            | b'$' => at += 1,
+            byte if b" \t\n\r;{}!,0123456789~+$dDgGhHlnNpPqQxz=F".contains(&byte) => at += 1,
             b'/' => match address_end(bytes, at + 1, b'/') {
                 Some(end) => at = end,
                 None => return Read::Unclear,
@@ -169,8 +160,6 @@ fn read(script: &str) -> Read {
             }
             b'e' => return Read::Runs,
             b'w' | b'W' => return Read::Writes,
-            b'd' | b'D' | b'g' | b'G' | b'h' | b'H' | b'l' | b'n' | b'N' | b'p' | b'P' | b'q'
-            | b'Q' | b'x' | b'z' | b'=' | b'F' | b'\r' => at += 1,
             _ => return Read::Unclear,
         }
     }
@@ -200,13 +189,14 @@ fn regex_end(bytes: &[u8], from: usize, mark: u8) -> Option<usize> {
             b'\\' => at += 1,
             b'[' if open && matches!(bytes[at + 1], b':' | b'.' | b'=') => {
                 let class = bytes[at + 1];
-                let close = bytes[at + 2..end].windows(2).position(|pair| pair == [class, b']'])?;
+                let close =
+                    bytes.get(at + 2..end)?.windows(2).position(|pair| pair == [class, b']'])?;
                 at += close + 3;
             }
             b'[' if !open => {
                 open = true;
-                at += usize::from(bytes[at + 1] == b'^');
-                at += usize::from(bytes[at + 1] == b']');
+                at += usize::from(bytes.get(at + 1) == Some(&b'^'));
+                at += usize::from(bytes.get(at + 1) == Some(&b']'));
             }
             b']' => open = false,
             _ => {}

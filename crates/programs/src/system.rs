@@ -1,19 +1,11 @@
 //! The machine itself.
 
 use super::Effect::{Configures, Reads, Runs, Writes};
-use super::engine::{NONE, Program, any, because, operand, opt, outside};
+use super::engine::{NONE, Program, any, because, list, operand, opt, outside};
 
 pub(super) const SYSTEM: &[Program] = &[
     Program {
-        names: &[
-            "hostname",
-            "domainname",
-            "dnsdomainname",
-            "mount",
-            "swapon",
-            "locale-gen",
-            "mesg",
-        ],
+        names: list("hostname domainname dnsdomainname mount swapon locale-gen mesg"),
         options: &[opt(
             "-F: --file: -a --all -b --boot",
             Configures,
@@ -21,113 +13,29 @@ pub(super) const SYSTEM: &[Program] = &[
             "mount -a",
         )],
         operands: &[operand(0, any, Configures, "changes the machine", "hostname x")],
-        values: "-t -o",
+        values: list("-t -o"),
         plain: &["hostname", "mount", "hostname -f"],
         ..NONE
     },
     Program {
-        names: &[
-            "umount",
-            "swapoff",
-            "modprobe",
-            "insmod",
-            "rmmod",
-            "depmod",
-            "iptables",
-            "ip6tables",
-            "nft",
-            "ufw",
-            "firewall-cmd",
-            "shutdown",
-            "reboot",
-            "halt",
-            "poweroff",
-            "init",
-            "telinit",
-            "useradd",
-            "usermod",
-            "userdel",
-            "groupadd",
-            "adduser",
-            "deluser",
-            "passwd",
-            "chpasswd",
-            "chsh",
-            "chfn",
-            "visudo",
-            "vipw",
-            "mkfs",
-            "fdisk",
-            "parted",
-            "sfdisk",
-            "wipefs",
-            "losetup",
-            "cryptsetup",
-            "lvm",
-            "mdadm",
-            "setcap",
-            "chattr",
-            "setfacl",
-            "update-alternatives",
-            "ldconfig",
-            "update-rc.d",
-            "chkconfig",
-            "hostnamectl",
-            "timedatectl",
-            "localectl",
-            "loginctl",
-            "setenforce",
-            "semanage",
-            "auditctl",
-            "kexec",
-            "grub-install",
-            "efibootmgr",
-            "hwclock",
-            "ntpdate",
-            "setterm",
-            "stty",
-            "chvt",
-            "launchctl",
-            "defaults",
-            "dscl",
-            "diskutil",
-            "networksetup",
-            "pmset",
-            "csrutil",
-            "spctl",
-            "nvram",
-            "systemsetup",
-            "reg",
-            "sc",
-            "schtasks",
-            "netsh",
-            "wmic",
-            "rundll32",
-            "regsvr32",
-            "mshta",
-            "certutil",
-            "bitsadmin",
-            "mkswap",
-            "mknod",
-            "debugfs",
-            "gsettings",
-            "dconf",
-            "xdotool",
-            "xset",
-            "dbus-send",
-            "busctl",
-            "gdbus",
-            "logger",
-            "wall",
-            "write",
-            "service",
-            "rc-service",
-        ],
+        names: list(
+            "umount swapoff modprobe insmod rmmod depmod iptables ip6tables nft ufw \
+                     firewall-cmd shutdown reboot halt poweroff init telinit useradd usermod \
+                     userdel groupadd adduser deluser passwd chpasswd chsh chfn visudo vipw mkfs \
+                     fdisk parted sfdisk wipefs losetup cryptsetup lvm mdadm setcap chattr \
+                     setfacl update-alternatives ldconfig update-rc.d chkconfig hostnamectl \
+                     timedatectl localectl loginctl setenforce semanage auditctl kexec \
+                     grub-install efibootmgr hwclock ntpdate setterm stty chvt launchctl \
+                     defaults dscl diskutil networksetup pmset csrutil spctl nvram systemsetup \
+                     reg sc schtasks netsh wmic rundll32 regsvr32 mshta certutil bitsadmin \
+                     mkswap mknod debugfs gsettings dconf xdotool xset dbus-send busctl gdbus \
+                     logger wall write service rc-service",
+        ),
         always: Some(because(Configures, "changes the machine", "iptables -F")),
         ..NONE
     },
     Program {
-        names: &["sysctl"],
+        names: list("sysctl"),
         options: &[opt(
             "-w --write -p? --load? --system",
             Configures,
@@ -145,7 +53,7 @@ pub(super) const SYSTEM: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["systemctl", "journalctl", "supervisorctl", "pm2", "resolvectl", "networkctl"],
+        names: list("systemctl journalctl supervisorctl pm2 resolvectl networkctl"),
         options: &[
             opt(
                 "-H: --host: -M: --machine: --root: --image: -D: --directory: --file:",
@@ -161,7 +69,9 @@ pub(super) const SYSTEM: &[Program] = &[
                 "journalctl --rotate",
             ),
         ],
-        values: "-u -n -t -p -o -S -U -s --unit --since --until --lines --type --state --output",
+        values: list(
+            "-u -n -t -p -o -S -U -s --unit --since --until --lines --type --state --output",
+        ),
         quiet: "status show list-units list-unit-files list-timers list-sockets is-active is-enabled \
                 is-failed list-dependencies cat get-default list query --version",
         other: Some(because(Configures, "changes what runs", "systemctl restart x")),
@@ -169,41 +79,42 @@ pub(super) const SYSTEM: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["ip", "ifconfig", "route", "arp", "iw", "iwconfig", "brctl", "tc", "bridge"],
+        names: list("ip ifconfig route arp iw iwconfig brctl tc bridge"),
         options: &[opt("-b: -batch: -B: -n: -netns:", Runs, "runs a list of commands", "ip -b x")],
         operands: &[operand(0, changes_network, Configures, "changes the network", "ip l set x")],
-        values: "-f -family",
+        values: list("-f -family"),
         words: true,
         plain: &["ip addr show", "ip -br a", "ifconfig eth0"],
         ..NONE
     },
     Program {
-        names: &["ss", "netstat"],
+        names: list("ss netstat"),
         options: &[
             opt("-K --kill", Configures, "ends connections", "ss -K"),
             opt("-D: --diag: -F: --filter:", Writes, "reads or writes a file", "ss -D x"),
         ],
-        values: "-f -A -N",
+        values: list("-f -A -N"),
         plain: &["ss -tlnp", "netstat -an"],
         ..NONE
     },
     Program {
-        names: &["dmesg", "top", "htop", "lsof", "ps", "vmstat", "free", "who", "last"],
+        names: list("dmesg"),
         options: &[
             opt(
-                "-C --clear -c --read-clear -D --console-off -E --console-on",
+                "-C --clear -c --read-clear -D --console-off -E --console-on -n: \
+                 --console-level:",
                 Configures,
                 "changes the log",
                 "dmesg -C",
             ),
-            opt("-F: --file:", Reads, "reads another file", "dmesg -F /x").when(outside),
+            opt("-F: --file: -K: --kmsg-file:", Reads, "reads another file", "dmesg -F /x"),
         ],
-        values: "-o -p -u -U -t -n -N -g -G -q -C",
-        plain: &["ps aux", "ps -ef", "lsof -i :80", "top -bn1", "dmesg -T"],
+        values: list("-l -f -s --level --facility --since --until"),
+        plain: &["dmesg -T", "dmesg --level err"],
         ..NONE
     },
     Program {
-        names: &["dd"],
+        names: list("dd"),
         operands: &[operand(
             0,
             device,
@@ -212,14 +123,6 @@ pub(super) const SYSTEM: &[Program] = &[
             "dd of=/dev/sda if=x",
         )],
         plain: &["dd if=a of=b bs=1M count=1"],
-        ..NONE
-    },
-    Program {
-        names: &[
-            "cp", "mv", "ln", "gcp", "gmv", "rm", "rmdir", "chmod", "chown", "touch", "tee",
-            "truncate", "shred", "mkdir",
-        ],
-        plain: &["cp -r a b", "rm -rf target", "mkdir -p a/b", "tee x", "ln -s a b"],
         ..NONE
     },
 ];

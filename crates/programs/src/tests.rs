@@ -31,16 +31,20 @@ fn split(line: &str) -> Vec<Word> {
     words.into_iter().map(make).collect()
 }
 
+fn first(program: &'static Program) -> &'static str {
+    program.names.text.split_ascii_whitespace().next().unwrap()
+}
+
 fn programs() -> Vec<(String, &'static Program)> {
     fn below(path: &str, program: &'static Program, all: &mut Vec<(String, &'static Program)>) {
         all.push((path.to_owned(), program));
         for sub in program.subs {
-            below(&format!("{path} {}", sub.names[0]), sub, all);
+            below(&format!("{path} {}", first(sub)), sub, all);
         }
     }
     let mut all = Vec::new();
     for program in TABLE.iter().copied().flatten() {
-        below(program.names[0], program, &mut all);
+        below(first(program), program, &mut all);
     }
     all
 }
@@ -86,7 +90,7 @@ fn every_spelling_is_found() {
     let mut failures = Vec::new();
     for (path, program) in programs() {
         for option in program.options.iter().filter(|option| option.when.is_none()) {
-            for spelling in option.names.split(' ') {
+            for spelling in option.names.text.split_ascii_whitespace() {
                 let name = spelling
                     .strip_suffix('*')
                     .unwrap_or_else(|| spelling.trim_end_matches([':', '?']));
@@ -105,11 +109,45 @@ fn every_spelling_is_found() {
 
 #[test]
 fn every_program_is_in_the_table_once() {
-    let mut names: Vec<_> =
-        TABLE.iter().copied().flatten().flat_map(|program| program.names).collect();
+    let mut names: Vec<_> = TABLE
+        .iter()
+        .copied()
+        .flatten()
+        .flat_map(|program| program.names.text.split_ascii_whitespace())
+        .collect();
     let all = names.len();
     names.sort_unstable();
     let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
     assert!(twice.is_empty(), "{twice:?}");
-    assert!(all > 100 && NONE.names.is_empty());
+    assert!(all > 100 && NONE.names.text.is_empty());
+}
+
+#[test]
+fn anything_can_be_looked_at() {
+    let names: Vec<&str> =
+        TABLE.iter().copied().flatten().flat_map(|program| program.names.words()).collect();
+    let pieces: Vec<char> = "abeswiyxfcotm-=+:/\\[]^{}();,|>\"'@#$!.*~ \n\té日01".chars().collect();
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap()
+    };
+    for _ in 0..50_000 {
+        let mut words = Vec::new();
+        for _ in 0..=next(5) {
+            let text: String = match next(4) {
+                0 => names[next(names.len())].to_owned(),
+                1 => ["sed", "awk", "-e", "--", "-exec", "s^[^", "test"][next(7)].to_owned(),
+                _ => (0..next(9)).map(|_| pieces[next(pieces.len())]).collect(),
+            };
+            words.push(Word::plain(text));
+        }
+        words
+            .insert(0, Word::plain(["sed", "awk", "git", "jq", names[next(names.len())]][next(5)]));
+        for hit in inspect(&words).hits {
+            assert!(hit.at <= words.len(), "{words:?}: {hit:?}");
+        }
+    }
 }

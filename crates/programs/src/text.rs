@@ -1,11 +1,11 @@
 //! Tools for text and files: mostly what their name says, apart from these.
 
 use super::Effect::{Configures, Reads, Runs, Writes};
-use super::engine::{NONE, Program, Starts, any, because, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 
 pub(super) const TEXT: &[Program] = &[
     Program {
-        names: &["sort", "gsort"],
+        names: list("sort gsort"),
         options: &[
             opt("-o: --output:", Writes, "writes to a file", "sort --ou=x y"),
             opt("--compress-program:", Runs, "starts a program", "sort --comp=x y"),
@@ -13,122 +13,124 @@ pub(super) const TEXT: &[Program] = &[
             opt("--files0-from:", Reads, "takes names from a file", "sort --files0-from=x"),
             opt("--random-source:", Reads, "reads another file", "sort --random-source=x y"),
         ],
-        values: "-k -t -S --key --field-separator --buffer-size --parallel --batch-size",
+        values: list("-k -t -S --key --field-separator --buffer-size --parallel --batch-size"),
         plain: &["sort -k2 -t , -nr x", "sort -u a b", "sort -t -o x", "sort *.txt"],
         ..NONE
     },
     Program {
-        names: &["shuf", "gshuf", "iconv"],
+        names: list("shuf gshuf iconv"),
         options: &[opt("-o: --output:", Writes, "writes to a file", "shuf -ox y")],
-        values: "-n -i -f -t --head-count --from-code --to-code",
+        values: list("-n -i -f -t --head-count --from-code --to-code"),
         plain: &["shuf -n 3 x", "iconv -f latin1 -t utf8 x"],
         ..NONE
     },
     Program {
-        names: &["uniq", "guniq"],
-        values: "-f -s -w --skip-fields --skip-chars --check-chars",
+        names: list("uniq guniq"),
+        values: list("-f -s -w --skip-fields --skip-chars --check-chars"),
         operands: &[operand(1, any, Writes, "is a file to write", "uniq a b")],
         plain: &["uniq -c", "uniq -c -f 2 x", "uniq --skip-fields 2 x"],
         ..NONE
     },
     Program {
-        names: &["xxd"],
-        values: "-c -l -s -g -o -n -R -cols -len -seek -groupsize -name",
+        names: list("xxd"),
+        values: list("-c -l -s -g -o -n -R -cols -len -seek -groupsize -name"),
         operands: &[operand(1, any, Writes, "is a file to write", "xxd -r a b")],
         plain: &["xxd -l 16 x", "xxd -p x"],
         words: true,
         ..NONE
     },
     Program {
-        names: &["split", "gsplit"],
+        names: list("split gsplit"),
         options: &[
             opt("--filter:", Runs, "runs its value", "split --fil='rm x' y").starts(Starts::Script)
         ],
-        values: "-a -b -C -l -n -t --lines --bytes --suffix-length --additional-suffix --number",
+        values: list(
+            "-a -b -C -l -n -t --lines --bytes --suffix-length --additional-suffix --number",
+        ),
         operands: &[operand(1, outside, Writes, "writes elsewhere", "split x /tmp/y")],
         plain: &["split -l 100 x part-"],
         ..NONE
     },
     Program {
-        names: &["csplit"],
+        names: list("csplit"),
         options: &[opt("-f: --prefix:", Writes, "writes there", "csplit -f /x y 1").when(outside)],
         plain: &["csplit -f part x 10"],
         ..NONE
     },
     Program {
-        names: &["wc", "du", "gwc", "gdu"],
+        names: list("wc du gwc gdu"),
         options: &[opt("--files0-from:", Reads, "takes names from a file", "wc --fi=x")],
         plain: &["wc -l x", "du -sh ."],
         ..NONE
     },
     Program {
-        names: &["date", "gdate"],
+        names: list("date gdate"),
         options: &[
             opt("-s: --set:", Configures, "sets the clock", "date -s 12:00"),
             opt("-f: --file:", Reads, "prints lines of a file", "date -f /etc/shadow"),
         ],
-        values: "-d -r -v -j --date --reference -I? --iso-8601?",
+        values: list("-d -r -v -j --date --reference -I? --iso-8601?"),
         operands: &[operand(0, not_format, Configures, "sets the clock", "date 010112002030")],
         plain: &["date +%F", "date -u", "date -d yesterday +%F", "date -Iseconds"],
         ..NONE
     },
     Program {
-        names: &["diff", "gdiff"],
+        names: list("diff gdiff"),
         options: &[opt("-l --paginate", Runs, "starts another program", "diff -l a b")],
-        values: "-U -C -I -x -X -F -W --label --exclude",
+        values: list("-U -C -I -x -X -F -W --label --exclude"),
         plain: &["diff -u a b", "diff -r --brief a b"],
         ..NONE
     },
     Program {
-        names: &["file"],
+        names: list("file"),
         options: &[
             opt("-C --compile", Writes, "writes a file", "file -C -m x"),
             opt("-f: --files-from:", Reads, "takes names from a file", "file -f x"),
             opt("-z -Z --uncompress --uncompress-noreport", Runs, "starts programs", "file -z x"),
         ],
-        values: "-m -e -F -P",
+        values: list("-m -e -F -P"),
         plain: &["file -b --mime-type x"],
         ..NONE
     },
     Program {
-        names: &["tree", "cloc"],
+        names: list("tree cloc"),
         options: &[
             opt("-o: --out: --report-file:", Writes, "writes to a file", "tree -o x"),
             opt("-R", Writes, "writes files below", "tree -H . -L 1 -R"),
             opt("--config: --extract-with:", Runs, "starts a program", "cloc --extract-with=x y"),
         ],
-        values: "-L -P -I -H -T --filelimit --charset",
+        values: list("-L -P -I -H -T --filelimit --charset"),
         plain: &["tree -L 2 src", "cloc src"],
         ..NONE
     },
     Program {
-        names: &["install", "ginstall"],
+        names: list("install ginstall"),
         options: &[opt("--strip-program:", Runs, "starts a program", "install -s --strip-p=x a b")],
         safe: "--strip",
         plain: &["install -m 755 a b"],
         ..NONE
     },
     Program {
-        names: &["patch"],
+        names: list("patch"),
         options: &[
             opt("-e --ed", Runs, "runs the patch as a script of ed", "patch -e x y"),
             opt("-o: --output: -r: --reject-file:", Writes, "writes to a file", "patch -o x y"),
             opt("-d: --directory:", Writes, "patches elsewhere", "patch -d /x").when(outside),
         ],
-        values: "-p -i -F -D -B -V -g -Y -z",
+        values: list("-p -i -F -D -B -V -g -Y -z"),
         operands: &[operand(0, outside, Writes, "patches elsewhere", "patch /etc/x y").to(1)],
         plain: &["patch -p1 -i x.patch", "patch --dry-run -p1 -i x"],
         ..NONE
     },
     Program {
-        names: &["jq", "gojq", "jaq"],
+        names: list("jq gojq jaq"),
         options: &[
             opt("-f --from-file", Reads, "takes its program from a file", "jq -rf x y"),
             opt("-L:", Reads, "takes modules from there", "jq -L /x . y"),
             opt("--slurpfile:: --rawfile::", Reads, "reads another file", "jq --rawfile a x . y"),
             opt("-i --in-place", Writes, "writes the file", "jaq -i . x"),
         ],
-        values: "--arg: --argjson: --indent",
+        values: list("--arg: --argjson: --indent"),
         operands: &[
             operand(0, jq_environment, Reads, "reads variables or modules", "jq -n env").to(1)
         ],
@@ -136,7 +138,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["yq", "xq", "dasel", "sponge", "sd"],
+        names: list("yq xq dasel sponge sd"),
         options: &[
             opt("-i --inplace --in-place", Writes, "writes the file", "yq -i .a=1 x"),
             opt("-s: --split-exp: -o: --split-exp-file:", Writes, "writes files", "yq -s .a x")
@@ -148,7 +150,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["pandoc"],
+        names: list("pandoc"),
         options: &[
             opt("-o: --output: --extract-media:", Writes, "writes to a file", "pandoc -o x y"),
             opt(
@@ -175,7 +177,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["xmllint", "xsltproc"],
+        names: list("xmllint xsltproc"),
         options: &[
             opt("-o: --output: -output:", Writes, "writes to a file", "xmllint --output x y"),
             opt("--shell -shell", Runs, "reads commands", "xmllint --shell x"),
@@ -191,10 +193,10 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "m4", "ctags", "dot", "groff", "troff", "tex", "latex", "pdflatex", "xelatex",
-            "lualatex", "latexmk", "dc", "gnuplot", "exiftool", "gs",
-        ],
+        names: list(
+            "m4 ctags dot groff troff tex latex pdflatex xelatex lualatex latexmk dc \
+                     gnuplot exiftool gs",
+        ),
         options: &[
             opt("-o: -O --output: -w:", Writes, "writes to a file", "dot -o x y"),
             opt("-e: -E --eval: -p -c:", Runs, "runs its value", "gnuplot -e 'system(1)'"),
@@ -211,29 +213,44 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["pdftotext", "qpdf", "pdftk", "ps2pdf", "exiftran"],
+        names: list("pdftotext qpdf pdftk ps2pdf exiftran"),
         operands: &[operand(1, |name| name != "-", Writes, "is a file to write", "pdftotext x y")],
-        values: "-f -l -r -x -y -W -H -enc",
+        values: list("-f -l -r -x -y -W -H -enc"),
         words: true,
         plain: &["pdftotext x -", "qpdf --check x"],
         ..NONE
     },
     Program {
-        names: &["ffmpeg", "convert", "magick", "mogrify", "sox"],
+        names: list("ffmpeg convert magick mogrify sox"),
         operands: &[operand(0, any, Writes, "may be a file to write", "ffmpeg -i a.mp4 b.mp4")],
         words: true,
-        values: "-i",
+        values: list("-i"),
         plain: &["ffmpeg -version"],
         ..NONE
     },
     Program {
-        names: &["strings", "gstrings"],
+        names: list("strings gstrings"),
         operands: &[operand(0, at_file, Reads, "takes options from a file", "strings @x")],
         plain: &["strings -n 8 x"],
         ..NONE
     },
     Program {
-        names: &["less", "more", "most", "w3m", "lynx", "elinks", "bat", "batcat", "delta"],
+        names: list("bat batcat delta"),
+        options: &[
+            opt("--pager: --paging: --diff-args:", Runs, "starts a program", "bat --pager=x y")
+                .when(|value| value != "never"),
+            opt(
+                "--config-file: --config-dir: --source:",
+                Reads,
+                "takes settings",
+                "bat --source x",
+            ),
+        ],
+        plain: &["bat -p x", "bat --paging=never x"],
+        ..NONE
+    },
+    Program {
+        names: list("less more most w3m lynx elinks"),
         options: &[
             opt("-o: -O: --log-file: --LOG-FILE:", Writes, "writes to a file", "less -o x y"),
             opt(
@@ -247,34 +264,15 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "vi",
-            "vim",
-            "nvim",
-            "view",
-            "gvim",
-            "ex",
-            "ed",
-            "red",
-            "emacs",
-            "emacsclient",
-            "nano",
-            "pico",
-            "joe",
-            "micro",
-            "hx",
-            "kak",
-            "code",
-            "subl",
-            "vimdiff",
-            "rvim",
-            "mc",
-        ],
+        names: list(
+            "vi vim nvim view gvim ex ed red emacs emacsclient nano pico joe micro hx \
+                     kak code subl vimdiff rvim mc",
+        ),
         always: Some(because(Runs, "is an editor and takes commands", "vim -c '!x' y")),
         ..NONE
     },
     Program {
-        names: &["man", "apropos", "whatis", "info"],
+        names: list("man apropos whatis info"),
         options: &[
             opt("-P: --pager: -H? --html? --browser:", Runs, "starts a program", "man -Px ls"),
             opt(
@@ -297,7 +295,7 @@ pub(super) const TEXT: &[Program] = &[
             ),
             opt("-u --update -D --default", Configures, "changes its database", "man -u ls"),
         ],
-        values: "-s -S -e -L -E -R -r --sections --prompt --encoding --locale",
+        values: list("-s -S -e -L -E -R -r --sections --prompt --encoding --locale"),
         safe: "--path",
         operands: &[operand(0, |name| name.contains('/'), Reads, "is a file", "man ./x")],
         plain: &["man ls", "man 5 passwd", "man -k git", "man -f ls"],

@@ -2,7 +2,7 @@
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs};
 use super::Report;
-use super::engine::{NONE, Operand, Program, Starts, any, because, operand, opt};
+use super::engine::{NONE, Operand, Program, Starts, any, because, list, listed, operand, opt};
 use crate::Word;
 
 /// The first operand is a program.
@@ -16,13 +16,13 @@ const SECOND: Operand = operand(1, any, Runs, "is a program that it starts", "ti
 
 pub(super) const WRAPPERS: &[Program] = &[
     Program {
-        names: &["env", "genv"],
+        names: list("env genv"),
         options: &[
             opt("-S: --split-string:", Runs, "is a command line", "env -S 'rm x'")
                 .starts(Starts::Script),
             opt("-C: --chdir:", Elsewhere, "works in another folder", "env -C /tmp ls"),
         ],
-        values: "-u -a -P --unset --argv0 --block-signal? --default-signal? --ignore-signal?",
+        values: list("-u -a -P --unset --argv0 --block-signal? --default-signal? --ignore-signal?"),
         assigns: true,
         operands: &[PROGRAM],
         stops: 1,
@@ -30,140 +30,35 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["xargs", "gxargs"],
+        names: list("xargs gxargs"),
         options: &[
             opt("-a: --arg-file:", Reads, "takes words from a file", "xargs -a x"),
             opt("-p --interactive -o --open-tty", Runs, "takes the terminal", "xargs -p"),
         ],
-        values: "-I -n -P -L -s -d -E -R -S -J --max-args --max-procs --max-lines? --delimiter \
+        values: list(
+            "-I -n -P -L -s -d -E -R -S -J --max-args --max-procs --max-lines? --delimiter \
                  --replace? --max-chars --process-slot-var -i? -l? -e? --eof?",
+        ),
         operands: &[PROGRAM],
         stops: 1,
         plain: &["xargs"],
         ..NONE
     },
     Program {
-        names: &[
-            "nohup",
-            "setsid",
-            "time",
-            "gtime",
-            "caffeinate",
-            "fakeroot",
-            "linux32",
-            "linux64",
-            "setarch",
-            "proxychains",
-            "proxychains4",
-            "tsocks",
-            "torsocks",
-            "winpty",
-            "dbus-launch",
-            "dbus-run-session",
-            "xvfb-run",
-            "rlwrap",
-            "unbuffer",
-            "catchsegv",
-            "valgrind",
-            "perf",
-            "ltrace",
-            "strace",
-            "gdbserver",
-            "pkexec",
-            "doas",
-            "run0",
-            "prlimit",
-            "choom",
-            "cgexec",
-            "numactl",
-            "eatmydata",
-            "faketime",
-            "ts-node",
-            "tsx",
-            "hyperfine",
-            "retry",
-            "sshpass",
-            "dotenv",
-            "direnv",
-            "mise",
-            "asdf",
-            "nix-shell",
-            "nix",
-            "conda",
-            "micromamba",
-            "start-stop-daemon",
-            "run-parts",
-            "daemonize",
-            "tini",
-            "dumb-init",
-            "su-exec",
-            "gosu",
-            "setpriv",
-            "capsh",
-            "unshare",
-            "nsenter",
-            "chroot",
-            "proot",
-            "bwrap",
-            "firejail",
-            "systemd-run",
-            "systemd-nspawn",
-            "machinectl",
-            "runuser",
-            "su",
-            "sg",
-            "newgrp",
-            "expect",
-            "parallel",
-            "sem",
-            "entr",
-            "watchexec",
-            "nodemon",
-            "inotifywait",
-            "watchman",
-            "ionice",
-            "chrt",
-            "taskset",
-            "nice",
-            "gnice",
-            "stdbuf",
-            "gstdbuf",
-            "script",
-            "screen",
-            "tmux",
-            "gdb",
-            "lldb",
-            "dtrace",
-            "ld.so",
-            "ld-linux-x86-64.so",
-            "busybox",
-            "toybox",
-            "watch",
-            "flock",
-            "multitime",
-            "chpst",
-            "softlimit",
-            "setuidgid",
-            "envdir",
-            "with",
-            "xdg-open",
-            "open",
-            "gio",
-            "at",
-            "batch",
-            "crontab",
-            "anacron",
-            "vagrant",
-            "ansible",
-            "ansible-playbook",
-            "pssh",
-            "pdsh",
-            "dsh",
-            "fab",
-            "foreman",
-            "overmind",
-            "concurrently",
-        ],
+        names: list(
+            "caffeinate fakeroot linux32 linux64 setarch proxychains proxychains4 tsocks torsocks winpty dbus-launch \
+                     dbus-run-session xvfb-run rlwrap unbuffer catchsegv valgrind perf ltrace \
+                     strace gdbserver pkexec run0 prlimit choom cgexec numactl eatmydata \
+                     faketime ts-node tsx hyperfine retry sshpass dotenv direnv mise asdf \
+                     nix-shell nix conda micromamba start-stop-daemon run-parts daemonize tini \
+                     dumb-init su-exec gosu setpriv capsh unshare nsenter chroot proot bwrap \
+                     firejail systemd-run systemd-nspawn machinectl runuser su sg newgrp expect \
+                     parallel sem entr watchexec nodemon inotifywait watchman chrt \
+                     taskset script screen tmux gdb lldb dtrace ld.so \
+                     ld-linux-x86-64.so busybox toybox watch flock multitime chpst softlimit \
+                     setuidgid envdir with xdg-open open gio at batch crontab anacron vagrant \
+                     ansible ansible-playbook pssh pdsh dsh fab foreman overmind concurrently",
+        ),
         options: &[opt(
             "-c: --command: --session-command: -ex: -e: -ix: --eval-command:",
             Runs,
@@ -171,30 +66,48 @@ pub(super) const WRAPPERS: &[Program] = &[
             "script -c 'rm x' y",
         )
         .starts(Starts::Script)],
-        values: "-n -p -i -o -w -s -u -g -a -t -f --adjustment --output --input --error --class \
-                 --classdata --wait --timeout --user --group --interval",
         assigns: true,
+        // Files, users and numbers come before the program: any of the first words may be it.
+        operands: &[operand(0, any, Runs, "may be a program that it starts", "flock x rm y")
+            .starts(Starts::Script)],
+        stops: 4,
+        always: Some(because(Runs, "runs another program", "flock x rm y")),
+        ..NONE
+    },
+    Program {
+        names: list("nohup setsid nice gnice ionice doas"),
+        values: list("-n -c -p -P -u -C --adjustment --class --classdata"),
         operands: &[PROGRAM],
         stops: 1,
         always: Some(because(Runs, "runs another program", "nice -n 5 rm x")),
         ..NONE
     },
     Program {
-        names: &["timeout", "gtimeout"],
-        values: "-k -s --kill-after --signal",
+        names: list("stdbuf gstdbuf time gtime"),
+        values: list("-i -o -e -f --input --output --error --format"),
+        operands: &[PROGRAM],
+        stops: 1,
+        always: Some(because(Runs, "runs another program", "stdbuf -oL rm x")),
+        ..NONE
+    },
+    Program {
+        names: list("timeout gtimeout"),
+        values: list("-k -s --kill-after --signal"),
         operands: &[SECOND],
         stops: 2,
         always: Some(because(Runs, "runs another program", "timeout -k 5 5 rm x")),
         ..NONE
     },
     Program {
-        names: &["sudo", "sudoedit"],
+        names: list("sudo sudoedit"),
         options: &[
             opt("-e --edit", Runs, "starts an editor", "sudo -e x"),
             opt("-s --shell -i --login", Runs, "starts a shell", "sudo -s"),
         ],
-        values: "-u -g -h -p -C -D -R -T -U -r -t -c -a --user --group --host --prompt --chdir \
+        values: list(
+            "-u -g -h -p -C -D -R -T -U -r -t -c -a --user --group --host --prompt --chdir \
                  --chroot --other-user --role --type --close-from --command-timeout",
+        ),
         assigns: true,
         operands: &[PROGRAM],
         stops: 1,
@@ -202,43 +115,17 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "sh",
-            "bash",
-            "dash",
-            "zsh",
-            "ksh",
-            "mksh",
-            "ash",
-            "fish",
-            "csh",
-            "tcsh",
-            "pwsh",
-            "powershell",
-            "cmd",
-            "rbash",
-            "elvish",
-            "nu",
-            "xonsh",
-            "oil",
-            "osh",
-            "yash",
-            "rc",
-            "es",
-            "git-shell",
-            "rksh",
-            "lksh",
-            "pdksh",
-            "bosh",
-            "scsh",
-        ],
+        names: list(
+            "sh bash dash zsh ksh mksh ash fish csh tcsh pwsh powershell cmd rbash \
+                     elvish nu xonsh oil osh yash rc es git-shell rksh lksh pdksh bosh scsh",
+        ),
         special: Some(shell),
         always: Some(because(Runs, "is a shell", "bash script.sh")),
         ..NONE
     },
     // From here on, builtins of the shell.
     Program {
-        names: &["command"],
+        names: list("command"),
         operands: &[PROGRAM],
         stops: 1,
         special: Some(|words, at, _| {
@@ -248,27 +135,11 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "builtin",
-            "exec",
-            "noglob",
-            "nocorrect",
-            "coproc",
-            "eval",
-            "source",
-            ".",
-            "trap",
-            "then",
-            "do",
-            "if",
-            "while",
-            "until",
-            "!",
-            "{",
-            "else",
-            "elif",
-        ],
-        values: "-a",
+        names: list(
+            "builtin exec noglob nocorrect coproc eval source . trap then do if while \
+                     until ! { else elif",
+        ),
+        values: list("-a"),
         operands: &[operand(0, any, Runs, "is run as a command", "eval 'rm x'")
             .to(1)
             .starts(Starts::Command)],
@@ -277,55 +148,17 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &[
-            "let",
-            "declare",
-            "typeset",
-            "local",
-            "export",
-            "readonly",
-            "read",
-            "mapfile",
-            "readarray",
-            "getopts",
-            "unset",
-            "set",
-            "shopt",
-            "enable",
-            "alias",
-            "unalias",
-            "complete",
-            "compopt",
-            "bind",
-            "fc",
-            "integer",
-            "float",
-            "nameref",
-            "setopt",
-            "unsetopt",
-            "emulate",
-            "zmodload",
-            "autoload",
-            "print",
-            "vared",
-            "function",
-            "select",
-            "case",
-            "for",
-            "setenv",
-            "umask",
-            "ulimit",
-            "abbr",
-            "disown",
-            "suspend",
-            "logout",
-            "caller",
-        ],
+        names: list(
+            "let declare typeset local export readonly read mapfile readarray getopts \
+                     unset set shopt enable alias unalias complete compopt bind fc integer float \
+                     nameref setopt unsetopt emulate zmodload autoload print vared function \
+                     select case for setenv umask ulimit abbr disown suspend logout caller",
+        ),
         always: Some(because(Configures, "evaluates its words or changes the shell", "export A=b")),
         ..NONE
     },
     Program {
-        names: &["printf"],
+        names: list("printf"),
         options: &[opt("-v:", Runs, "evaluates the name of a variable", "printf -v 'a[b]' c")],
         stops: 1,
         special: Some(|words, at, _| {
@@ -335,19 +168,19 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["test", "["],
+        names: list("test ["),
         special: Some(test),
         plain: &["test -f x", "[ -d src ]", "[ a = b ]", "test 3 -gt 2", "test -n ''"],
         ..NONE
     },
     Program {
-        names: &["hash"],
+        names: list("hash"),
         options: &[opt("-p:", Configures, "sets where a program is", "hash -p /tmp/x git")],
         plain: &["hash -r", "hash"],
         ..NONE
     },
     Program {
-        names: &["compgen"],
+        names: list("compgen"),
         options: &[opt(
             "-C: -F: -W: -X: -P: -S:",
             Runs,
@@ -355,12 +188,12 @@ pub(super) const WRAPPERS: &[Program] = &[
             "compgen -C 'rm x'",
         )
         .starts(Starts::Script)],
-        values: "-A -G",
+        values: list("-A -G"),
         plain: &["compgen -c git"],
         ..NONE
     },
     Program {
-        names: &["history"],
+        names: list("history"),
         options: &[opt(
             "-a -w -r -n -c -d: -s -p",
             Configures,
@@ -372,13 +205,13 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: &["wait", "jobs"],
+        names: list("wait jobs"),
         options: &[opt("-p: -x:", Runs, "evaluates or runs its value", "jobs -x rm x")],
         plain: &["jobs -l", "wait"],
         ..NONE
     },
     Program {
-        names: &["kill"],
+        names: list("kill"),
         special: Some(|words, at, report| {
             for (index, word) in words.iter().enumerate().skip(at + 2) {
                 if word.text.starts_with('-') || matches!(&*word.text, "0" | "1") {
@@ -394,8 +227,13 @@ pub(super) const WRAPPERS: &[Program] = &[
 
 /// Behind `-c` is a script, the first operand otherwise is a file of one.
 fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
+    let mut value = false;
     for (index, word) in words.iter().enumerate().skip(at + 1) {
         let text = &*word.text;
+        if std::mem::replace(&mut value, listed("-o +o -O +O --rcfile --init-file", text)) {
+            value = false;
+            continue;
+        }
         let code = matches!(
             text.trim_start_matches('-').to_ascii_lowercase().as_str(),
             "command" | "encodedcommand" | "/c" | "/k"

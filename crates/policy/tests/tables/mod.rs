@@ -12,7 +12,7 @@ fn decide(rules: &[&str], command: &str) -> prowess_policy::Decision {
 
 /// Every command is asked about although the rule is about it.
 #[allow(dead_code, reason = "each table uses one of the two")]
-pub fn asked(table: &[(&str, &str)]) {
+pub(crate) fn asked(table: &[(&str, &str)]) {
     let mut failures = Vec::new();
     for (rule, command) in table {
         let decision = decide(&[rule], command);
@@ -27,7 +27,7 @@ pub fn asked(table: &[(&str, &str)]) {
 
 /// Every command is allowed by its rules.
 #[allow(dead_code, reason = "each table uses one of the two")]
-pub fn allowed(table: &[(&[&str], &str)]) {
+pub(crate) fn allowed(table: &[(&[&str], &str)]) {
     let mut failures = Vec::new();
     for (rules, command) in table {
         let decision = decide(rules, command);
