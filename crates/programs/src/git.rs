@@ -161,7 +161,7 @@ const SUBS: &[Program] = &[
             TEXTCONV,
         ],
         values: list("-e -f -A -B -C -m --max-depth --threads --max-count"),
-        plain: &["git grep -n -e --open -- src", "git grep -o x", "git grep -in TODO"],
+        plain: &["git grep -n -e --open -- src", "git grep -o x", "git grep -in needle"],
         safe: "--text",
         ..NONE
     },

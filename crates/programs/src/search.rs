@@ -51,7 +51,7 @@ pub(super) const SEARCH: &[Program] = &[
         safe: "--files --pretty --search-zip-none",
         plain: &[
             "rg -n -e --pre src",
-            "rg -i TODO --glob '*.rs'",
+            "rg -i needle --glob '*.rs'",
             "rg --files",
             "rg --pretty -tz x",
             "rg -l x src",
@@ -72,7 +72,7 @@ pub(super) const SEARCH: &[Program] = &[
             ),
         ],
         safe: "--files-with-matches",
-        plain: &["ag -l x", "ack TODO src"],
+        plain: &["ag -l x", "ack needle src"],
         ..NONE
     },
     Program {
@@ -80,7 +80,7 @@ pub(super) const SEARCH: &[Program] = &[
         options: &[
             opt("-U: --database-root:", Writes, "writes a list", "updatedb -U /").when(outside)
         ],
-        plain: &["grep -rn TODO src", "grep -E -o 'a|b' x", "grep -U x y"],
+        plain: &["grep -rn needle src", "grep -E -o 'a|b' x", "grep -U x y"],
         ..NONE
     },
 ];

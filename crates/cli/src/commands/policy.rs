@@ -70,7 +70,7 @@ fn check(
     let decision = gate.decide(&Action::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
     if args.json {
-        let mut document = answer(&decision, words);
+        let mut document = answer(&decision, words.as_deref());
         document["schema"] = "prowess.policy.check/1".into();
         document["command"] = line.into();
         printer.json(&document)?;
@@ -85,7 +85,7 @@ fn words(script: &Script) -> Vec<Vec<String>> {
     script.commands.iter().map(of).collect()
 }
 
-fn answer(decision: &Decision, words: Option<Vec<Vec<String>>>) -> Value {
+fn answer(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
     json!({
         "verdict": decision.verdict.as_str(),
         "reason": decision.reason,
@@ -117,8 +117,7 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
         row("rule", dim, &format!("{} {} ({})", rule.effect.as_str(), rule.text, rule.source));
     }
     for command in words.into_iter().flatten() {
-        let quoted: Vec<String> =
-            command.iter().map(|word| wording::shell_word(word).into()).collect();
+        let quoted: Vec<String> = command.iter().map(|word| wording::shell_word(word)).collect();
         row("words", dim, &quoted.join(" · "));
     }
     if let Some(remedy) = &decision.remedy {

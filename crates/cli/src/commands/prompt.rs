@@ -105,7 +105,7 @@ fn report(made: &IndexText, recent: bool, printer: &Printer) {
     let shortened = count(|fate| matches!(fate, Fate::Shortened { .. }));
     let bare = count(|fate| matches!(fate, Fate::NameOnly(_)));
     let cut: Vec<&str> =
-        rows.iter().filter(|row| !row.fate.is_shown()).map(|row| &*row.name).collect();
+        rows.iter().filter(|row| !row.fate.is_shown()).map(|row| row.name).collect();
     for (number, what) in
         [(shortened, "shortened"), (bare, "by name only"), (cut.len(), "left out")]
     {

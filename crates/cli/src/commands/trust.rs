@@ -97,17 +97,17 @@ fn one(
         None if args.json => false,
         None => {
             printer.answer(&text(path, &state, &summary, environment, printer.list_width()))?;
-            match permissions::ask("Trust it, exactly as it is?", "y/N") {
-                Some(answer) => matches!(answer.as_str(), "y" | "yes"),
-                None => {
-                    let short = &summary.digest[..summary.digest.len().min("sha256:".len() + 16)];
-                    printer.note(
-                        "nothing is trusted: there is nobody to ask",
-                        &format!("to trust exactly these files, type `prowess trust {typed} --digest {short}`"),
-                    );
-                    return Ok((document, Exit::Denied));
-                }
-            }
+            let Some(answer) = permissions::ask("Trust it, exactly as it is?", "y/N") else {
+                let short = short(&summary.digest);
+                printer.note(
+                    "nothing is trusted: there is nobody to ask",
+                    &format!(
+                        "to trust exactly these files, type `prowess trust {typed} --digest {short}`"
+                    ),
+                );
+                return Ok((document, Exit::Denied));
+            };
+            matches!(answer.as_str(), "y" | "yes")
         }
     };
     if agreed {
@@ -120,6 +120,11 @@ fn one(
         return Ok((document, Exit::Done));
     }
     Ok((document, if args.json { Exit::Done } else { Exit::No }))
+}
+
+/// Enough of a digest to tell skills apart.
+fn short(digest: &str) -> &str {
+    &digest[..digest.len().min("sha256:".len() + 16)]
 }
 
 fn is_beginning(typed: &str, digest: &str) -> bool {
@@ -230,7 +235,7 @@ fn text(
         targets::display(path, environment),
         word(state),
         wording::count(summary.files, "file"),
-        &summary.digest[..summary.digest.len().min("sha256:".len() + 16)],
+        short(&summary.digest),
     );
     if let State::Damaged { path, why } = state {
         text.push_str(&format!("{red}damaged{red:#}  {}: {why}\n", path.display()));
@@ -370,13 +375,13 @@ fn list(
                 count += 1;
                 let since =
                     i64::try_from(record.since).unwrap_or_default().saturating_mul(1_000_000_000);
-                let digest: String = record.digest.chars().take("sha256:".len() + 16).collect();
+
                 table.row(vec![
                     Cell::styled(
                         &targets::display(Path::new(&record.path), environment),
                         AnsiColor::Cyan.on_default(),
                     ),
-                    Cell::new(&digest),
+                    Cell::new(short(&record.digest)),
                     Cell::new(&wording::ago(usage::now(), since)),
                 ]);
             }
