@@ -344,6 +344,11 @@ fn check_strays(files: &[PathBuf], faults: &mut Vec<String>) {
             ));
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn an_ignored_test_must_be_started_by_another() {
