@@ -32,6 +32,7 @@ fn text() {
         ("Bash(sed:*)", "sed -ne p -e 'W pwned' x"),
         ("Bash(sed:*)", "sed --expression='w pwned' x"),
         ("Bash(sed:*)", "sed --exp 'w pwned' x"),
+        ("Bash(sed:*)", "sed -n '1r /etc/passwd' x"),
         ("Bash(sed:*)", "sed -f script x"),
         ("Bash(sed:*)", "sed --file=script x"),
         ("Bash(sed:*)", "sed -nf script x"),

@@ -96,6 +96,7 @@ fn judge(value: Option<&str>, words: &[Word], index: usize, report: &mut Report)
         Read::Quiet => {}
         Read::Runs => report.hit(index, Runs, "has a command that runs programs"),
         Read::Writes => report.hit(index, Writes, "has a command that writes a file"),
+        Read::Reads => report.hit(index, Reads, "has a command that reads another file"),
         Read::Unclear => report.hit(index, Runs, "is a script that could not be read"),
     }
 }
@@ -104,6 +105,7 @@ enum Read {
     Quiet,
     Runs,
     Writes,
+    Reads,
     Unclear,
 }
 
@@ -122,12 +124,13 @@ fn read(script: &str) -> Read {
                 Some(end) => at = end,
                 None => return Read::Unclear,
             },
-            b'#' | b':' | b'b' | b't' | b'T' | b'r' | b'R' => {
+            b'r' | b'R' => return Read::Reads,
+            b'#' | b':' | b'b' | b't' | b'T' => {
                 // Labels end at a semicolon for some, at the end of the line for others.
                 let end = line_end(bytes, at);
                 let rest = &bytes[at..end];
                 let stop = rest.iter().position(|byte| matches!(byte, b';' | b'}'));
-                match stop.filter(|_| !matches!(bytes[at], b'#' | b'r' | b'R')) {
+                match stop.filter(|_| bytes[at] != b'#') {
                     Some(_) if end < bytes.len() => return Read::Unclear,
                     Some(stop) => at += stop,
                     None => at = end,
