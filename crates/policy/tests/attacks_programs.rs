@@ -33,6 +33,8 @@ fn text() {
         ("Bash(sed:*)", "sed --expression='w pwned' x"),
         ("Bash(sed:*)", "sed --exp 'w pwned' x"),
         ("Bash(sed:*)", "sed -n '1r /etc/passwd' x"),
+        ("Bash(sed:*)", "sed ':a e touch pwned' x"),
+        ("Bash(sed:*)", "sed 'b x w pwned' x"),
         ("Bash(sed:*)", "sed -f script x"),
         ("Bash(sed:*)", "sed --file=script x"),
         ("Bash(sed:*)", "sed -nf script x"),

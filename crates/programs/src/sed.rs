@@ -125,14 +125,17 @@ fn read(script: &str) -> Read {
                 None => return Read::Unclear,
             },
             b'r' | b'R' => return Read::Reads,
-            b'#' | b':' | b'b' | b't' | b'T' => {
-                // Labels end at a semicolon for some, at the end of the line for others.
+            b'#' => at = line_end(bytes, at),
+            b':' | b'b' | b't' | b'T' => {
+                // Some seds end a label at a blank, a semicolon or a brace, some at the end of the
+                // line: with one line, what follows is read either way.
                 let end = line_end(bytes, at);
-                let rest = &bytes[at..end];
-                let stop = rest.iter().position(|byte| matches!(byte, b';' | b'}'));
-                match stop.filter(|_| bytes[at] != b'#') {
+                let blanks = bytes[at + 1..end].iter().take_while(|b| b.is_ascii_whitespace());
+                let label = at + 1 + blanks.count();
+                let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b';' | b'}');
+                match bytes[label..end].iter().position(ends) {
                     Some(_) if end < bytes.len() => return Read::Unclear,
-                    Some(stop) => at += stop,
+                    Some(stop) => at = label + stop,
                     None => at = end,
                 }
             }
