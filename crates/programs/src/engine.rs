@@ -83,23 +83,30 @@ pub(super) struct List {
     pub(super) text: &'static str,
     /// The characters that the words begin with, dashes apart.
     starts: u128,
+    /// The letters that are options of their own.
+    letters: u128,
 }
 
 pub(super) const fn list(text: &'static str) -> List {
-    let (bytes, mut at, mut starts, mut fresh) = (text.as_bytes(), 0, 0, true);
+    let (bytes, mut at, mut fresh) = (text.as_bytes(), 0, true);
+    let (mut starts, mut letters) = (0, 0);
     while at < bytes.len() {
         match bytes[at] {
             b' ' => fresh = true,
             b'-' if fresh => {}
             byte if fresh => {
                 starts |= 1 << (byte & 127);
+                let one = at > 0 && bytes[at - 1] == b'-' && (at == 1 || bytes[at - 2] == b' ');
+                if one && (at + 1 == bytes.len() || matches!(bytes[at + 1], b' ' | b':' | b'?')) {
+                    letters |= 1 << (byte & 127);
+                }
                 fresh = false;
             }
             _ => {}
         }
         at += 1;
     }
-    List { text, starts }
+    List { text, starts, letters }
 }
 
 impl List {
@@ -558,8 +565,10 @@ fn undashed(name: &str) -> &str {
 
 /// What a letter takes, if it is among these spellings.
 fn short(names: List, letter: char) -> Option<Takes> {
-    let mut buffer = [0; 4];
-    names.like(letter.encode_utf8(&mut buffer)).find_map(|spelling| {
+    if !letter.is_ascii() || names.letters & (1 << u32::from(letter)) == 0 {
+        return None;
+    }
+    names.words().find_map(|spelling| {
         let (name, takes) = unmarked(spelling);
         let rest = name.strip_prefix('-')?;
         let mut letters = rest.chars();

@@ -96,6 +96,7 @@ fn judge(value: Option<&str>, words: &[Word], index: usize, report: &mut Report)
         Read::Quiet => {}
         Read::Runs => report.hit(index, Runs, "has a command that runs programs"),
         Read::Writes => report.hit(index, Writes, "has a command that writes a file"),
+        Read::Reads => report.hit(index, Reads, "has a command that reads another file"),
         Read::Unclear => report.hit(index, Runs, "is a script that could not be read"),
     }
 }
@@ -104,6 +105,7 @@ enum Read {
     Quiet,
     Runs,
     Writes,
+    Reads,
     Unclear,
 }
 
@@ -122,14 +124,18 @@ fn read(script: &str) -> Read {
                 Some(end) => at = end,
                 None => return Read::Unclear,
             },
-            b'#' | b':' | b'b' | b't' | b'T' | b'r' | b'R' => {
-                // Labels end at a semicolon for some, at the end of the line for others.
+            b'r' | b'R' => return Read::Reads,
+            b'#' => at = line_end(bytes, at),
+            b':' | b'b' | b't' | b'T' => {
+                // Some seds end a label at a blank, a semicolon or a brace, some at the end of the
+                // line: with one line, what follows is read either way.
                 let end = line_end(bytes, at);
-                let rest = &bytes[at..end];
-                let stop = rest.iter().position(|byte| matches!(byte, b';' | b'}'));
-                match stop.filter(|_| !matches!(bytes[at], b'#' | b'r' | b'R')) {
+                let blanks = bytes[at + 1..end].iter().take_while(|b| b.is_ascii_whitespace());
+                let label = at + 1 + blanks.count();
+                let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b';' | b'}');
+                match bytes[label..end].iter().position(ends) {
                     Some(_) if end < bytes.len() => return Read::Unclear,
-                    Some(stop) => at += stop,
+                    Some(stop) => at = label + stop,
                     None => at = end,
                 }
             }
