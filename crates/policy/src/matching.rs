@@ -83,17 +83,28 @@ fn unwrap(words: &[Loose], depth: usize, all: &mut Vec<Vec<Loose>>) {
         return;
     }
     let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-    let mut starts = programs::inspect(&plain).starts;
+    let report = programs::inspect(&plain);
+    let mut starts = report.starts;
     starts.retain(|&at| at > 0 && at < words.len());
     starts.dedup();
     for at in starts.into_iter().take(16) {
         unwrap(&words[at..], depth + 1, all);
-        let text = &words[at].text;
-        if text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\".contains(c)) {
-            for inner in finder::find(text).commands {
-                unwrap(&inner, depth + 1, all);
-            }
+        script(&words[at].text, depth, all);
+    }
+    // `--exec='rm x'`: the rest of the word is a command.
+    for attached in report.attached.into_iter().take(16) {
+        if let Some(text) =
+            words.get(attached.word).and_then(|word| word.text.get(attached.offset..))
+        {
+            script(text, depth, all);
         }
+    }
+}
+
+/// Looks into a word that may be a whole script.
+fn script(text: &str, depth: usize, all: &mut Vec<Vec<Loose>>) {
+    for inner in finder::find(text).commands {
+        unwrap(&inner, depth + 1, all);
     }
 }
 

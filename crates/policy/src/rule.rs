@@ -142,7 +142,10 @@ impl Rule {
         match &self.subject {
             Subject::Everything | Subject::Command(Commands::Any) => true,
             Subject::Command(Commands::Prefix(words)) => {
-                let more = words.iter().cloned().chain([Word::plain("x"), Word::plain("x")]);
+                let more = words
+                    .iter()
+                    .cloned()
+                    .chain([Word::plain("prowess-probe"), Word::plain("prowess-probe")]);
                 let more: Vec<Word> = more.collect();
                 crate::programs::inspect(&more).starts.iter().any(|&at| at >= words.len())
             }

@@ -145,6 +145,9 @@ fn case_121_a_ban_looks_through_disguises() {
         "ssh host rm x",
         "ssh host 'cd a; rm x'",
         "busybox rm x",
+        "env '-Srm x'",
+        "find . -exec sh -c 'rm x' +",
+        "git rebase --exec='rm x' main",
     ];
     for command in cases {
         check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Deny)]);
