@@ -160,3 +160,132 @@ fn part_by_part_follows_no_link() {
         assert!(open(path).is_err(), "{path}");
     }
 }
+
+/// Ways to name what is not the skill's, in a world where each of them would lead to a secret.
+#[test]
+fn sixty_ways_out_lead_nowhere() {
+    let (world, folder) = world();
+    let skill = world.path().join("skill");
+    let secret = world.path().join("secret");
+    let absolute = secret.to_str().unwrap().to_owned();
+    std::fs::create_dir_all(skill.join("a/b")).unwrap();
+    std::fs::write(skill.join("%2e%2e"), "decoy").unwrap();
+    for (name, target) in [
+        ("l1", "../secret"),
+        ("l2", absolute.as_str()),
+        ("l3", ".."),
+        ("l4", "/"),
+        ("l5", "/proc/self/root"),
+        ("l6", "/proc/self/cwd"),
+        ("l7", "/dev/fd/0"),
+        ("l8", "l1"),
+        ("l9", "./././../secret"),
+        ("l10", "references/../../secret"),
+        ("l11", "l3/secret"),
+        ("l12", "/dev/stdin"),
+        ("l13", "/etc/passwd"),
+        ("l14", "nowhere"),
+        ("l15", "l15"),
+        ("l16", "l17"),
+        ("l17", "l16"),
+        ("a/l18", "../../secret"),
+        ("a/l19", ".."),
+        ("a/b/l20", "../../../secret"),
+        ("l21", "/dev/zero"),
+        ("l22", "/dev/tty"),
+        ("l23", "/proc/1/environ"),
+        ("l24", "/proc/self/mem"),
+    ] {
+        symlink(target, skill.join(name)).unwrap();
+    }
+    let deep = "a/".repeat(3000) + "x";
+    let long = "x".repeat(5000);
+    let spelled = [
+        "../secret",
+        "./../secret",
+        "references/../../secret",
+        "a/b/../../../secret",
+        "a/../..//secret",
+        "..",
+        "../",
+        "../../etc/passwd",
+        "a/../../skill/../secret",
+        "/etc/passwd",
+        "//etc/passwd",
+        "/",
+        "///",
+        absolute.as_str(),
+        "~/secret",
+        "~root/.ssh/id_rsa",
+        "$HOME/secret",
+        "${HOME}/x",
+        "%2e%2e/secret",
+        "..%2fsecret",
+        "%2e%2e%2fsecret",
+        "..\\secret",
+        "a\\..\\..\\secret",
+        "C:\\secret",
+        "\\\\host\\share",
+        "file:///etc/passwd",
+        "skill://x/secret",
+        "references/\0/a.md",
+        "a\0",
+        "\0",
+        "",
+        ".",
+        "./",
+        "a/.",
+        "a/..",
+        "a//",
+        "../secret\0.md",
+        "references/a.md/../../../secret",
+        "l1",
+        "l2",
+        "l3/secret",
+        "l4/etc/passwd",
+        "l5/etc/passwd",
+        "l6/../secret",
+        "l7",
+        "l8",
+        "l9",
+        "l10",
+        "l11",
+        "l12",
+        "l13",
+        "l14",
+        "l15",
+        "l16",
+        "a/l18",
+        "a/l19/../secret",
+        "a/b/l20",
+        "l21",
+        "l22",
+        "l23",
+        "l24",
+        "l3/skill/../secret",
+        "a/l19/l3/secret",
+        "references/a.md/",
+        "secret",
+        "*",
+        "references/*",
+        "references/a.md;cat ../secret",
+        "`cat ../secret`",
+        deep.as_str(),
+        long.as_str(),
+    ];
+    assert!(spelled.len() >= 60);
+    for path in spelled {
+        match folder.read(path, 0, 1 << 20) {
+            Err(_) => {}
+            Ok(Resource::Text { text, .. }) => {
+                // Some of these are only odd spellings of what is inside.
+                assert_eq!(text, "héllo wörld", "{path:?} gives something else");
+            }
+            Ok(other @ Resource::Binary { .. }) => panic!("{path:?} gives {other:?}"),
+        }
+    }
+    // The control: the same files are there for whoever may name them.
+    for path in ["l1", "l2", "l8", "l9", "l10", "l11", "a/l18", "a/b/l20"] {
+        assert_eq!(std::fs::read_to_string(skill.join(path)).unwrap(), "SECRET", "{path}");
+    }
+}
