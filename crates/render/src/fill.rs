@@ -262,10 +262,22 @@ impl<'a> Filler<'a> {
                 let is_declared = index < self.template.declared;
                 let name = self.template.names.get(index).map_or("", AsRef::as_ref);
                 let value = resolved.named(index, name, is_declared);
+                let value = value.or_else(|| (!is_declared).then(|| self.shorter(name))?);
                 let keeps = compat.keeps_missing_names();
                 (value, if keeps { Became::Missing } else { Became::Empty })
             }
         }
+    }
+
+    /// The value of a word that is no key itself, but begins with one: `$name-suffix`.
+    fn shorter(&self, word: &str) -> Option<Cow<'a, str>> {
+        let declared = &self.template.names[..self.template.declared];
+        word.rmatch_indices('-').find_map(|(at, _)| {
+            let name = &word[..at];
+            let index = declared.iter().position(|known| **known == *name);
+            let value = self.resolved.named(index.unwrap_or(usize::MAX), name, index.is_some())?;
+            Some(Cow::Owned(format!("{value}{}", &word[at..])))
+        })
     }
 
     /// Whether a placeholder counts as taking an argument. A declared name does, even without one.

@@ -122,15 +122,18 @@ pub(crate) fn read(
     }
     let mut writer = Writer { exported: &exported, compat, ..Writer::default() };
     let mut copied = 0;
+    let mut quotings = vec![Quoting::Bare; places.len()];
+    for found in &found {
+        if let Some(quoting) = found.given.and_then(|given| quotings.get_mut(given)) {
+            *quoting = found.quoting;
+        }
+    }
     let given = inside.iter().filter(|item| is_filled(&item.kind));
     for (number, item) in given.enumerate() {
         let range = local(item.span);
         writer.copy(written, copied..range.start, block);
         copied = range.end;
-        let quoting = found
-            .iter()
-            .find(|found| found.given == Some(number))
-            .map_or(Quoting::Bare, |found| found.quoting);
+        let quoting = quotings.get(number).copied().unwrap_or(Quoting::Bare);
         writer.item(&written[range], item, quoting);
     }
     writer.copy(written, copied..written.len(), block);

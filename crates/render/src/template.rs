@@ -252,9 +252,12 @@ impl Reader<'_> {
     /// Whether a block stands in a quotation: its lines begin with `>`, which a shell would take
     /// for a redirection.
     fn is_quotation(&self, span: Span, block: bool) -> bool {
+        if !block {
+            return false;
+        }
         let before = &self.text[..span.start as usize];
         let line = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
-        block && before[line..].contains('>')
+        before[line..].contains('>')
     }
 }
 
@@ -267,15 +270,12 @@ fn add_candidates<'t>(text: &'t str, names: &mut Vec<&'t str>) {
         }
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let word = &rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())];
+        let word = word.trim_end_matches('-');
         let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        // `$name-suffix` may be the key `name` as well.
-        for candidate in [word, word.split('-').next().unwrap_or(word)] {
-            if begins && candidate != "ARGUMENTS" && known.insert(candidate) {
-                names.push(candidate);
-            }
+        if begins && word != "ARGUMENTS" && known.insert(word) {
+            names.push(word);
         }
     }
-    names.truncate(MAX_NAMES);
 }
 
 /// The nearest character boundary at or before an offset.

@@ -534,9 +534,11 @@ impl Scanner<'_> {
         if !self.deeper() {
             return;
         }
+        let feeds = self.feeds_processes;
         if self.list(Some(close)) != Ending::Closed {
             self.is_broken = true;
         }
+        self.feeds_processes = feeds;
         self.depth -= 1;
     }
 
