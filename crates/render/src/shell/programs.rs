@@ -152,6 +152,9 @@ const PROGRAMS: &[(&str, Takes)] = &[
     ("zsh", Shell),
 ];
 
+/// Deepest nesting of code inside code that is judged.
+const DEEPEST_CODE: usize = 8;
+
 /// Variables that decide what a shell or a program it starts does.
 const ENVIRONMENT: &[&str] = &[
     "BASH_ENV",
@@ -286,14 +289,17 @@ impl Scanner<'_> {
         match takes {
             Everything => {
                 self.mark_all(rest, Unsafe::InnerShell);
+                if matches!(name, "eval" | "trap") {
+                    for code in rest {
+                        self.judge_code(code, true);
+                    }
+                }
                 // What comes in is code, or words that are added to a command.
                 !matches!(name, "let" | "trap" | "alias")
             }
             File => {
                 if let Some(file) = rest.first() {
-                    let is_process = file.text.starts_with('\0');
-                    let reason = if is_process { Unsafe::InnerShell } else { Unsafe::ScriptFile };
-                    self.mark(file.found.clone(), reason);
+                    self.mark(file.found.clone(), self.file_reason(file));
                 }
                 false
             }
@@ -394,9 +400,7 @@ impl Scanner<'_> {
             } else if text == "-" {
                 return true;
             } else {
-                let is_process = text.starts_with('\0');
-                let reason = if is_process { Unsafe::InnerShell } else { Unsafe::ScriptFile };
-                self.mark(word.found.clone(), reason);
+                self.mark(word.found.clone(), self.file_reason(word));
                 // `bash <(echo "$1")` runs what it reads.
                 return text == "/dev/stdin";
             }
@@ -405,33 +409,45 @@ impl Scanner<'_> {
         true
     }
 
+    /// What is wrong with a value in the file that an interpreter runs. `<( … )` is no file: what
+    /// is written in there is run.
+    fn file_reason(&self, file: &Word) -> Unsafe {
+        let is_process = self.bytes.get(file.range.start) == Some(&b'<');
+        if is_process { Unsafe::InnerShell } else { Unsafe::ScriptFile }
+    }
+
     /// Judges what the code of an inner shell does with the arguments behind it.
     fn inner_code(&mut self, code: &Word, data: &[Word]) {
-        let names: Vec<&str> = self.bound.iter().map(String::as_str).collect();
-        if self.depth >= 8 {
-            self.mark_all(data, Unsafe::Unclear);
-            return;
-        }
         let has_data = data.iter().any(|word| self.has_argument(&word.found));
-        let is_unsafe = |found: &Found| found.reason.is_some();
-        let script = code.text.replace('\0', "x");
-        let found = judge(&script, &[], &names);
-        if has_data && found.iter().any(is_unsafe) {
+        if has_data && (code.text.contains('\0') || self.depth >= DEEPEST_CODE) {
+            self.mark_all(data, Unsafe::Unclear);
+        }
+        let found = self.judge_code(code, has_data);
+        if has_data && found.iter().any(|found| found.reason.is_some()) {
             self.mark_all(data, Unsafe::InnerShell);
         }
-        let is_named = |found: &&Found| {
-            let name = script[found.range.clone()].trim_start_matches(['$', '{', '!', '#']);
-            self.bound.contains(name)
-        };
-        if found.iter().filter(|found| is_unsafe(found)).any(|found| is_named(&found)) {
-            self.found.push(Found {
-                range: code.range.clone(),
-                kind: Kind::Argument,
-                given: None,
-                quoting: Quoting::Literal,
-                reason: Some(Unsafe::InnerShell),
-            });
+    }
+
+    /// Judges code that stands in a word of its own, where it refers to the variables that are
+    /// exported, or to positionals that are passed on.
+    fn judge_code(&mut self, code: &Word, passes_positionals: bool) -> Vec<Found> {
+        if self.depth >= DEEPEST_CODE || !code.text.contains(['$', '`', '(']) {
+            return Vec::new();
         }
+        let names: Vec<&str> = self.bound.iter().map(String::as_str).collect();
+        let script = code.text.replace('\0', "x");
+        let found = judge(&script, &[], &names);
+        let is_ours = |found: &&Found| {
+            let name = script[found.range.clone()].trim_start_matches(['$', '{', '!', '#']);
+            found.reason.is_some() && (passes_positionals || self.bound.contains(name))
+        };
+        if found.iter().any(|found| is_ours(&found)) {
+            let range = code.range.clone();
+            let reason = Some(Unsafe::InnerShell);
+            let (kind, quoting) = (Kind::Argument, Quoting::Literal);
+            self.found.push(Found { range, kind, given: None, quoting, reason });
+        }
+        found
     }
 
     fn interpreter(&mut self, words: &[Word], letters: &str, names: &[&str], values: &str) -> bool {
@@ -466,9 +482,7 @@ impl Scanner<'_> {
                 }
                 at += 1;
             } else {
-                let is_process = text.starts_with('\0');
-                let reason = if is_process { Unsafe::InnerShell } else { Unsafe::ScriptFile };
-                self.mark(word.found.clone(), reason);
+                self.mark(word.found.clone(), self.file_reason(word));
                 return text == "/dev/stdin";
             }
         }

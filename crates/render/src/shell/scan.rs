@@ -119,11 +119,18 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes a place where the cursor stands, and steps over it.
-    pub(super) fn reach(&mut self, quoting: Quoting) -> bool {
+    /// Notes a place where the cursor stands, and steps over it. What is only escaped is text, and
+    /// maybe text of another script.
+    pub(super) fn reach(&mut self, quoting: Quoting, text: &mut String) -> bool {
         match self.places.get(self.next) {
             Some(place) if place.range.start == self.at => {
                 self.push(place.range.clone(), place.kind, Some(self.next), quoting);
+                if place.kind == Kind::Escape {
+                    let inner = &self.bytes[place.range.start + 1..place.range.end];
+                    text.push_str(&String::from_utf8_lossy(inner));
+                } else {
+                    text.push('\0');
+                }
                 self.at = place.range.end;
                 self.next += 1;
                 true
@@ -190,8 +197,7 @@ impl Scanner<'_> {
         let mut text = String::new();
         let mut is_quoted = false;
         loop {
-            if self.reach(Quoting::Bare) {
-                text.push('\0');
+            if self.reach(Quoting::Bare, &mut text) {
                 continue;
             }
             match self.peek(0) {
@@ -253,16 +259,22 @@ impl Scanner<'_> {
             self.skip_to(self.bytes.len(), Quoting::Literal, Some(Unsafe::SingleQuotes));
             return;
         };
+        let first = self.found.len();
         self.skip_to(from + close, Quoting::Literal, Some(Unsafe::SingleQuotes));
-        text.push_str(&String::from_utf8_lossy(&self.bytes[from..from + close]));
+        // The backslash of an escape goes where the shell reads none.
+        let mut copied = from;
+        for found in self.found[first..].iter().filter(|found| found.kind == Kind::Escape) {
+            text.push_str(&String::from_utf8_lossy(&self.bytes[copied..found.range.start]));
+            copied = found.range.start + 1;
+        }
+        text.push_str(&String::from_utf8_lossy(&self.bytes[copied..from + close]));
         self.at += 1;
     }
 
     /// Reads on behind an opening double quote.
     fn double(&mut self, text: &mut String) {
         loop {
-            if self.reach(Quoting::Double) {
-                text.push('\0');
+            if self.reach(Quoting::Double, text) {
                 continue;
             }
             match self.peek(0) {
@@ -275,7 +287,9 @@ impl Scanner<'_> {
                     return;
                 }
                 Some(b'\\') => {
-                    let from = self.at;
+                    let is_consumed =
+                        matches!(self.peek(1), Some(b'"' | b'\\' | b'$' | b'`' | b'\n'));
+                    let from = self.at + usize::from(is_consumed);
                     self.escaped();
                     text.push_str(&String::from_utf8_lossy(&self.bytes[from..self.at]));
                 }
@@ -417,7 +431,7 @@ impl Scanner<'_> {
         let assigns = self.starts_with("=") || self.starts_with(":=");
         let mut text = String::new();
         loop {
-            if self.reach(quoting) {
+            if self.reach(quoting, &mut text) {
                 continue;
             }
             match self.peek(0) {
@@ -454,7 +468,7 @@ impl Scanner<'_> {
         let mut open = 0_usize;
         let mut text = String::new();
         loop {
-            if self.reach(Quoting::Double) {
+            if self.reach(Quoting::Double, &mut text) {
                 continue;
             }
             let Some(byte) = self.peek(0) else {
@@ -602,7 +616,7 @@ impl Scanner<'_> {
         } else {
             let mut text = String::new();
             while self.at < text_end {
-                if self.reach(Quoting::Double) {
+                if self.reach(Quoting::Double, &mut text) {
                     continue;
                 }
                 match self.bytes[self.at] {
