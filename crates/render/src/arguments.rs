@@ -85,7 +85,7 @@ impl Arguments {
                 resolved.positions = if names.is_empty() {
                     members.values().map(text_of).collect()
                 } else {
-                    let value = |name: &Box<str>| members.get(&**name).map(text_of);
+                    let value = |name: &str| members.get(name).map(text_of);
                     names.iter().map(|name| value(name).unwrap_or_default()).collect()
                 };
             }

@@ -198,18 +198,15 @@ impl<'a> Filler<'a> {
 
     /// Puts a value in its place; without one, the text stays.
     fn value(&mut self, span: Span, value: Option<&str>, without: Became) -> Result<(), FillError> {
-        match value {
-            Some(value) => {
-                self.push(value)?;
-                self.note(span, Became::Value(value.len()));
-            }
-            None => {
-                if without != Became::Empty {
-                    self.push(self.template.of(span))?;
-                }
-                self.note(span, without);
-            }
+        if let Some(value) = value {
+            self.push(value)?;
+            self.note(span, Became::Value(value.len()));
+            return Ok(());
         }
+        if without != Became::Empty {
+            self.push(self.template.of(span))?;
+        }
+        self.note(span, without);
         Ok(())
     }
 
@@ -217,7 +214,7 @@ impl<'a> Filler<'a> {
         match kind {
             PieceKind::Argument(placeholder) => {
                 let (value, without) = self.argument(placeholder);
-                self.received |= self.receives(placeholder, value.is_some());
+                self.received |= receives(placeholder, value.is_some());
                 self.value(span, value.as_deref(), without)
             }
             PieceKind::Variable(variable) => {
@@ -280,11 +277,6 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// Whether a placeholder counts as taking an argument. A declared name does, even without one.
-    fn receives(&self, placeholder: &Placeholder, has_value: bool) -> bool {
-        matches!(placeholder, Placeholder::Named(_) | Placeholder::All) || has_value
-    }
-
     /// Adds the arguments at the end, if nothing took them.
     fn append(&mut self) -> Result<(), FillError> {
         let resolved = self.resolved;
@@ -315,7 +307,7 @@ impl<'a> Filler<'a> {
                 What::Escape => Became::Escaped,
                 What::Argument(placeholder) => {
                     let (value, _) = self.argument(placeholder);
-                    self.received |= self.receives(placeholder, value.is_some());
+                    self.received |= receives(placeholder, value.is_some());
                     value.map_or(Became::Unset, |value| Became::Bound(value.len()))
                 }
                 What::Variable(index) => {
@@ -386,6 +378,11 @@ impl<'a> Filler<'a> {
         }
         Ok(self.shared[..count].to_vec())
     }
+}
+
+/// Whether a placeholder counts as taking an argument. A declared name does, even without one.
+fn receives(placeholder: &Placeholder, has_value: bool) -> bool {
+    matches!(placeholder, Placeholder::Named(_) | Placeholder::All) || has_value
 }
 
 /// Whether a value can be handed to a command.

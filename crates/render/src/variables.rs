@@ -71,15 +71,17 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Returns the value of a variable, if there is one.
+    /// Returns the value of a variable, if there is one. The places we know are never empty; a value
+    /// of the environment may be.
     pub fn get(&self, variable: &Variable) -> Option<&str> {
-        match variable {
+        let value = match variable {
             Variable::SkillDir => self.skill_dir.as_deref(),
             Variable::SessionId => self.session_id.as_deref(),
             Variable::ProjectDir => self.project_dir.as_deref(),
             Variable::Effort => self.effort.as_deref(),
-            Variable::Env(name) => self.env.get(name).map(String::as_str),
+            Variable::Env(name) => return self.env.get(name).map(String::as_str),
             Variable::Unknown => None,
-        }
+        };
+        value.filter(|value| !value.is_empty())
     }
 }

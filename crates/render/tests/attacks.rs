@@ -4,6 +4,7 @@
 //! [`splicing_is_what_these_attacks_need`] shows that they would, if values were put into scripts.
 
 #![allow(clippy::disallowed_methods, reason = "these tests run a shell")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -109,6 +110,9 @@ const TEMPLATES: &[(&str, bool)] = &[
     ("x=§; eval \"echo $x\"", false),
     ("x=\"§\"; echo $(( x ))", false),
     ("x=§ env", true),
+    ("env x=§ true", false),
+    ("env x=\"§\" true", true),
+    ("$nothing \"§\"", false),
     ("a=(§ \"§\"); echo \"${a[@]}\"", true),
     ("declare x=\"§\"; echo \"$x\"", true),
     ("declare \"§\"", false),

@@ -254,6 +254,7 @@ impl Scanner<'_> {
                 false
             }
             "function" => {
+                self.has_functions = true;
                 self.blanks();
                 let _ = self.word();
                 true
@@ -283,12 +284,13 @@ impl Scanner<'_> {
         }
         // `name ()` defines a function.
         let closes = self.bytes[self.at + 1..].iter().position(|&byte| byte != b' ');
-        if let (Some(blanks), 1) = (closes, simple.words.len()) {
-            if self.bytes[self.at + 1 + blanks] == b')' {
-                self.at += blanks + 2;
-                simple.words.clear();
-                return true;
-            }
+        if let (Some(blanks), 1) = (closes, simple.words.len())
+            && self.bytes[self.at + 1 + blanks] == b')'
+        {
+            self.at += blanks + 2;
+            self.has_functions = true;
+            simple.words.clear();
+            return true;
         }
         self.is_broken = true;
         self.at += 1;

@@ -151,19 +151,26 @@ const MOST_ROUNDS: usize = 8;
 /// Judges the given places, which are in order, and whatever else refers to arguments: positionals,
 /// the `names`, and variables that a value was put into.
 pub(crate) fn judge(script: &str, places: &[Place], names: &[&str]) -> Vec<Found> {
+    judge_script(script, places, names, 0).found
+}
+
+/// The same, for code inside so many others.
+fn judge_script(script: &str, places: &[Place], names: &[&str], level: usize) -> scan::Scan {
+    let given_up =
+        |reason| scan::Scan { found: all(places, reason), assigned: Vec::new(), reads_code: true };
     if script.len() > LONGEST_SCRIPT {
-        return all(places, Unsafe::TooLong);
+        return given_up(Unsafe::TooLong);
     }
     let mut bound: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
     for _ in 0..MOST_ROUNDS {
-        let scan = scan::scan(script, places, &bound);
+        let mut scan = scan::scan(script, places, &bound, level);
         let known = bound.len();
-        bound.extend(scan.assigned);
+        bound.extend(scan.assigned.drain(..));
         if bound.len() == known {
-            return scan.found;
+            return scan;
         }
     }
-    all(places, Unsafe::Unclear)
+    given_up(Unsafe::Unclear)
 }
 
 /// The same reason for every place.

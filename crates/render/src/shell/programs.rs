@@ -1,8 +1,8 @@
 //! What programs and builtins make of their arguments.
 
 use super::commands::Simple;
-use super::scan::{Scanner, Word, name_length};
-use super::{Found, Kind, Quoting, Unsafe, judge};
+use super::scan::{Scan, Scanner, Word, name_length};
+use super::{Found, Kind, Quoting, Unsafe, judge_script};
 
 /// What a program takes code from.
 #[derive(Clone, Copy)]
@@ -153,7 +153,7 @@ const PROGRAMS: &[(&str, Takes)] = &[
 ];
 
 /// Deepest nesting of code inside code that is judged.
-const DEEPEST_CODE: usize = 8;
+const DEEPEST_CODE: usize = 3;
 
 /// Variables that decide what a shell or a program it starts does.
 const ENVIRONMENT: &[&str] = &[
@@ -278,19 +278,29 @@ impl Scanner<'_> {
         }
         let name = first.text.rsplit('/').next().unwrap_or(&first.text);
         if name.contains('\0') {
-            // A program that is only known when it runs may be any interpreter.
-            self.behind_code_options(rest);
-            return false;
+            // A program that is only known when it runs may be any interpreter, or nothing at all.
+            self.mark_all(rest, Unsafe::Unclear);
+            return true;
         }
         let Some(takes) = lookup(name) else {
-            self.somewhere_behind(rest);
-            return false;
+            let reads_code = self.somewhere_behind(rest);
+            return reads_code || self.has_functions && self.readers > 0;
         };
+        if !matches!(takes, Everything | Options | Names | Assignments | Printf)
+            && let Some(at) = rest.iter().position(|word| self.may_vanish(word))
+        {
+            self.mark_all(&rest[at + 1..], Unsafe::Unclear);
+            // `bash $x` without an `x` reads a script.
+            if matches!(takes, Shell | Interpreter { .. }) {
+                self.mark_all(rest, Unsafe::Unclear);
+                return true;
+            }
+        }
         match takes {
             Everything => {
                 self.mark_all(rest, Unsafe::InnerShell);
-                if matches!(name, "eval" | "trap") {
-                    for code in rest {
+                if matches!(name, "eval" | "trap") && self.level < DEEPEST_CODE {
+                    for code in rest.iter().filter(|code| code.text.contains('$')) {
                         self.judge_code(code, true);
                     }
                 }
@@ -342,6 +352,17 @@ impl Scanner<'_> {
         }
     }
 
+    /// Whether a word may be nothing, or several words, when it runs: then what follows it stands
+    /// somewhere else.
+    fn may_vanish(&self, word: &Word) -> bool {
+        let is_ours =
+            |found: &Found| found.kind == Kind::Trusted && found.range.start >= word.range.start;
+        !word.is_quoted
+            && !word.text.is_empty()
+            && word.text.bytes().all(|byte| byte == 0)
+            && !self.found[word.found.clone()].iter().any(is_ours)
+    }
+
     /// A program that runs another one.
     fn wrapper(&mut self, words: &[Word], values: &str, mut before: usize) -> bool {
         let mut at = 0;
@@ -349,6 +370,8 @@ impl Scanner<'_> {
             let text = word.text.as_str();
             if is_assignment(word) {
                 self.assignment(word);
+                // Here it is a word like any other, and is split like one: `env x=$1`.
+                self.unless_quoted(word, Unsafe::Program);
             } else if self.has_argument(&word.found) {
                 break;
             } else if text.starts_with('-') && text.len() > 1 {
@@ -393,11 +416,8 @@ impl Scanner<'_> {
                 self.mark(word.found.clone(), Unsafe::InnerShell);
             } else if has_code {
                 self.mark(word.found.clone(), Unsafe::InnerShell);
-                self.inner_code(word, &words[at + 1..]);
-                return false;
-            } else if reads_input {
-                return true;
-            } else if text == "-" {
+                return self.inner_code(word, &words[at + 1..]);
+            } else if reads_input || text == "-" {
                 return true;
             } else {
                 self.mark(word.found.clone(), self.file_reason(word));
@@ -416,38 +436,38 @@ impl Scanner<'_> {
         if is_process { Unsafe::InnerShell } else { Unsafe::ScriptFile }
     }
 
-    /// Judges what the code of an inner shell does with the arguments behind it.
-    fn inner_code(&mut self, code: &Word, data: &[Word]) {
+    /// Judges what the code of an inner shell does with the arguments behind it. Returns whether it
+    /// takes its standard input for code.
+    fn inner_code(&mut self, code: &Word, data: &[Word]) -> bool {
         let has_data = data.iter().any(|word| self.has_argument(&word.found));
-        if has_data && (code.text.contains('\0') || self.depth >= DEEPEST_CODE) {
+        if code.text.contains('\0') || self.level == DEEPEST_CODE {
             self.mark_all(data, Unsafe::Unclear);
+            return true;
         }
-        let found = self.judge_code(code, has_data);
-        if has_data && found.iter().any(|found| found.reason.is_some()) {
+        let scan = self.judge_code(code, has_data);
+        if has_data && scan.found.iter().any(|found| found.reason.is_some()) {
             self.mark_all(data, Unsafe::InnerShell);
         }
+        scan.reads_code
     }
 
     /// Judges code that stands in a word of its own, where it refers to the variables that are
     /// exported, or to positionals that are passed on.
-    fn judge_code(&mut self, code: &Word, passes_positionals: bool) -> Vec<Found> {
-        if self.depth >= DEEPEST_CODE || !code.text.contains(['$', '`', '(']) {
-            return Vec::new();
-        }
+    fn judge_code(&mut self, code: &Word, passes_positionals: bool) -> Scan {
         let names: Vec<&str> = self.bound.iter().map(String::as_str).collect();
         let script = code.text.replace('\0', "x");
-        let found = judge(&script, &[], &names);
+        let scan = judge_script(&script, &[], &names, self.level + 1);
         let is_ours = |found: &&Found| {
             let name = script[found.range.clone()].trim_start_matches(['$', '{', '!', '#']);
             found.reason.is_some() && (passes_positionals || self.bound.contains(name))
         };
-        if found.iter().any(|found| is_ours(&found)) {
+        if scan.found.iter().any(|found| is_ours(&found)) {
             let range = code.range.clone();
             let reason = Some(Unsafe::InnerShell);
             let (kind, quoting) = (Kind::Argument, Quoting::Literal);
             self.found.push(Found { range, kind, given: None, quoting, reason });
         }
-        found
+        scan
     }
 
     fn interpreter(&mut self, words: &[Word], letters: &str, names: &[&str], values: &str) -> bool {
@@ -474,9 +494,9 @@ impl Scanner<'_> {
                 return false;
             } else if text == "-" {
                 return true;
-            } else if text.starts_with('-') {
+            } else if let Some(letters) = text.strip_prefix('-') {
                 self.mark(word.found.clone(), Unsafe::InnerShell);
-                if text.len() == 2 && values.contains(&text[1..]) {
+                if letters.len() == 1 && values.contains(letters) {
                     at += 1;
                     self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::InnerShell);
                 }
@@ -542,7 +562,7 @@ impl Scanner<'_> {
                         if letter == 'v' && is_free {
                             self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::Option);
                         } else if let Some(value) = value {
-                            self.unless_quoted(value);
+                            self.unless_quoted(value, Unsafe::Option);
                         }
                     }
                     None
@@ -594,12 +614,15 @@ impl Scanner<'_> {
             }
             words = rest;
         }
+        if words.first().is_some_and(|format| self.may_vanish(format)) {
+            self.mark_all(words, Unsafe::Option);
+        }
         if let [option, rest @ ..] = words
             && option.text == "--"
         {
             words = rest;
             if let Some(format) = words.first() {
-                self.unless_quoted(format);
+                self.unless_quoted(format, Unsafe::Option);
             }
         } else if let Some(format) = words.first()
             && format.text.starts_with(['\0', '-'])
@@ -619,7 +642,7 @@ impl Scanner<'_> {
             if follows {
                 self.mark(word.found.clone(), Unsafe::VariableName);
             }
-            self.unless_quoted(word);
+            self.unless_quoted(word, Unsafe::Option);
         }
     }
 
@@ -635,7 +658,7 @@ impl Scanner<'_> {
                 self.program(&rest[..end.unwrap_or(rest.len())]);
             }
             if is_protected {
-                self.unless_quoted(word);
+                self.unless_quoted(word, Unsafe::Option);
             } else {
                 self.option(word, at.checked_sub(1).and_then(|before| words.get(before)));
             }
@@ -645,7 +668,7 @@ impl Scanner<'_> {
     /// Marks what could become an option. A quoted value behind an option belongs to that one, and
     /// one behind other text of its word cannot be one.
     fn option(&mut self, word: &Word, before: Option<&Word>) {
-        self.unless_quoted(word);
+        self.unless_quoted(word, Unsafe::Option);
         let is_value = before.is_some_and(|before| {
             before.text.starts_with('-') && before.text.len() > 1 && !before.text.contains('\0')
         });
@@ -655,10 +678,10 @@ impl Scanner<'_> {
     }
 
     /// Marks what is split into words: each of them could be an option.
-    fn unless_quoted(&mut self, word: &Word) {
+    fn unless_quoted(&mut self, word: &Word, reason: Unsafe) {
         for index in word.found.clone() {
             if self.found.get(index).is_some_and(|found| found.quoting == Quoting::Bare) {
-                self.mark(index..index + 1, Unsafe::Option);
+                self.mark(index..index + 1, reason);
             }
         }
     }
@@ -673,7 +696,7 @@ impl Scanner<'_> {
     }
 
     /// An interpreter that some other program starts: `docker exec web sh -c "…"`.
-    fn somewhere_behind(&mut self, words: &[Word]) {
+    fn somewhere_behind(&mut self, words: &[Word]) -> bool {
         for (at, word) in words.iter().enumerate() {
             let name = word.text.rsplit('/').next().unwrap_or(&word.text);
             if matches!(lookup(name), Some(Shell | Interpreter { .. })) {
@@ -682,11 +705,11 @@ impl Scanner<'_> {
                     word.text.starts_with('-') && word.text.contains(['c', 'e', 'E', 'r', 'p'])
                 });
                 if has_code {
-                    self.program(&words[at..]);
-                    return;
+                    return self.program(&words[at..]);
                 }
             }
         }
+        false
     }
 }
 

@@ -14,10 +14,12 @@ pub(super) struct Scan {
     pub(super) found: Vec<Found>,
     /// Variables that a value was put into.
     pub(super) assigned: Vec<String>,
+    /// Whether a command in it takes its standard input for code.
+    pub(super) reads_code: bool,
 }
 
 /// Reads a script.
-pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>) -> Scan {
+pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>, level: usize) -> Scan {
     let mut scanner = Scanner {
         bytes: script.as_bytes(),
         at: 0,
@@ -33,6 +35,8 @@ pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>) -> 
         inflow: usize::MAX,
         fed: 0..0,
         readers: 0,
+        has_functions: false,
+        level,
     };
     while scanner.list(None) != Ending::End {
         // A `)` that closes nothing.
@@ -42,7 +46,8 @@ pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>) -> 
     if scanner.is_broken || !scanner.documents.is_empty() {
         scanner.mark(0..scanner.found.len(), Unsafe::Unclear);
     }
-    Scan { found: scanner.found, assigned: scanner.assigned }
+    let reads_code = scanner.readers > 0 || scanner.is_broken;
+    Scan { found: scanner.found, assigned: scanner.assigned, reads_code }
 }
 
 /// One word of a command.
@@ -85,6 +90,10 @@ pub(super) struct Scanner<'t> {
     pub(super) fed: Range<usize>,
     /// How many commands took their standard input for code.
     pub(super) readers: usize,
+    /// Whether a function was defined: then any name may be a command of the script.
+    pub(super) has_functions: bool,
+    /// Inside how many scripts this one is.
+    pub(super) level: usize,
 }
 
 impl Scanner<'_> {

@@ -100,6 +100,9 @@ fn places_that_undo_the_quoting_are_found() {
         ("bash <<< \"$1\"", InnerShell),
         ("{ bash; } <<< \"$1\"", InnerShell),
         ("bash < <(echo \"$1\")", InnerShell),
+        ("bash -c sh <<< \"$1\"", InnerShell),
+        ("f() { bash; }; echo \"$1\" | f", InnerShell),
+        ("docker run -i x sh -c 'bash' <<< \"$1\"", InnerShell),
         ("bash <(echo \"$1\")", InnerShell),
         (". <(echo \"$1\")", InnerShell),
         ("bash -c 'eval \"$2\"' -- \"$1\"", InnerShell),
@@ -146,6 +149,12 @@ fn places_that_undo_the_quoting_are_found() {
         ("PATH=\"$1\" ls", Environment),
         ("LD_PRELOAD=$1 ls", Environment),
         ("export GIT_SSH_COMMAND=\"$1\"", Environment),
+        ("$x \"$1\"", Unclear),
+        ("$(which bash) -c \"$1\"", Unclear),
+        ("bash $options \"$1\"", Unclear),
+        ("echo \"$1\" | bash $x", InnerShell),
+        ("env $x \"$1\"", Unclear),
+        ("printf $format \"$1\"", Option),
         ("echo @($1)", Unclear),
         ("echo \\$1", Unclear),
         ("echo \"$1", Unclear),
@@ -197,7 +206,8 @@ fn what_authors_are_told_is_unsafe_is_refused() {
         "echo $(( $1 + 1 ))",
     ] {
         let at = script.find("$1").unwrap();
-        let advice = prowess_spec::body::shell::unsafe_places(script, &[at..at + 2]);
+        let advice =
+            prowess_spec::body::shell::unsafe_places(script, std::slice::from_ref(&(at..at + 2)));
         assert!(!advice.is_empty() && !reasons(script).is_empty(), "{script}");
     }
 }
