@@ -35,6 +35,15 @@ struct Group {
     readers: usize,
 }
 
+/// What must come next, be it on a later line.
+#[derive(Clone, Copy)]
+struct Expects {
+    /// The pattern of a branch.
+    pattern: bool,
+    /// The other side of a pipe.
+    command: bool,
+}
+
 /// Deepest nesting of groups.
 const MOST_GROUPS: usize = 64;
 
@@ -60,7 +69,8 @@ impl Scanner<'_> {
             let awaits = groups.last().is_some_and(|group| group.awaits_pattern);
             let base = groups.last().map_or(outer, |group| group.inflow);
             self.inflow = if is_piped { base.min(pipeline) } else { base };
-            let (simple, ending) = self.simple(close, awaits, &mut groups, &mut pipeline);
+            let expects = Expects { pattern: awaits, command: is_piped };
+            let (simple, ending) = self.simple(close, expects, &mut groups, &mut pipeline);
             if !awaits || ending != Ending::Pattern {
                 self.judge_simple(&simple, first);
             }
@@ -101,10 +111,11 @@ impl Scanner<'_> {
     fn simple(
         &mut self,
         close: Option<u8>,
-        awaits_pattern: bool,
+        expects: Expects,
         groups: &mut Vec<Group>,
         pipeline: &mut usize,
     ) -> (Simple, Ending) {
+        let awaits_pattern = expects.pattern;
         let mut simple = Simple::default();
         self.feeds_processes = false;
         let first = self.found.len();
@@ -115,7 +126,8 @@ impl Scanner<'_> {
                 (Some(b'\n'), _) => {
                     self.at += 1;
                     self.read_documents();
-                    if awaits_pattern && simple.words.is_empty() {
+                    let is_empty = simple.words.is_empty() && simple.inputs.is_empty();
+                    if is_empty && (awaits_pattern || expects.command) {
                         continue;
                     }
                     break Ending::Separator;

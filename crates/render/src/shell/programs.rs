@@ -138,6 +138,7 @@ const PROGRAMS: &[(&str, Takes)] = &[
     ("tclsh", Interpreter { letters: "", words: &[], values: "" }),
     ("tcsh", Shell),
     ("test", Test),
+    ("time", Program { values: "fo", before: 0 }),
     ("timeout", Program { values: "ks", before: 1 }),
     ("tmux", Everything),
     ("trap", Everything),
@@ -286,16 +287,21 @@ impl Scanner<'_> {
             let reads_code = self.somewhere_behind(rest);
             return reads_code || self.has_functions && self.readers > 0;
         };
-        if !matches!(takes, Everything | Options | Names | Assignments | Printf)
-            && let Some(at) = rest.iter().position(|word| self.may_vanish(word))
-        {
-            self.mark_all(&rest[at + 1..], Unsafe::Unclear);
-            // `bash $x` without an `x` reads a script.
-            if matches!(takes, Shell | Interpreter { .. }) {
-                self.mark_all(rest, Unsafe::Unclear);
-                return true;
+        let reads_code = self.takes(name, takes, rest);
+        let vanishing = rest.iter().position(|word| self.may_vanish(word));
+        match vanishing {
+            Some(at) if !matches!(takes, Everything | Options | Names | Assignments | Printf) => {
+                self.mark_all(&rest[at + 1..], Unsafe::Unclear);
+                // `bash $x` without an `x` reads a script.
+                reads_code || matches!(takes, Shell | Interpreter { .. })
             }
+            _ => reads_code,
         }
+    }
+
+    /// Judges the arguments of a program that we know. Returns whether it takes its standard input
+    /// for code.
+    fn takes(&mut self, name: &str, takes: Takes, rest: &[Word]) -> bool {
         match takes {
             Everything => {
                 self.mark_all(rest, Unsafe::InnerShell);
@@ -357,7 +363,9 @@ impl Scanner<'_> {
     fn may_vanish(&self, word: &Word) -> bool {
         let is_ours =
             |found: &Found| found.kind == Kind::Trusted && found.range.start >= word.range.start;
+        // `<( … )` is always a word.
         !word.is_quoted
+            && self.bytes.get(word.range.start) != Some(&b'<')
             && !word.text.is_empty()
             && word.text.bytes().all(|byte| byte == 0)
             && !self.found[word.found.clone()].iter().any(is_ours)

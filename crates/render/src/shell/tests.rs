@@ -153,6 +153,8 @@ fn places_that_undo_the_quoting_are_found() {
         ("$(which bash) -c \"$1\"", Unclear),
         ("bash $options \"$1\"", Unclear),
         ("echo \"$1\" | bash $x", InnerShell),
+        ("echo \"$1\" |\n# note\n\nbash", InnerShell),
+        ("x=1 time bash <<< \"$1\"", InnerShell),
         ("env $x \"$1\"", Unclear),
         ("printf $format \"$1\"", Option),
         ("echo @($1)", Unclear),
