@@ -295,6 +295,7 @@ impl Reader<'_> {
                 let kind =
                     ItemKind::Link { target: Span::new(from + target.start, from + target.end) };
                 self.push(from, from + length, Place::Text, kind);
+                self.placeholders(from, from + length, Place::Text);
                 from + length
             }
             None => from,
@@ -641,6 +642,7 @@ mod tests {
         check("[id]: ref/x.md \"title\"", &[], &["Text link <ref/x.md>  ref/x.md \"title\""]);
         check("[^1]: and/or means both\n[INFO]: read/write it", &[], &[]);
         check("`[a](b)` [x] (y)", &[], &["InlineCode code `[a](b)`"]);
+        check("[a]($0/b.md)", &[], &["Text link <$0/b.md> $0/b.md)", "Text Index(0) $0"]);
     }
 
     #[test]

@@ -1,0 +1,333 @@
+//! The arguments of an invocation, and how they are counted.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::Compat;
+
+/// What was given to a skill.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arguments(Given);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+enum Given {
+    #[default]
+    Nothing,
+    Text(String),
+    Words {
+        raw: String,
+        words: Vec<String>,
+    },
+    Json {
+        raw: String,
+        value: Value,
+    },
+}
+
+impl Arguments {
+    /// No arguments at all.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Takes what a person typed. `$ARGUMENTS` is exactly this text; `$0` and the like are its
+    /// words, split as a shell would.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(Given::Text(text.into()))
+    }
+
+    /// Takes words that are split already. `$ARGUMENTS` is a line that splits into them again.
+    pub fn from_words(words: Vec<String>) -> Self {
+        let raw = words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
+        Self(Given::Words { raw, words })
+    }
+
+    /// Takes a JSON value, as Agentick does: the members of an object have names, those of an array
+    /// only positions, a string is text. `$ARGUMENTS` is the compact JSON.
+    pub fn from_json(value: Value) -> Self {
+        match value {
+            Value::Null => Self::none(),
+            Value::String(text) => Self::from_text(text),
+            value => Self(Given::Json { raw: value.to_string(), value }),
+        }
+    }
+
+    /// Returns what `$ARGUMENTS` stands for; nothing if no arguments were given.
+    pub fn raw(&self) -> Option<&str> {
+        match &self.0 {
+            Given::Nothing => None,
+            Given::Text(raw) | Given::Words { raw, .. } | Given::Json { raw, .. } => Some(raw),
+        }
+    }
+
+    /// Counts and names the values for a template with these declared names. A template that only
+    /// has `$ARGUMENTS` does not count them.
+    pub(crate) fn resolve(&self, names: &[Box<str>], compat: Compat, counts: bool) -> Resolved<'_> {
+        let raw = self.raw().unwrap_or_default();
+        let mut resolved = Resolved { raw, is_given: self.raw().is_some(), ..Resolved::default() };
+        match &self.0 {
+            _ if !counts => {}
+            Given::Nothing => {}
+            Given::Text(text) if compat == Compat::Agentick => {
+                resolved.positions = split_like_agentick(text);
+            }
+            Given::Text(text) => {
+                let split = split(text);
+                resolved.positions = split.words;
+                resolved.unbalanced = split.unbalanced;
+            }
+            Given::Words { words, .. } => {
+                resolved.positions = words.iter().map(|word| word.as_str().into()).collect();
+            }
+            Given::Json { value: Value::Object(members), .. } => {
+                resolved.members = Some(members);
+                resolved.positions = if names.is_empty() {
+                    members.values().map(text_of).collect()
+                } else {
+                    let value = |name: &str| members.get(name).map(text_of);
+                    names.iter().map(|name| value(name).unwrap_or_default()).collect()
+                };
+            }
+            Given::Json { value: Value::Array(items), .. } => {
+                resolved.positions = items.iter().map(text_of).collect();
+                resolved.is_unnamed = true;
+            }
+            Given::Json { raw, .. } => resolved.positions = vec![raw.as_str().into()],
+        }
+        resolved
+    }
+}
+
+/// Arguments as one template sees them.
+#[derive(Debug, Default)]
+pub(crate) struct Resolved<'a> {
+    pub(crate) raw: &'a str,
+    /// Whether arguments were given, be they empty.
+    pub(crate) is_given: bool,
+    pub(crate) positions: Vec<Cow<'a, str>>,
+    /// Offset in the text of a quotation mark or backslash that nothing follows.
+    pub(crate) unbalanced: Option<usize>,
+    members: Option<&'a serde_json::Map<String, Value>>,
+    is_unnamed: bool,
+}
+
+impl Resolved<'_> {
+    /// Returns the value at a position.
+    pub(crate) fn position(&self, index: usize) -> Option<&str> {
+        self.positions.get(index).map(AsRef::as_ref)
+    }
+
+    /// Returns the value of the name at this place in the list of names. A name that is not declared
+    /// has no place, only a key.
+    pub(crate) fn named(
+        &self,
+        index: usize,
+        name: &str,
+        is_declared: bool,
+    ) -> Option<Cow<'_, str>> {
+        match self.members {
+            Some(members) => members.get(name).map(text_of),
+            None if self.is_unnamed || !is_declared => None,
+            None => self.position(index).map(Cow::Borrowed),
+        }
+    }
+}
+
+/// A JSON value as text: strings as they are, nothing for null, JSON for what has members.
+fn text_of(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// A text in words.
+#[derive(Debug, Default)]
+pub(crate) struct Split<'t> {
+    pub(crate) words: Vec<Cow<'t, str>>,
+    pub(crate) unbalanced: Option<usize>,
+}
+
+/// Splits as a shell would, but never fails: a quotation mark without its partner is a character
+/// like any other, so `don't stop` is two words.
+pub(crate) fn split(text: &str) -> Split<'_> {
+    let mut split = Split::default();
+    // Where a search for a closing mark found none, later ones need not look again.
+    let mut has_partner = [true; 2];
+    let mut at = 0;
+    loop {
+        at += text[at..].len() - text[at..].trim_start().len();
+        if at == text.len() {
+            return split;
+        }
+        let (word, next) = one_word(text, at, &mut has_partner, &mut split.unbalanced);
+        split.words.push(word);
+        at = next;
+    }
+}
+
+/// Reads the word that begins at `start`; returns it and where it ends.
+fn one_word<'t>(
+    text: &'t str,
+    start: usize,
+    has_partner: &mut [bool; 2],
+    unbalanced: &mut Option<usize>,
+) -> (Cow<'t, str>, usize) {
+    // Owned as soon as the word differs from the text.
+    let mut owned: Option<String> = None;
+    let mut at = start;
+    while let Some(c) = text[at..].chars().next() {
+        let next = at + c.len_utf8();
+        match c {
+            c if c.is_whitespace() => break,
+            '\'' | '"' => {
+                let partner = &mut has_partner[usize::from(c == '"')];
+                let close = if *partner { closing(text, next, c) } else { None };
+                let Some(close) = close else {
+                    *partner = false;
+                    unbalanced.get_or_insert(at);
+                    if let Some(word) = &mut owned {
+                        word.push(c);
+                    }
+                    at = next;
+                    continue;
+                };
+                let word = owned.get_or_insert_with(|| text[start..at].to_owned());
+                if c == '"' {
+                    unescape(&text[next..close], word);
+                } else {
+                    word.push_str(&text[next..close]);
+                }
+                at = close + 1;
+            }
+            '\\' => {
+                let Some(escaped) = text[next..].chars().next() else {
+                    unbalanced.get_or_insert(at);
+                    if let Some(word) = &mut owned {
+                        word.push('\\');
+                    }
+                    at = next;
+                    continue;
+                };
+                owned.get_or_insert_with(|| text[start..at].to_owned()).push(escaped);
+                at = next + escaped.len_utf8();
+            }
+            c => {
+                if let Some(word) = &mut owned {
+                    word.push(c);
+                }
+                at = next;
+            }
+        }
+    }
+    (owned.map_or_else(|| Cow::Borrowed(&text[start..at]), Cow::Owned), at)
+}
+
+/// Offset of the mark that closes a quotation; in double quotes a backslash hides it.
+fn closing(text: &str, from: usize, mark: char) -> Option<usize> {
+    if mark == '\'' {
+        return text[from..].find('\'').map(|found| from + found);
+    }
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// What a shell makes of backslashes in double quotes.
+fn unescape(quoted: &str, word: &mut String) {
+    let mut chars = quoted.chars().peekable();
+    while let Some(c) = chars.next() {
+        match chars.peek() {
+            Some(&next @ ('"' | '\\' | '$' | '`')) if c == '\\' => {
+                word.push(next);
+                chars.next();
+            }
+            _ => word.push(c),
+        }
+    }
+}
+
+/// Agentick's way: no escapes, empty words are lost, an open quotation swallows the rest.
+fn split_like_agentick(text: &str) -> Vec<Cow<'_, str>> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut open: Option<char> = None;
+    for c in text.chars() {
+        match open {
+            Some(mark) if c == mark => open = None,
+            None if c == '\'' || c == '"' => open = Some(c),
+            None if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(Cow::Owned(std::mem::take(&mut word)));
+                }
+            }
+            _ => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        words.push(Cow::Owned(word));
+    }
+    words
+}
+
+/// A word as one would type it.
+fn quote(word: &str) -> Cow<'_, str> {
+    let is_plain =
+        |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c) || c == '#' || c == '$';
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_split_like_a_shell_would() {
+        for (text, words, is_balanced) in [
+            ("a b", vec!["a", "b"], true),
+            ("\"hello world\" second", vec!["hello world", "second"], true),
+            ("a'b c'd ''", vec!["ab cd", ""], true),
+            ("\"a \\\" b\\n\" x\\ y", vec!["a \" b\\n", "x y"], true),
+            ("don't stop now", vec!["don't", "stop", "now"], false),
+            ("say \"hi", vec!["say", "\"hi"], false),
+            ("end\\", vec!["end\\"], false),
+            (" \t\n", vec![], true),
+            ("ä\u{a0}ö 'ü ß'", vec!["ä", "ö", "ü ß"], true),
+        ] {
+            let split = split(text);
+            assert_eq!(split.words, words, "{text}");
+            assert_eq!(split.unbalanced.is_none(), is_balanced, "{text}");
+        }
+    }
+
+    #[test]
+    fn agentick_splits_more_simply() {
+        for (text, words) in [
+            ("a 'b c' d\"e f\"", vec!["a", "b c", "de f"]),
+            ("'' a", vec!["a"]),
+            ("a 'b c", vec!["a", "b c"]),
+            ("a\\ b", vec!["a\\", "b"]),
+        ] {
+            assert_eq!(split_like_agentick(text), words, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_become_a_line_that_splits_into_them() {
+        let words = ["a", "b c", "", "it's", "\"", "\\", "$1"].map(String::from).to_vec();
+        let arguments = Arguments::from_words(words.clone());
+        assert_eq!(split(arguments.raw().unwrap()).words, words);
+    }
+}

@@ -1,0 +1,383 @@
+//! Commands and what joins them: pipelines, groups, redirections, `case`, `[[ … ]]`.
+
+use super::Unsafe;
+use super::scan::{Scanner, Word};
+
+/// What ended a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The script.
+    End,
+    /// The bracket that closes these commands.
+    Closed,
+    /// `;`, `&&`, a line break and the like.
+    Separator,
+    /// The end of one branch of `case`.
+    Branch,
+    /// `|`
+    Pipe,
+    /// `case … in`
+    CaseIn,
+    /// The `)` behind the pattern of a branch.
+    Pattern,
+}
+
+/// A group of commands that is open.
+struct Group {
+    is_case: bool,
+    /// Whether the pattern of a branch comes next.
+    awaits_pattern: bool,
+    /// Where the places of the pipeline begin that the group belongs to.
+    pipeline: usize,
+    /// What flows into it, see [`Scanner::inflow`].
+    inflow: usize,
+    /// How many readers of code there were before it.
+    readers: usize,
+}
+
+/// What must come next, be it on a later line.
+#[derive(Clone, Copy)]
+struct Expects {
+    /// The pattern of a branch.
+    pattern: bool,
+    /// The other side of a pipe.
+    command: bool,
+}
+
+/// Deepest nesting of groups.
+const MOST_GROUPS: usize = 64;
+
+/// A simple command.
+#[derive(Default)]
+pub(super) struct Simple {
+    pub(super) words: Vec<Word>,
+    /// What it reads from: `<`, `<<<`.
+    pub(super) inputs: Vec<Word>,
+    /// Whether it is a group that reads code from its input.
+    pub(super) reads_code: bool,
+}
+
+impl Scanner<'_> {
+    /// Reads commands up to the closing bracket, or to the end of the script.
+    pub(super) fn list(&mut self, close: Option<u8>) -> Ending {
+        let outer = self.inflow;
+        let mut groups: Vec<Group> = Vec::new();
+        let mut pipeline = self.found.len();
+        let mut is_piped = false;
+        loop {
+            let first = self.found.len();
+            let awaits = groups.last().is_some_and(|group| group.awaits_pattern);
+            let base = groups.last().map_or(outer, |group| group.inflow);
+            self.inflow = if is_piped { base.min(pipeline) } else { base };
+            let expects = Expects { pattern: awaits, command: is_piped };
+            let (simple, ending) = self.simple(close, expects, &mut groups, &mut pipeline);
+            if !awaits || ending != Ending::Pattern {
+                self.judge_simple(&simple, first);
+            }
+            match ending {
+                Ending::End | Ending::Closed => {
+                    self.inflow = outer;
+                    return ending;
+                }
+                Ending::Pipe => {
+                    is_piped = true;
+                    continue;
+                }
+                Ending::CaseIn => {
+                    let group = self.group(pipeline);
+                    groups.push(Group { is_case: true, awaits_pattern: true, ..group });
+                }
+                Ending::Pattern => {
+                    if let Some(group) = groups.last_mut() {
+                        group.awaits_pattern = false;
+                    }
+                }
+                Ending::Branch => match groups.last_mut().filter(|group| group.is_case) {
+                    Some(group) => group.awaits_pattern = true,
+                    None => self.is_broken = true,
+                },
+                Ending::Separator => {}
+            }
+            is_piped = false;
+            pipeline = self.found.len();
+            if groups.len() > MOST_GROUPS {
+                self.is_broken = true;
+                groups.clear();
+            }
+        }
+    }
+
+    /// Reads one command up to what ends it. Reserved words open and close groups.
+    fn simple(
+        &mut self,
+        close: Option<u8>,
+        expects: Expects,
+        groups: &mut Vec<Group>,
+        pipeline: &mut usize,
+    ) -> (Simple, Ending) {
+        let awaits_pattern = expects.pattern;
+        let mut simple = Simple::default();
+        self.feeds_processes = false;
+        let first = self.found.len();
+        let ending = loop {
+            self.blanks();
+            match (self.peek(0), self.peek(1)) {
+                (None, _) => break Ending::End,
+                (Some(b'\n'), _) => {
+                    self.at += 1;
+                    self.read_documents();
+                    let is_empty = simple.words.is_empty() && simple.inputs.is_empty();
+                    if is_empty && (awaits_pattern || expects.command) {
+                        continue;
+                    }
+                    break Ending::Separator;
+                }
+                (Some(b'\r'), Some(b'\n')) => self.at += 1,
+                (Some(b';'), Some(b';' | b'&')) => {
+                    self.at += if self.starts_with(";;&") { 3 } else { 2 };
+                    break Ending::Branch;
+                }
+                (Some(b';'), _) => {
+                    self.at += 1;
+                    break Ending::Separator;
+                }
+                (Some(b'&'), Some(b'>')) => {
+                    self.at += 2;
+                    self.at += usize::from(self.peek(0) == Some(b'>'));
+                    self.target(None);
+                }
+                (Some(b'&'), next) => {
+                    self.at += if next == Some(b'&') { 2 } else { 1 };
+                    break Ending::Separator;
+                }
+                (Some(b'|'), _) if awaits_pattern => self.at += 1,
+                (Some(b'|'), Some(b'|')) => {
+                    self.at += 2;
+                    break Ending::Separator;
+                }
+                (Some(b'|'), next) => {
+                    self.at += if next == Some(b'&') { 2 } else { 1 };
+                    break Ending::Pipe;
+                }
+                (Some(b')'), _) if awaits_pattern => {
+                    self.at += 1;
+                    break Ending::Pattern;
+                }
+                (Some(b')'), _) => {
+                    self.at += 1;
+                    self.is_broken |= close != Some(b')') || !groups.is_empty();
+                    break Ending::Closed;
+                }
+                (Some(b'('), _) if awaits_pattern && simple.words.is_empty() => self.at += 1,
+                (Some(b'('), _) => {
+                    if self.parenthesis(&mut simple) {
+                        break Ending::Separator;
+                    }
+                }
+                (Some(b'#'), _) => self.comment(),
+                (Some(b'<' | b'>'), Some(b'(')) => {
+                    let word = self.word();
+                    simple.words.push(word);
+                }
+                (Some(b'<'), _) => self.input(&mut simple),
+                (Some(b'>'), next) => {
+                    self.at += if matches!(next, Some(b'>' | b'&' | b'|')) { 2 } else { 1 };
+                    self.target(None);
+                }
+                _ => {
+                    let word = self.word();
+                    if word.range.is_empty() {
+                        self.is_broken = true;
+                        self.at += 1;
+                        continue;
+                    }
+                    if awaits_pattern {
+                        if simple.words.is_empty() && word.text == "esac" && !word.is_quoted {
+                            simple.reads_code = self.close_group(groups, pipeline);
+                            // What follows belongs to the group: a redirection or a pipe.
+                            return (simple, self.after_group());
+                        }
+                        simple.words.push(word);
+                        continue;
+                    }
+                    if simple.words.is_empty()
+                        && self.reserved(&word, groups, pipeline, &mut simple)
+                    {
+                        continue;
+                    }
+                    // `2>file`: the number belongs to the redirection.
+                    let is_number = !word.text.is_empty()
+                        && word.text.bytes().all(|byte| byte.is_ascii_digit());
+                    if is_number && !word.is_quoted && matches!(self.peek(0), Some(b'<' | b'>')) {
+                        continue;
+                    }
+                    let is_case = simple.words.len() == 2
+                        && simple.words[0].text == "case"
+                        && word.text == "in";
+                    simple.words.push(word);
+                    if is_case {
+                        break Ending::CaseIn;
+                    }
+                }
+            }
+        };
+        if self.feeds_processes {
+            self.mark(first..self.found.len(), Unsafe::Unclear);
+        }
+        (simple, ending)
+    }
+
+    /// Reads what may follow `esac` before the next command.
+    fn after_group(&mut self) -> Ending {
+        self.blanks();
+        match (self.peek(0), self.peek(1)) {
+            (Some(b'|'), next) if next != Some(b'|') => {
+                self.at += 1;
+                Ending::Pipe
+            }
+            _ => Ending::Separator,
+        }
+    }
+
+    /// Handles a word of shell grammar in front of a command. Returns whether it was one.
+    fn reserved(
+        &mut self,
+        word: &Word,
+        groups: &mut Vec<Group>,
+        pipeline: &mut usize,
+        simple: &mut Simple,
+    ) -> bool {
+        if word.is_quoted {
+            return false;
+        }
+        match word.text.as_str() {
+            "!" | "then" | "else" | "elif" | "do" | "time" | "coproc" => true,
+            "{" | "if" | "while" | "until" => {
+                groups.push(self.group(*pipeline));
+                true
+            }
+            "}" | "fi" | "done" | "esac" => {
+                self.is_broken |= groups.is_empty();
+                simple.reads_code |= self.close_group(groups, pipeline);
+                true
+            }
+            "for" | "select" => {
+                groups.push(self.group(*pipeline));
+                false
+            }
+            "function" => {
+                self.has_functions = true;
+                self.blanks();
+                let _ = self.word();
+                true
+            }
+            "[[" => {
+                self.conditions();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads what an opening bracket means here. Returns whether the command ends with it.
+    fn parenthesis(&mut self, simple: &mut Simple) -> bool {
+        let is_loop = matches!(simple.words.as_slice(), [word] if word.text == "for");
+        if self.starts_with("((") && (simple.words.is_empty() || is_loop) {
+            self.at += 2;
+            self.arithmetic(b"))");
+            return false;
+        }
+        if simple.words.is_empty() {
+            self.at += 1;
+            let readers = self.readers;
+            self.nested(b')');
+            simple.reads_code |= self.readers > readers;
+            return false;
+        }
+        // `name ()` defines a function.
+        let closes = self.bytes[self.at + 1..].iter().position(|&byte| byte != b' ');
+        if let (Some(blanks), 1) = (closes, simple.words.len())
+            && self.bytes[self.at + 1 + blanks] == b')'
+        {
+            self.at += blanks + 2;
+            self.has_functions = true;
+            simple.words.clear();
+            return true;
+        }
+        self.is_broken = true;
+        self.at += 1;
+        false
+    }
+
+    /// Reads a redirection from somewhere.
+    fn input(&mut self, simple: &mut Simple) {
+        if self.starts_with("<<<") {
+            self.at += 3;
+            self.target(Some(simple));
+        } else if self.starts_with("<<") {
+            let is_indented = self.starts_with("<<-");
+            self.at += if is_indented { 3 } else { 2 };
+            self.announce_document(is_indented);
+        } else {
+            self.at += if matches!(self.peek(1), Some(b'&' | b'>')) { 2 } else { 1 };
+            self.target(Some(simple));
+        }
+    }
+
+    /// Reads the word behind a redirection.
+    fn target(&mut self, input: Option<&mut Simple>) {
+        self.blanks();
+        let word = self.word();
+        self.is_broken |= word.range.is_empty();
+        if let Some(simple) = input {
+            simple.inputs.push(word);
+        }
+    }
+
+    /// Reads `[[ … ]]`. Its numeric comparisons are arithmetic.
+    fn conditions(&mut self) {
+        let from = self.found.len();
+        let mut evaluates = false;
+        loop {
+            self.blanks();
+            match self.peek(0) {
+                None => {
+                    self.is_broken = true;
+                    break;
+                }
+                Some(b'<' | b'>') if self.peek(1) == Some(b'(') => {
+                    let _ = self.word();
+                }
+                Some(b'\n' | b'(' | b')' | b'<' | b'>' | b'&' | b'|' | b';') => self.at += 1,
+                Some(_) => {
+                    let word = self.word();
+                    match word.text.as_str() {
+                        "]]" => break,
+                        "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R" => {
+                            evaluates = true;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        if evaluates {
+            self.mark(from..self.found.len(), Unsafe::Arithmetic);
+            // A bare name is evaluated too: `[[ issue -eq 1 ]]`.
+        }
+    }
+
+    fn group(&self, pipeline: usize) -> Group {
+        let (inflow, readers) = (self.inflow, self.readers);
+        Group { is_case: false, awaits_pattern: false, pipeline, inflow, readers }
+    }
+
+    /// Closes a group: a pipe behind it takes all that was written in it. Returns whether something
+    /// in it reads code.
+    fn close_group(&self, groups: &mut Vec<Group>, pipeline: &mut usize) -> bool {
+        groups.pop().is_some_and(|group| {
+            *pipeline = group.pipeline;
+            self.readers > group.readers
+        })
+    }
+}

@@ -1,0 +1,744 @@
+//! What programs and builtins make of their arguments.
+
+use super::commands::Simple;
+use super::scan::{Scan, Scanner, Word, name_length};
+use super::{Found, Kind, Quoting, Unsafe, judge_script};
+
+/// What a program takes code from.
+#[derive(Clone, Copy)]
+enum Takes {
+    /// All its arguments are code.
+    Everything,
+    /// Its first argument is a file with code, the others are data.
+    File,
+    /// It runs another program: options with a value of their own, and how many words come before
+    /// the program.
+    Program {
+        values: &'static str,
+        before: usize,
+    },
+    /// A shell: code behind `-c`, else a file, else standard input.
+    Shell,
+    /// Another interpreter: letters and words of options that have code, letters of others that
+    /// take a value.
+    Interpreter {
+        letters: &'static str,
+        words: &'static [&'static str],
+        values: &'static str,
+    },
+    /// The first argument is code, unless an option has it; letters as before. Whether options may
+    /// stand behind it.
+    First {
+        code: &'static str,
+        file: &'static str,
+        values: &'static str,
+        permutes: bool,
+    },
+    /// Names of variables.
+    Names,
+    /// Assignments.
+    Assignments,
+    /// `printf`, `test`, `read`, `command`: see there.
+    Printf,
+    Test,
+    Command,
+    /// Some of its options run something.
+    Options,
+}
+
+use Takes::{
+    Assignments, Command, Everything, File, First, Interpreter, Names, Options, Printf, Program,
+    Shell, Test,
+};
+
+/// Programs by name. A version behind the name does not count: `python3.12`.
+const PROGRAMS: &[(&str, Takes)] = &[
+    (".", File),
+    ("[", Test),
+    ("alias", Everything),
+    ("ash", Shell),
+    ("awk", First { code: "e", file: "fEil", values: "vF", permutes: false }),
+    ("bash", Shell),
+    ("bind", Everything),
+    ("builtin", Program { values: "", before: 0 }),
+    ("bun", Interpreter { letters: "ep", words: &["--eval", "--print"], values: "r" }),
+    ("busybox", Program { values: "", before: 0 }),
+    ("chroot", Program { values: "", before: 1 }),
+    ("command", Command),
+    ("compgen", Everything),
+    ("complete", Everything),
+    ("csh", Shell),
+    ("dash", Shell),
+    ("dc", Everything),
+    ("declare", Assignments),
+    ("deno", Everything),
+    ("doas", Program { values: "uC", before: 0 }),
+    ("ed", Options),
+    ("emacs", Everything),
+    ("enable", Everything),
+    ("env", Program { values: "uCS", before: 0 }),
+    ("eval", Everything),
+    ("ex", Everything),
+    ("exec", Program { values: "a", before: 0 }),
+    ("expect", Everything),
+    ("export", Assignments),
+    ("fc", Everything),
+    ("find", Options),
+    ("fish", Shell),
+    ("flock", Program { values: "wEc", before: 1 }),
+    ("gawk", First { code: "e", file: "fEil", values: "vF", permutes: false }),
+    ("gdb", Everything),
+    ("getopts", Names),
+    ("gsed", First { code: "e", file: "f", values: "l", permutes: true }),
+    ("hash", Options),
+    ("ionice", Program { values: "cn", before: 0 }),
+    ("jobs", Everything),
+    ("julia", Interpreter { letters: "eEL", words: &["--eval", "--print"], values: "p" }),
+    ("ksh", Shell),
+    ("let", Everything),
+    ("local", Assignments),
+    ("lua", Interpreter { letters: "e", words: &[], values: "l" }),
+    ("man", Options),
+    ("mapfile", Names),
+    ("mariadb", Everything),
+    ("mawk", First { code: "e", file: "f", values: "vF", permutes: false }),
+    ("mksh", Shell),
+    ("mysql", Everything),
+    ("nawk", First { code: "e", file: "f", values: "vF", permutes: false }),
+    ("nice", Program { values: "n", before: 0 }),
+    ("node", Interpreter { letters: "ep", words: &["--eval", "--print"], values: "r" }),
+    ("nohup", Program { values: "", before: 0 }),
+    ("nvim", Everything),
+    ("osascript", Everything),
+    ("parallel", Everything),
+    ("perl", Interpreter { letters: "eE", words: &[], values: "I" }),
+    ("php", Interpreter { letters: "rBRE", words: &["--run"], values: "d" }),
+    ("powershell", Everything),
+    ("printf", Printf),
+    ("psql", Everything),
+    ("pwsh", Everything),
+    ("python", Interpreter { letters: "c", words: &[], values: "WX" }),
+    ("read", Names),
+    ("readarray", Names),
+    ("readonly", Assignments),
+    ("rscript", Interpreter { letters: "e", words: &[], values: "" }),
+    ("rsync", Options),
+    ("ruby", Interpreter { letters: "e", words: &[], values: "rI" }),
+    ("script", Everything),
+    ("sed", First { code: "e", file: "f", values: "l", permutes: true }),
+    ("setsid", Program { values: "", before: 0 }),
+    ("sh", Shell),
+    ("source", File),
+    ("sqlite", Everything),
+    ("ssh", Everything),
+    ("stdbuf", Program { values: "ioe", before: 0 }),
+    ("su", Everything),
+    ("sudo", Program { values: "ughpCRT", before: 0 }),
+    ("tar", Options),
+    ("tclsh", Interpreter { letters: "", words: &[], values: "" }),
+    ("tcsh", Shell),
+    ("test", Test),
+    ("time", Program { values: "fo", before: 0 }),
+    ("timeout", Program { values: "ks", before: 1 }),
+    ("tmux", Everything),
+    ("trap", Everything),
+    ("typeset", Assignments),
+    ("unset", Names),
+    ("vi", Everything),
+    ("vim", Everything),
+    ("wait", Names),
+    ("watch", Everything),
+    ("xargs", Everything),
+    ("zip", Options),
+    ("zsh", Shell),
+];
+
+/// Deepest nesting of code inside code that is judged.
+const DEEPEST_CODE: usize = 3;
+
+/// Variables that decide what a shell or a program it starts does.
+const ENVIRONMENT: &[&str] = &[
+    "BASH_ENV",
+    "BROWSER",
+    "CDPATH",
+    "EDITOR",
+    "ENV",
+    "HOME",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "MANPAGER",
+    "NODE_OPTIONS",
+    "PAGER",
+    "PATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "SHELL",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "VISUAL",
+    "XDG_CONFIG_HOME",
+];
+/// The same, by how they begin.
+const ENVIRONMENT_PREFIXES: &[&str] = &["LD_", "DYLD_", "GIT_", "BASH_FUNC", "npm_config_"];
+
+fn lookup(name: &str) -> Option<Takes> {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let name = if name.is_empty() { "." } else { name }.to_ascii_lowercase();
+    let at = PROGRAMS.binary_search_by(|(known, _)| known.cmp(&name.as_str())).ok()?;
+    Some(PROGRAMS[at].1)
+}
+
+impl Scanner<'_> {
+    /// Judges the places of a command, which begin at `first`, and of what flows into it.
+    pub(super) fn judge_simple(&mut self, simple: &Simple, first: usize) {
+        let mut words = simple.words.as_slice();
+        while let Some((word, rest)) = words.split_first().filter(|(word, _)| is_assignment(word)) {
+            self.assignment(word);
+            words = rest;
+        }
+        let mut reads_code = simple.reads_code;
+        match words.first().map(|word| word.text.as_str()) {
+            None | Some("case") => {}
+            Some("for" | "select") => self.for_loop(words),
+            Some(_) if self.program(words) => {
+                reads_code = true;
+                self.readers += 1;
+                self.mark_inflow(first);
+            }
+            Some(_) => {}
+        }
+        if reads_code {
+            for input in &simple.inputs {
+                self.mark(input.found.clone(), Unsafe::InnerShell);
+            }
+        }
+    }
+
+    fn mark_inflow(&mut self, end: usize) {
+        if self.inflow >= end {
+            return;
+        }
+        let is_known = self.fed.start <= self.inflow && self.inflow <= self.fed.end;
+        let start = if is_known { self.fed.end } else { self.inflow };
+        self.mark(start..end.max(start), Unsafe::InnerShell);
+        self.fed = if is_known { self.fed.start..end.max(start) } else { self.inflow..end };
+    }
+
+    fn for_loop(&mut self, words: &[Word]) {
+        let Some((name, values)) = words.get(1..).and_then(<[Word]>::split_first) else { return };
+        if values.iter().any(|word| self.has_argument(&word.found)) {
+            self.assigned.push(name.text.clone());
+        }
+        // `for $1 in …` is no shell at all.
+        self.mark(name.found.clone(), Unsafe::Unclear);
+    }
+
+    fn mark_all(&mut self, words: &[Word], reason: Unsafe) {
+        for word in words {
+            self.mark(word.found.clone(), reason);
+        }
+    }
+
+    fn assignment(&mut self, word: &Word) {
+        if !self.has_argument(&word.found) {
+            return;
+        }
+        let (target, _) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let target = target.trim_end_matches('+');
+        let name = target.split('[').next().unwrap_or(target);
+        if target.contains('\0') {
+            self.mark(word.found.clone(), Unsafe::Arithmetic);
+        }
+        if ENVIRONMENT.contains(&name)
+            || ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        {
+            self.mark(word.found.clone(), Unsafe::Environment);
+        }
+        self.assigned.push(name.to_owned());
+    }
+
+    /// Judges the words of a command, its program first. Returns whether it takes its standard
+    /// input for code.
+    fn program(&mut self, words: &[Word]) -> bool {
+        let Some((first, rest)) = words.split_first() else { return false };
+        if self.has_argument(&first.found) {
+            self.mark(first.found.clone(), Unsafe::Program);
+            self.mark_all(rest, Unsafe::Program);
+            return false;
+        }
+        let name = first.text.rsplit('/').next().unwrap_or(&first.text);
+        if name.contains('\0') {
+            // A program that is only known when it runs may be any interpreter, or nothing at all.
+            self.mark_all(rest, Unsafe::Unclear);
+            return true;
+        }
+        let Some(takes) = lookup(name) else {
+            let reads_code = self.somewhere_behind(rest);
+            return reads_code || self.has_functions && self.readers > 0;
+        };
+        let reads_code = self.takes(name, takes, rest);
+        let vanishing = rest.iter().position(|word| self.may_vanish(word));
+        match vanishing {
+            Some(at) if !matches!(takes, Everything | Options | Names | Assignments | Printf) => {
+                self.mark_all(&rest[at + 1..], Unsafe::Unclear);
+                // `bash $x` without an `x` reads a script.
+                reads_code || matches!(takes, Shell | Interpreter { .. })
+            }
+            _ => reads_code,
+        }
+    }
+
+    /// Judges the arguments of a program that we know. Returns whether it takes its standard input
+    /// for code.
+    fn takes(&mut self, name: &str, takes: Takes, rest: &[Word]) -> bool {
+        match takes {
+            Everything => {
+                self.mark_all(rest, Unsafe::InnerShell);
+                if matches!(name, "eval" | "trap") && self.level < DEEPEST_CODE {
+                    for code in rest.iter().filter(|code| code.text.contains('$')) {
+                        self.judge_code(code, true);
+                    }
+                }
+                // What comes in is code, or words that are added to a command.
+                !matches!(name, "let" | "trap" | "alias")
+            }
+            File => {
+                if let Some(file) = rest.first() {
+                    self.mark(file.found.clone(), self.file_reason(file));
+                }
+                false
+            }
+            Program { values, before } => self.wrapper(rest, values, before),
+            Command => match rest.first().map(|word| word.text.as_str()) {
+                Some("-v" | "-V") => false,
+                _ => self.wrapper(rest, "", 0),
+            },
+            Shell => self.shell(rest),
+            Interpreter { letters, words, values } => {
+                self.interpreter(rest, letters, words, values)
+            }
+            First { code, file, values, permutes } => {
+                self.first_is_code(rest, code, file, values, permutes);
+                false
+            }
+            Names => {
+                self.mark_all(rest, Unsafe::VariableName);
+                self.assigned.extend(
+                    rest.iter().filter(|word| is_name(&word.text)).map(|word| word.text.clone()),
+                );
+                false
+            }
+            Assignments => {
+                self.declarations(rest);
+                false
+            }
+            Printf => {
+                self.printf(rest);
+                false
+            }
+            Test => {
+                self.test(rest);
+                false
+            }
+            Options => {
+                self.options(rest);
+                name == "ed"
+            }
+        }
+    }
+
+    /// Whether a word may be nothing, or several words, when it runs: then what follows it stands
+    /// somewhere else.
+    fn may_vanish(&self, word: &Word) -> bool {
+        let is_ours =
+            |found: &Found| found.kind == Kind::Trusted && found.range.start >= word.range.start;
+        // `<( … )` is always a word.
+        !word.is_quoted
+            && self.bytes.get(word.range.start) != Some(&b'<')
+            && !word.text.is_empty()
+            && word.text.bytes().all(|byte| byte == 0)
+            && !self.found[word.found.clone()].iter().any(is_ours)
+    }
+
+    /// A program that runs another one.
+    fn wrapper(&mut self, words: &[Word], values: &str, mut before: usize) -> bool {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let text = word.text.as_str();
+            if is_assignment(word) {
+                self.assignment(word);
+                // Here it is a word like any other, and is split like one: `env x=$1`.
+                self.unless_quoted(word, Unsafe::Program);
+            } else if self.has_argument(&word.found) {
+                break;
+            } else if text.starts_with('-') && text.len() > 1 {
+                let takes_value = text.len() == 2 && values.contains(&text[1..]);
+                if takes_value {
+                    at += 1;
+                    if let Some(value) = words.get(at) {
+                        self.mark(value.found.clone(), Unsafe::Program);
+                    }
+                }
+            } else if before > 0 {
+                before -= 1;
+            } else {
+                break;
+            }
+            at += 1;
+        }
+        self.program(&words[at.min(words.len())..])
+    }
+
+    fn shell(&mut self, words: &[Word]) -> bool {
+        let mut has_code = false;
+        let mut reads_input = false;
+        for (at, word) in words.iter().enumerate() {
+            let text = word.text.as_str();
+            let is_option = text.starts_with(['-', '+']) && text.len() > 1;
+            let takes_value = |index: usize| {
+                words.get(index).is_some_and(|word| {
+                    let text = word.text.as_str();
+                    matches!(text, "--rcfile" | "--init-file" | "-O" | "+O")
+                        || text.starts_with(['-', '+'])
+                            && !text.starts_with("--")
+                            && text.ends_with('o')
+                })
+            };
+            if self.has_argument(&word.found) && is_option {
+                self.mark(word.found.clone(), Unsafe::InnerShell);
+            } else if is_option {
+                has_code |= !text.starts_with("--") && text.contains('c');
+                reads_input |= !text.starts_with("--") && text.contains('s');
+            } else if at > 0 && takes_value(at - 1) {
+                self.mark(word.found.clone(), Unsafe::InnerShell);
+            } else if has_code {
+                self.mark(word.found.clone(), Unsafe::InnerShell);
+                return self.inner_code(word, &words[at + 1..]);
+            } else if reads_input || text == "-" {
+                return true;
+            } else {
+                self.mark(word.found.clone(), self.file_reason(word));
+                // `bash <(echo "$1")` runs what it reads.
+                return text == "/dev/stdin";
+            }
+        }
+        // `bash` alone reads a script; so does `bash -s`.
+        true
+    }
+
+    /// What is wrong with a value in the file that an interpreter runs. `<( … )` is no file: what
+    /// is written in there is run.
+    fn file_reason(&self, file: &Word) -> Unsafe {
+        let is_process = self.bytes.get(file.range.start) == Some(&b'<');
+        if is_process { Unsafe::InnerShell } else { Unsafe::ScriptFile }
+    }
+
+    /// Judges what the code of an inner shell does with the arguments behind it. Returns whether it
+    /// takes its standard input for code.
+    fn inner_code(&mut self, code: &Word, data: &[Word]) -> bool {
+        let has_data = data.iter().any(|word| self.has_argument(&word.found));
+        if code.text.contains('\0') || self.level == DEEPEST_CODE {
+            self.mark_all(data, Unsafe::Unclear);
+            return true;
+        }
+        let scan = self.judge_code(code, has_data);
+        if has_data && scan.found.iter().any(|found| found.reason.is_some()) {
+            self.mark_all(data, Unsafe::InnerShell);
+        }
+        scan.reads_code
+    }
+
+    /// Judges code that stands in a word of its own, where it refers to the variables that are
+    /// exported, or to positionals that are passed on.
+    fn judge_code(&mut self, code: &Word, passes_positionals: bool) -> Scan {
+        let names: Vec<&str> = self.bound.iter().map(String::as_str).collect();
+        let script = code.text.replace('\0', "x");
+        let scan = judge_script(&script, &[], &names, self.level + 1);
+        let is_ours = |found: &&Found| {
+            let name = script[found.range.clone()].trim_start_matches(['$', '{', '!', '#']);
+            found.reason.is_some() && (passes_positionals || self.bound.contains(name))
+        };
+        if scan.found.iter().any(|found| is_ours(&found)) {
+            let range = code.range.clone();
+            let reason = Some(Unsafe::InnerShell);
+            let (kind, quoting) = (Kind::Argument, Quoting::Literal);
+            self.found.push(Found { range, kind, given: None, quoting, reason });
+        }
+        scan
+    }
+
+    fn interpreter(&mut self, words: &[Word], letters: &str, names: &[&str], values: &str) -> bool {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let text = word.text.as_str();
+            let long = names.iter().find_map(|name| text.strip_prefix(name));
+            let has_letter = text.starts_with('-')
+                && !text.starts_with("--")
+                && text.chars().skip(1).any(|c| letters.contains(c));
+            if long.is_some_and(|rest| rest.starts_with('=')) {
+                self.mark(word.found.clone(), Unsafe::InnerShell);
+                self.mark_module(words, at + 1);
+                return false;
+            } else if long == Some("") || has_letter {
+                self.mark(word.found.clone(), Unsafe::InnerShell);
+                if let Some(code) = words.get(at + 1) {
+                    self.mark(code.found.clone(), Unsafe::InnerShell);
+                }
+                self.mark_module(words, at + 2);
+                return false;
+            } else if text == "-m" {
+                self.mark_all(words.get(at + 1..at + 2).unwrap_or_default(), Unsafe::ScriptFile);
+                return false;
+            } else if text == "-" {
+                return true;
+            } else if let Some(letters) = text.strip_prefix('-') {
+                self.mark(word.found.clone(), Unsafe::InnerShell);
+                if letters.len() == 1 && values.contains(letters) {
+                    at += 1;
+                    self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::InnerShell);
+                }
+                at += 1;
+            } else {
+                self.mark(word.found.clone(), self.file_reason(word));
+                return text == "/dev/stdin";
+            }
+        }
+        true
+    }
+
+    /// Further options with code behind the first: `perl -e … -e …`.
+    fn mark_module(&mut self, words: &[Word], from: usize) {
+        self.behind_code_options(words.get(from..).unwrap_or_default());
+    }
+
+    /// `awk` and `sed`.
+    fn first_is_code(
+        &mut self,
+        words: &[Word],
+        code: &str,
+        file: &str,
+        values: &str,
+        permutes: bool,
+    ) {
+        let mut has_code = false;
+        let mut is_data = false;
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let text = word.text.as_str();
+            let letter = text.strip_prefix('-').and_then(|rest| rest.chars().next());
+            let reason = if is_data {
+                None
+            } else if text == "--" {
+                is_data = true;
+                None
+            } else if text.starts_with("--") {
+                let is_code = ["--exp", "--sou", "--file", "--incl", "--load", "--exec"]
+                    .iter()
+                    .any(|name| text.starts_with(name));
+                has_code |= is_code;
+                if is_code && !text.contains('=') {
+                    at += 1;
+                    self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::InnerShell);
+                }
+                Some(Unsafe::InnerShell)
+            } else if let Some(letter) = letter {
+                let last = text.chars().next_back().unwrap_or(letter);
+                if code.contains(last) || file.contains(last) || code.contains(letter) {
+                    has_code = true;
+                    if code.contains(last) || file.contains(last) {
+                        at += 1;
+                        self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::InnerShell);
+                    }
+                    Some(Unsafe::InnerShell)
+                } else if values.contains(letter) {
+                    // `-v x=$1` and `-F $1` take text; a name is not text.
+                    if text.len() == 2 {
+                        at += 1;
+                        let value = words.get(at);
+                        let is_free = value.is_some_and(|value| value.text.starts_with('\0'));
+                        if letter == 'v' && is_free {
+                            self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::Option);
+                        } else if let Some(value) = value {
+                            self.unless_quoted(value, Unsafe::Option);
+                        }
+                    }
+                    None
+                } else {
+                    Some(Unsafe::InnerShell)
+                }
+            } else if !has_code {
+                has_code = true;
+                is_data = !permutes;
+                Some(Unsafe::InnerShell)
+            } else {
+                self.option(word, words.get(at.wrapping_sub(1)));
+                None
+            };
+            if let Some(reason) = reason {
+                self.mark(word.found.clone(), reason);
+            }
+            at += 1;
+        }
+    }
+
+    /// `declare`, `export` and the like: the name must be the author's.
+    fn declarations(&mut self, words: &[Word]) {
+        let is_special = words.iter().any(|word| {
+            word.text.starts_with(['-', '+'])
+                && word.text.contains(['i', 'n', 'f', 'F', 'p', 'a', 'A'])
+        });
+        for word in words {
+            if is_assignment(word) && !is_special {
+                self.assignment(word);
+            } else {
+                if is_assignment(word) {
+                    self.assignment(word);
+                }
+                self.mark(word.found.clone(), Unsafe::VariableName);
+            }
+        }
+    }
+
+    /// `printf -v NAME` puts its text into a variable, so the format must be the author's.
+    fn printf(&mut self, words: &[Word]) {
+        let mut words = words;
+        if let [option, name, rest @ ..] = words
+            && option.text == "-v"
+        {
+            self.mark(name.found.clone(), Unsafe::VariableName);
+            if rest.iter().any(|word| self.has_argument(&word.found)) {
+                self.assigned.push(name.text.clone());
+            }
+            words = rest;
+        }
+        if words.first().is_some_and(|format| self.may_vanish(format)) {
+            self.mark_all(words, Unsafe::Option);
+        }
+        if let [option, rest @ ..] = words
+            && option.text == "--"
+        {
+            words = rest;
+            if let Some(format) = words.first() {
+                self.unless_quoted(format, Unsafe::Option);
+            }
+        } else if let Some(format) = words.first()
+            && format.text.starts_with(['\0', '-'])
+        {
+            self.mark(format.found.clone(), Unsafe::Option);
+        }
+    }
+
+    /// `[ -v NAME ]` looks a variable up. Unquoted, any value can become that.
+    fn test(&mut self, words: &[Word]) {
+        for (at, word) in words.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|before| words.get(before));
+            let is_dynamic = |word: &&Word| self.has_argument(&word.found);
+            let follows = before.is_some_and(|before| {
+                matches!(before.text.as_str(), "-v" | "-R") || is_dynamic(&before)
+            });
+            if follows {
+                self.mark(word.found.clone(), Unsafe::VariableName);
+            }
+            self.unless_quoted(word, Unsafe::Option);
+        }
+    }
+
+    /// Programs whose options run something.
+    fn options(&mut self, words: &[Word]) {
+        let mut is_protected = false;
+        for (at, word) in words.iter().enumerate() {
+            is_protected |= word.text == "--";
+            // `find -exec` runs what follows.
+            if matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
+                let rest = &words[at + 1..];
+                let end = rest.iter().position(|word| word.text == ";" || word.text == "+");
+                self.program(&rest[..end.unwrap_or(rest.len())]);
+            }
+            if is_protected {
+                self.unless_quoted(word, Unsafe::Option);
+            } else {
+                self.option(word, at.checked_sub(1).and_then(|before| words.get(before)));
+            }
+        }
+    }
+
+    /// Marks what could become an option. A quoted value behind an option belongs to that one, and
+    /// one behind other text of its word cannot be one.
+    fn option(&mut self, word: &Word, before: Option<&Word>) {
+        self.unless_quoted(word, Unsafe::Option);
+        let is_value = before.is_some_and(|before| {
+            before.text.starts_with('-') && before.text.len() > 1 && !before.text.contains('\0')
+        });
+        if word.text.starts_with('-') || word.text.starts_with('\0') && !is_value {
+            self.mark(word.found.clone(), Unsafe::Option);
+        }
+    }
+
+    /// Marks what is split into words: each of them could be an option.
+    fn unless_quoted(&mut self, word: &Word, reason: Unsafe) {
+        for index in word.found.clone() {
+            if self.found.get(index).is_some_and(|found| found.quoting == Quoting::Bare) {
+                self.mark(index..index + 1, reason);
+            }
+        }
+    }
+
+    /// A program that we do not know: what stands behind an option that looks like code is code.
+    fn behind_code_options(&mut self, words: &[Word]) {
+        for pair in words.windows(2) {
+            if matches!(pair[0].text.as_str(), "-c" | "-e" | "-E" | "-r" | "--eval" | "eval") {
+                self.mark(pair[1].found.clone(), Unsafe::InnerShell);
+            }
+        }
+    }
+
+    /// An interpreter that some other program starts: `docker exec web sh -c "…"`.
+    fn somewhere_behind(&mut self, words: &[Word]) -> bool {
+        for (at, word) in words.iter().enumerate() {
+            let name = word.text.rsplit('/').next().unwrap_or(&word.text);
+            if matches!(lookup(name), Some(Shell | Interpreter { .. })) {
+                let rest = &words[at + 1..];
+                let has_code = rest.iter().any(|word| {
+                    word.text.starts_with('-') && word.text.contains(['c', 'e', 'E', 'r', 'p'])
+                });
+                if has_code {
+                    return self.program(&words[at..]);
+                }
+            }
+        }
+        false
+    }
+}
+
+/// `NAME=…`, `NAME+=…`, `NAME[…]=…`, with a name that the author wrote.
+fn is_assignment(word: &Word) -> bool {
+    let length = name_length(word.text.as_bytes());
+    let rest = &word.text[length..];
+    if length == 0 || !is_name(&word.text[..length]) {
+        return false;
+    }
+    let rest = match rest.strip_prefix('[') {
+        Some(subscript) => match subscript.split_once(']') {
+            Some((_, rest)) => rest,
+            None => return false,
+        },
+        None => rest,
+    };
+    rest.starts_with('=') || rest.starts_with("+=")
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

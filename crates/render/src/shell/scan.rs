@@ -1,0 +1,656 @@
+//! One pass over a script: quotation, expansions, nesting. What the words mean is for `commands`.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::commands::Ending;
+use super::{Found, Kind, Place, Quoting, Unsafe};
+
+/// Deepest nesting that is followed.
+const DEEPEST: usize = 32;
+
+/// What a pass found.
+pub(super) struct Scan {
+    pub(super) found: Vec<Found>,
+    /// Variables that a value was put into.
+    pub(super) assigned: Vec<String>,
+    /// Whether a command in it takes its standard input for code.
+    pub(super) reads_code: bool,
+}
+
+/// Reads a script.
+pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>, level: usize) -> Scan {
+    let mut scanner = Scanner {
+        bytes: script.as_bytes(),
+        at: 0,
+        places,
+        next: 0,
+        bound,
+        found: Vec::new(),
+        assigned: Vec::new(),
+        documents: Vec::new(),
+        depth: 0,
+        is_broken: false,
+        feeds_processes: false,
+        inflow: usize::MAX,
+        fed: 0..0,
+        readers: 0,
+        has_functions: false,
+        level,
+    };
+    while scanner.list(None) != Ending::End {
+        // A `)` that closes nothing.
+        scanner.is_broken = true;
+    }
+    scanner.skip_to(script.len(), Quoting::Bare, Some(Unsafe::Unclear));
+    if scanner.is_broken || !scanner.documents.is_empty() {
+        scanner.mark(0..scanner.found.len(), Unsafe::Unclear);
+    }
+    let reads_code = scanner.readers > 0 || scanner.is_broken;
+    Scan { found: scanner.found, assigned: scanner.assigned, reads_code }
+}
+
+/// One word of a command.
+#[derive(Debug)]
+pub(super) struct Word {
+    /// The word without quotation marks; `\0` for whatever is only known when it runs.
+    pub(super) text: String,
+    /// Which places it has in it, nested ones too.
+    pub(super) found: Range<usize>,
+    /// Whether any of it is quoted: then it is no reserved word.
+    pub(super) is_quoted: bool,
+    /// Where it stands.
+    pub(super) range: Range<usize>,
+}
+
+/// A here-document whose text is still to come.
+pub(super) struct Document {
+    delimiter: String,
+    is_indented: bool,
+    quoting: Quoting,
+}
+
+pub(super) struct Scanner<'t> {
+    pub(super) bytes: &'t [u8],
+    pub(super) at: usize,
+    places: &'t [Place],
+    /// The next place that was not reached.
+    next: usize,
+    pub(super) bound: &'t BTreeSet<String>,
+    pub(super) found: Vec<Found>,
+    pub(super) assigned: Vec<String>,
+    pub(super) documents: Vec<Document>,
+    pub(super) depth: usize,
+    pub(super) is_broken: bool,
+    /// Whether this command writes into another one: `>( … )`.
+    pub(super) feeds_processes: bool,
+    /// The first of the places that flow into the standard input here; none if it is beyond all.
+    pub(super) inflow: usize,
+    /// Those places that are known to flow into code, so that none is looked at for every reader.
+    pub(super) fed: Range<usize>,
+    /// How many commands took their standard input for code.
+    pub(super) readers: usize,
+    /// Whether a function was defined: then any name may be a command of the script.
+    pub(super) has_functions: bool,
+    /// Inside how many scripts this one is.
+    pub(super) level: usize,
+}
+
+impl Scanner<'_> {
+    pub(super) fn peek(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn starts_with(&self, text: &str) -> bool {
+        self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
+    }
+
+    /// Marks places as unsafe, unless another reason was found before. Values of ours may choose a
+    /// program or a script; text that is only escaped is no value.
+    pub(super) fn mark(&mut self, range: Range<usize>, reason: Unsafe) {
+        for found in self.found.get_mut(range).into_iter().flatten() {
+            let applies = match found.kind {
+                Kind::Argument => true,
+                Kind::Trusted => !matches!(
+                    reason,
+                    Unsafe::Program
+                        | Unsafe::ScriptFile
+                        | Unsafe::Option
+                        | Unsafe::Environment
+                        | Unsafe::Comment
+                        | Unsafe::TooLong
+                ),
+                Kind::Escape => matches!(reason, Unsafe::Backticks | Unsafe::Unclear),
+            };
+            if applies && found.reason.is_none() {
+                found.reason = Some(reason);
+            }
+        }
+    }
+
+    /// Notes a place where the cursor stands, and steps over it. What is only escaped is text, and
+    /// maybe text of another script.
+    pub(super) fn reach(&mut self, quoting: Quoting, text: &mut String) -> bool {
+        match self.places.get(self.next) {
+            Some(place) if place.range.start == self.at => {
+                self.push(place.range.clone(), place.kind, Some(self.next), quoting);
+                if place.kind == Kind::Escape {
+                    let inner = &self.bytes[place.range.start + 1..place.range.end];
+                    text.push_str(&String::from_utf8_lossy(inner));
+                } else {
+                    text.push('\0');
+                }
+                self.at = place.range.end;
+                self.next += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn push(&mut self, range: Range<usize>, kind: Kind, given: Option<usize>, quoting: Quoting) {
+        self.found.push(Found { range, kind, given, quoting, reason: None });
+    }
+
+    /// Steps over text that is not looked at; the places in it share a verdict.
+    fn skip_to(&mut self, to: usize, quoting: Quoting, reason: Option<Unsafe>) {
+        let from = self.found.len();
+        while let Some(place) = self.places.get(self.next).filter(|place| place.range.start < to) {
+            self.push(place.range.clone(), place.kind, Some(self.next), quoting);
+            self.next += 1;
+        }
+        if let Some(reason) = reason {
+            self.mark(from..self.found.len(), reason);
+        }
+        self.at = to.min(self.bytes.len());
+    }
+
+    /// Steps over a character behind a backslash.
+    fn escaped(&mut self) {
+        let length = match self.peek(1) {
+            None => 1,
+            Some(byte) if byte >= 0xc0 => {
+                1 + self.bytes[self.at + 1..]
+                    .iter()
+                    .skip(1)
+                    .take_while(|&&byte| byte & 0xc0 == 0x80)
+                    .count()
+                    + 1
+            }
+            Some(_) => 2,
+        };
+        self.skip_to(self.at + length, Quoting::Bare, Some(Unsafe::Unclear));
+    }
+
+    pub(super) fn blanks(&mut self) {
+        loop {
+            match self.peek(0) {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\\') if self.peek(1) == Some(b'\n') => self.at += 2,
+                _ => return,
+            }
+        }
+    }
+
+    /// Steps over a comment, up to the end of its line.
+    pub(super) fn comment(&mut self) {
+        let line = self.bytes[self.at..].iter().position(|&byte| byte == b'\n');
+        let end = line.map_or(self.bytes.len(), |line| self.at + line);
+        self.skip_to(end, Quoting::Literal, Some(Unsafe::Comment));
+    }
+
+    /// Reads a word. Empty if none begins here.
+    pub(super) fn word(&mut self) -> Word {
+        let start = self.at;
+        let first = self.found.len();
+        let mut text = String::new();
+        let mut is_quoted = false;
+        loop {
+            if self.reach(Quoting::Bare, &mut text) {
+                continue;
+            }
+            match self.peek(0) {
+                Some(b'\\') if self.peek(1) == Some(b'\n') => self.at += 2,
+                Some(b'\\') => {
+                    is_quoted = true;
+                    let from = self.at + 1;
+                    self.escaped();
+                    text.push_str(&String::from_utf8_lossy(&self.bytes[from..self.at]));
+                }
+                Some(b'\'') => {
+                    is_quoted = true;
+                    self.single(&mut text);
+                }
+                Some(b'"') => {
+                    is_quoted = true;
+                    self.at += 1;
+                    self.double(&mut text);
+                }
+                Some(b'`') => self.backticks(&mut text),
+                Some(b'$') => self.dollar(Quoting::Bare, &mut text),
+                Some(b'<' | b'>') if self.peek(1) == Some(b'(') => {
+                    self.feeds_processes |= self.peek(0) == Some(b'>');
+                    self.at += 2;
+                    self.nested(b')');
+                    text.push('\0');
+                }
+                // `a=( … )`
+                Some(b'(') if text.ends_with('=') && !is_quoted => {
+                    self.at += 1;
+                    self.array();
+                    text.push('\0');
+                }
+                None
+                | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'<' | b'>') => {
+                    break;
+                }
+                Some(_) => self.plain(&mut text),
+            }
+        }
+        Word { text, found: first..self.found.len(), is_quoted, range: start..self.at }
+    }
+
+    /// Takes ordinary characters.
+    fn plain(&mut self, text: &mut String) {
+        let from = self.at;
+        self.at += 1;
+        while self.bytes.get(self.at).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            self.at += 1;
+        }
+        text.push_str(&String::from_utf8_lossy(&self.bytes[from..self.at]));
+    }
+
+    fn single(&mut self, text: &mut String) {
+        let from = self.at + 1;
+        let close = self.bytes[from..].iter().position(|&byte| byte == b'\'');
+        let Some(close) = close else {
+            self.is_broken = true;
+            self.skip_to(self.bytes.len(), Quoting::Literal, Some(Unsafe::SingleQuotes));
+            return;
+        };
+        let first = self.found.len();
+        self.skip_to(from + close, Quoting::Literal, Some(Unsafe::SingleQuotes));
+        // The backslash of an escape goes where the shell reads none.
+        let mut copied = from;
+        for found in self.found[first..].iter().filter(|found| found.kind == Kind::Escape) {
+            text.push_str(&String::from_utf8_lossy(&self.bytes[copied..found.range.start]));
+            copied = found.range.start + 1;
+        }
+        text.push_str(&String::from_utf8_lossy(&self.bytes[copied..from + close]));
+        self.at += 1;
+    }
+
+    /// Reads on behind an opening double quote.
+    fn double(&mut self, text: &mut String) {
+        loop {
+            if self.reach(Quoting::Double, text) {
+                continue;
+            }
+            match self.peek(0) {
+                None => {
+                    self.is_broken = true;
+                    return;
+                }
+                Some(b'"') => {
+                    self.at += 1;
+                    return;
+                }
+                Some(b'\\') => {
+                    let is_consumed =
+                        matches!(self.peek(1), Some(b'"' | b'\\' | b'$' | b'`' | b'\n'));
+                    let from = self.at + usize::from(is_consumed);
+                    self.escaped();
+                    text.push_str(&String::from_utf8_lossy(&self.bytes[from..self.at]));
+                }
+                Some(b'`') => self.backticks(text),
+                Some(b'$') => self.dollar(Quoting::Double, text),
+                Some(_) => self.plain(text),
+            }
+        }
+    }
+
+    fn backticks(&mut self, text: &mut String) {
+        let mut end = self.at + 1;
+        loop {
+            match self.bytes.get(end) {
+                None => {
+                    self.is_broken = true;
+                    break;
+                }
+                Some(b'`') => break,
+                Some(b'\\') => end += 2,
+                Some(_) => end += 1,
+            }
+        }
+        let inner = self.at + 1..end.min(self.bytes.len());
+        self.skip_to(inner.end, Quoting::Bare, Some(Unsafe::Backticks));
+        // What the shell's own syntax refers to in there is not followed.
+        if self.mentions_bound(inner.clone()) {
+            self.push(inner, Kind::Argument, None, Quoting::Bare);
+            self.mark(self.found.len() - 1..self.found.len(), Unsafe::Backticks);
+        }
+        self.at = (self.at + 1).min(self.bytes.len());
+        text.push('\0');
+    }
+
+    fn mentions_bound(&self, range: Range<usize>) -> bool {
+        self.bytes[range].split(|&byte| byte == b'$').skip(1).any(|rest| {
+            let rest = rest.strip_prefix(b"{").unwrap_or(rest);
+            let rest = rest.strip_prefix(b"!").unwrap_or(rest);
+            self.is_bound(&rest[..name_length(rest)])
+        })
+    }
+
+    pub(super) fn is_bound(&self, name: &[u8]) -> bool {
+        match name {
+            [] => false,
+            [b'@' | b'*' | b'_'] | [b'0'..=b'9', ..] => true,
+            name => std::str::from_utf8(name).is_ok_and(|name| self.bound.contains(name)),
+        }
+    }
+
+    /// Reads what a `$` opens.
+    pub(super) fn dollar(&mut self, quoting: Quoting, text: &mut String) {
+        let start = self.at;
+        let from = self.found.len();
+        text.push('\0');
+        if self.starts_with("$((") {
+            self.at += 3;
+            self.arithmetic(b"))");
+        } else if self.starts_with("$(") {
+            self.at += 2;
+            self.nested(b')');
+        } else if self.starts_with("$[") {
+            self.at += 2;
+            self.arithmetic(b"]");
+        } else if self.starts_with("${") {
+            self.at += 2;
+            self.braces(quoting);
+        } else if self.starts_with("$'") && quoting == Quoting::Bare {
+            let mut end = self.at + 2;
+            while self.bytes.get(end).is_some_and(|&byte| byte != b'\'') {
+                end += if self.bytes[end] == b'\\' { 2 } else { 1 };
+            }
+            self.is_broken |= end >= self.bytes.len();
+            self.skip_to(end + 1, Quoting::Literal, Some(Unsafe::SingleQuotes));
+        } else if self.starts_with("$\"") && quoting == Quoting::Bare {
+            self.at += 2;
+            self.double(text);
+        } else {
+            self.at += 1;
+            let rest = &self.bytes[self.at..];
+            // Without braces, only one digit belongs to the name.
+            let length = match rest.first() {
+                Some(byte) if byte.is_ascii_digit() => 1,
+                _ => name_length(rest),
+            };
+            if length == 0 {
+                text.pop();
+                text.push('$');
+                return;
+            }
+            if self.is_bound(&rest[..length]) {
+                self.push(start..self.at + length, Kind::Argument, None, quoting);
+            }
+            self.at += length;
+        }
+        debug_assert!(from <= self.found.len());
+    }
+
+    /// Reads on behind `${`.
+    fn braces(&mut self, quoting: Quoting) {
+        let start = self.at - 2;
+        let from = self.found.len();
+        let mut is_indirect = false;
+        match self.peek(0) {
+            Some(b'!') => {
+                is_indirect = true;
+                self.at += 1;
+            }
+            Some(b'#') if self.peek(1) != Some(b'}') => self.at += 1,
+            _ => {}
+        }
+        let rest = &self.bytes[self.at..];
+        let length = name_length(rest);
+        let name = &rest[..length];
+        let is_bound = self.is_bound(name);
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.at += length;
+        if is_bound {
+            self.push(start..self.at, Kind::Argument, None, quoting);
+            if is_indirect {
+                self.mark(from..from + 1, Unsafe::VariableName);
+            }
+        }
+        if self.peek(0) == Some(b'[') {
+            self.at += 1;
+            self.arithmetic(b"]");
+        }
+        match (self.peek(0), self.peek(1)) {
+            // `${x@P}` runs what the value has in it.
+            (Some(b'@'), _) if is_bound => self.mark(from..from + 1, Unsafe::InnerShell),
+            (Some(b':'), Some(b'-' | b'+' | b'?' | b'=' | b'}') | None) => {}
+            (Some(b':'), Some(_)) => {
+                self.at += 1;
+                self.arithmetic(b"}");
+                return;
+            }
+            _ => {}
+        }
+        let assigns = self.starts_with("=") || self.starts_with(":=");
+        let mut text = String::new();
+        loop {
+            if self.reach(quoting, &mut text) {
+                continue;
+            }
+            match self.peek(0) {
+                None => {
+                    self.is_broken = true;
+                    break;
+                }
+                Some(b'}') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b'\\') => self.escaped(),
+                Some(b'\'') if quoting == Quoting::Bare => self.single(&mut text),
+                Some(b'"') => {
+                    self.at += 1;
+                    self.double(&mut text);
+                }
+                Some(b'`') => self.backticks(&mut text),
+                Some(b'$') => self.dollar(quoting, &mut text),
+                Some(_) => self.at += 1,
+            }
+        }
+        if assigns && self.has_argument(&(from..self.found.len())) {
+            self.assigned.push(name);
+        }
+    }
+
+    /// Reads arithmetic up to its end. Everything in it is evaluated, names without `$` too.
+    pub(super) fn arithmetic(&mut self, close: &[u8]) {
+        let from = self.found.len();
+        if !self.deeper() {
+            return;
+        }
+        let mut open = 0_usize;
+        let mut text = String::new();
+        loop {
+            if self.reach(Quoting::Double, &mut text) {
+                continue;
+            }
+            let Some(byte) = self.peek(0) else {
+                self.is_broken = true;
+                break;
+            };
+            if open == 0 && self.bytes[self.at..].starts_with(close) {
+                self.at += close.len();
+                break;
+            }
+            match byte {
+                b'(' | b'[' | b'{' => {
+                    open += 1;
+                    self.at += 1;
+                }
+                b')' | b']' | b'}' => {
+                    // `((` that was no arithmetic: two subshells.
+                    self.is_broken |= open == 0;
+                    open = open.saturating_sub(1);
+                    self.at += 1;
+                }
+                b'\\' => self.escaped(),
+                b'\'' => self.single(&mut text),
+                b'"' => {
+                    self.at += 1;
+                    self.double(&mut text);
+                }
+                b'`' => self.backticks(&mut text),
+                b'$' => self.dollar(Quoting::Double, &mut text),
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
+                    let length = name_length(&self.bytes[self.at..]);
+                    if self.is_bound(&self.bytes[self.at..self.at + length]) {
+                        let range = self.at..self.at + length;
+                        self.push(range, Kind::Argument, None, Quoting::Double);
+                    }
+                    self.at += length;
+                }
+                _ => self.at += 1,
+            }
+        }
+        self.depth -= 1;
+        self.mark(from..self.found.len(), Unsafe::Arithmetic);
+    }
+
+    /// Reads the words of an array up to `)`.
+    fn array(&mut self) {
+        if !self.deeper() {
+            return;
+        }
+        loop {
+            self.blanks();
+            match self.peek(0) {
+                Some(b')') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b'\n') => self.at += 1,
+                Some(b'#') => self.comment(),
+                _ => {
+                    let word = self.word();
+                    if word.range.is_empty() {
+                        self.is_broken = true;
+                        break;
+                    }
+                    // `[$1]=x`
+                    if word.text.starts_with('[') {
+                        self.mark(word.found, Unsafe::Arithmetic);
+                    }
+                }
+            }
+        }
+        self.depth -= 1;
+    }
+
+    /// Reads the commands inside `$( … )` and the like.
+    pub(super) fn nested(&mut self, close: u8) {
+        if !self.deeper() {
+            return;
+        }
+        let feeds = self.feeds_processes;
+        if self.list(Some(close)) != Ending::Closed {
+            self.is_broken = true;
+        }
+        self.feeds_processes = feeds;
+        self.depth -= 1;
+    }
+
+    /// Goes one level down; beyond the deepest one the rest is given up.
+    pub(super) fn deeper(&mut self) -> bool {
+        if self.depth == DEEPEST {
+            self.is_broken = true;
+            self.skip_to(self.bytes.len(), Quoting::Bare, Some(Unsafe::Unclear));
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    pub(super) fn has_argument(&self, range: &Range<usize>) -> bool {
+        self.found[range.clone()].iter().any(|found| found.kind == Kind::Argument)
+    }
+
+    /// Notes a here-document; its delimiter is the next word.
+    pub(super) fn announce_document(&mut self, is_indented: bool) {
+        self.blanks();
+        let word = self.word();
+        self.mark(word.found.clone(), Unsafe::HereDocument);
+        self.is_broken |= word.range.is_empty() || word.text.contains('\0');
+        let quoting = if word.is_quoted { Quoting::Literal } else { Quoting::Double };
+        self.documents.push(Document { delimiter: word.text, is_indented, quoting });
+    }
+
+    /// Reads the here-documents that begin behind this line break. Returns their places.
+    pub(super) fn read_documents(&mut self) -> Range<usize> {
+        let from = self.found.len();
+        for document in std::mem::take(&mut self.documents) {
+            self.read_document(&document);
+        }
+        self.mark(from..self.found.len(), Unsafe::HereDocument);
+        from..self.found.len()
+    }
+
+    fn read_document(&mut self, document: &Document) {
+        let start = self.at;
+        let mut line_start = start;
+        let end = loop {
+            if line_start >= self.bytes.len() {
+                // Never closed: bash takes the rest, with a warning.
+                break None;
+            }
+            let rest = &self.bytes[line_start..];
+            let length = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+            let mut line = &rest[..length];
+            while document.is_indented && line.first() == Some(&b'\t') {
+                line = &line[1..];
+            }
+            if line == document.delimiter.as_bytes() {
+                break Some((line_start, (line_start + length + 1).min(self.bytes.len())));
+            }
+            line_start += length + 1;
+        };
+        let (text_end, next) = end.unwrap_or((self.bytes.len(), self.bytes.len()));
+        if document.quoting == Quoting::Literal {
+            self.skip_to(text_end, Quoting::Literal, None);
+        } else {
+            let mut text = String::new();
+            while self.at < text_end {
+                if self.reach(Quoting::Double, &mut text) {
+                    continue;
+                }
+                match self.bytes[self.at] {
+                    b'\\' => self.escaped(),
+                    b'`' => self.backticks(&mut text),
+                    b'$' => self.dollar(Quoting::Double, &mut text),
+                    _ => self.at += 1,
+                }
+            }
+            self.is_broken |= self.at > text_end;
+        }
+        self.at = self.at.max(next);
+    }
+}
+
+/// Length of the name or special parameter at the start of a text.
+pub(super) fn name_length(text: &[u8]) -> usize {
+    match text.first() {
+        Some(byte) if byte.is_ascii_digit() => {
+            text.iter().take_while(|byte| byte.is_ascii_digit()).count()
+        }
+        Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
+            text.iter().take_while(|&&byte| byte.is_ascii_alphanumeric() || byte == b'_').count()
+        }
+        Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
+        _ => 0,
+    }
+}

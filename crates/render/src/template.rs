@@ -1,0 +1,284 @@
+//! Taking a body apart, once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use prowess_diag::{Diagnostic, Severity, Span};
+use prowess_spec::body::{self, Detail, Item, ItemKind, Place, Placeholder};
+
+use crate::slot::{self, Command, Withheld};
+use crate::{Compat, Variable};
+
+/// Most names that are looked for; each costs a comparison at every `$`.
+pub const MAX_NAMES: usize = 64;
+/// Most refusals that are listed.
+const MOST_REFUSALS: usize = 100;
+
+/// How a body is prepared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prepare<'a> {
+    /// The declared arguments, in order; those beyond [`MAX_NAMES`] are left alone.
+    pub names: &'a [&'a str],
+    /// Whose rules count.
+    pub compat: Compat,
+    /// What becomes of commands.
+    pub commands: Commands,
+}
+
+/// What becomes of the commands in a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Commands {
+    /// Each becomes a [`Slot`](crate::Slot).
+    #[default]
+    Bind,
+    /// None is to be run: each becomes a [`Withheld`], and none is refused.
+    Withhold,
+}
+
+/// A body that waits for values.
+#[derive(Clone, Debug)]
+pub struct Template {
+    pub(crate) text: Box<str>,
+    /// Where the body begins in the file.
+    pub(crate) start: usize,
+    pub(crate) names: Vec<Box<str>>,
+    /// How many of the names are declared; the others are candidates for keys of an object.
+    pub(crate) declared: usize,
+    pub(crate) compat: Compat,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) commands: Vec<Command>,
+    pub(crate) withheld: Vec<Withheld>,
+    /// Whether arguments are counted or named anywhere.
+    pub(crate) counts: bool,
+    /// Whether the author wrote `$ARGUMENTS`, `$ARGUMENTS[N]` or `$N` anywhere.
+    pub(crate) mentions: bool,
+    notes: Vec<Diagnostic>,
+}
+
+/// A piece of a template; what stands between two of them is text.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) span: Span,
+    pub(crate) kind: PieceKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum PieceKind {
+    Argument(Placeholder),
+    Variable(Variable),
+    Escape,
+    /// Left alone, because it stands in code.
+    Code,
+    Command(usize),
+    Withheld(usize),
+}
+
+/// A body that must not be filled: values would stand where a shell takes them for code.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", .diagnostics.first().map_or("a command is not safe", |found| found.message.as_ref()))]
+pub struct Refused {
+    /// One for each unsafe place, at most 100.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Template {
+    /// Returns what is worth knowing about the body: names and commands that are left alone.
+    pub fn notes(&self) -> &[Diagnostic] {
+        &self.notes
+    }
+
+    /// Returns how many commands there are to run.
+    pub fn commands(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Returns the text at a place of the file.
+    pub(crate) fn of(&self, span: Span) -> &str {
+        self.text
+            .get(span.start as usize - self.start..span.end as usize - self.start)
+            .unwrap_or_default()
+    }
+}
+
+/// Takes the body of a file apart. Spans are places in `text`.
+pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template, Refused> {
+    let end = floor(text, (body.end as usize).min(text.len()));
+    let start = floor(text, (body.start as usize).min(end));
+    let body = Span::new(start, end);
+    let compat = options.compat;
+    let mut names: Vec<&str> = options.names.iter().take(MAX_NAMES).copied().collect();
+    let declared = names.len();
+    if compat.names_from_keys() {
+        add_candidates(&text[start..end], &mut names);
+    }
+    let items = body::analyse(text, body, &names, Detail::Full);
+    let mut reader = Reader {
+        text,
+        options,
+        refusals: Vec::new(),
+        template: Template {
+            text: text[start..end].into(),
+            start,
+            names: names.iter().map(|&name| name.into()).collect(),
+            declared,
+            compat,
+            pieces: Vec::new(),
+            commands: Vec::new(),
+            withheld: Vec::new(),
+            counts: false,
+            mentions: false,
+            notes: Vec::new(),
+        },
+    };
+    if let Some(more) = options.names.len().checked_sub(MAX_NAMES + 1) {
+        let message =
+            format!("{} declared arguments are left alone, more than {MAX_NAMES}", more + 1);
+        reader.note("too-many-arguments", message, None);
+    }
+    let mut rest = items.as_slice();
+    while let Some((item, more)) = rest.split_first() {
+        rest = reader.item(item, more, &names);
+    }
+    if reader.refusals.is_empty() {
+        Ok(reader.template)
+    } else {
+        Err(Refused { diagnostics: reader.refusals })
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    options: &'a Prepare<'a>,
+    refusals: Vec<Diagnostic>,
+    template: Template,
+}
+
+impl Reader<'_> {
+    fn push(&mut self, span: Span, kind: PieceKind) {
+        self.template.pieces.push(Piece { span, kind });
+    }
+
+    fn note(&mut self, rule: &'static str, message: String, span: Option<Span>) {
+        if self.template.notes.len() < MOST_REFUSALS {
+            let message = message.into();
+            let (severity, label, help, fix) = (Severity::Note, None, None, None);
+            let note = Diagnostic { rule, severity, message, span, label, help, fix };
+            self.template.notes.push(note);
+        }
+    }
+
+    /// Takes one item; returns those that follow it.
+    fn item<'i>(&mut self, item: &Item, more: &'i [Item], names: &[&str]) -> &'i [Item] {
+        let compat = self.options.compat;
+        match &item.kind {
+            ItemKind::Placeholder(placeholder) => {
+                self.placeholder(item.span, item.place, placeholder.clone());
+            }
+            ItemKind::Escape if compat.has_escapes() => self.push(item.span, PieceKind::Escape),
+            ItemKind::Escape => {
+                // The backslash is text; what stands behind it is read on its own.
+                let behind = Span::new(item.span.start as usize + 1, item.span.end as usize);
+                for inner in body::analyse(self.text, behind, names, Detail::Full) {
+                    if let ItemKind::Placeholder(placeholder) = inner.kind {
+                        self.placeholder(inner.span, item.place, placeholder);
+                    }
+                }
+            }
+            ItemKind::Variable => {
+                let inner = item.span.of(self.text);
+                let inner = inner.trim_start_matches("${").trim_end_matches('}');
+                self.push(item.span, PieceKind::Variable(Variable::read(inner)));
+            }
+            ItemKind::Command { command, block } => {
+                let is_live = item.place == Place::Text || compat.runs_in_fences();
+                if is_live && !self.is_quotation(item.span, *block) {
+                    let length =
+                        more.iter().take_while(|inner| command.contains(inner.span)).count();
+                    self.command(item.span, *command, *block, &more[..length]);
+                    return &more[length..];
+                }
+                let message = "a command that is shown as an example is not run".to_owned();
+                self.note("injection-in-code", message, Some(item.span));
+            }
+            ItemKind::Fence { .. } | ItemKind::InlineCode { .. } | ItemKind::Link { .. } => {}
+        }
+        more
+    }
+
+    fn placeholder(&mut self, span: Span, place: Place, placeholder: Placeholder) {
+        let template = &mut self.template;
+        template.mentions |= !matches!(placeholder, Placeholder::Named(_));
+        let is_index = matches!(placeholder, Placeholder::Index(_));
+        if is_index && place.is_code() && !self.options.compat.fills_code() {
+            self.push(span, PieceKind::Code);
+            return;
+        }
+        template.counts |= placeholder != Placeholder::All;
+        self.push(span, PieceKind::Argument(placeholder));
+    }
+
+    fn command(&mut self, span: Span, command: Span, block: bool, inside: &[Item]) {
+        if self.options.commands == Commands::Withhold {
+            let display: Arc<str> = command.of(self.text).trim_end_matches(['\r', '\n']).into();
+            self.push(span, PieceKind::Withheld(self.template.withheld.len()));
+            self.template.withheld.push(Withheld { display, block, span });
+            return;
+        }
+        let (names, compat) = (&self.template.names, self.options.compat);
+        match slot::read(self.text, span, command, block, inside, names, compat) {
+            Ok(command) => {
+                let is_counted = |what: &slot::What| matches!(what, slot::What::Argument(placeholder) if *placeholder != Placeholder::All);
+                self.template.counts |= command.positions != Some(0)
+                    || command.items.iter().any(|(_, what)| is_counted(what))
+                    || command.exports.iter().any(|(_, source)| {
+                        matches!(source, slot::Source::Named(_) | slot::Source::Element(_))
+                    });
+                self.template.mentions |= command.items.iter().any(|(_, what)| match what {
+                    slot::What::Argument(placeholder) => {
+                        !matches!(placeholder, Placeholder::Named(_))
+                    }
+                    _ => false,
+                });
+                self.push(span, PieceKind::Command(self.template.commands.len()));
+                self.template.commands.push(command);
+            }
+            Err(refusals) => {
+                let room = MOST_REFUSALS - self.refusals.len().min(MOST_REFUSALS);
+                self.refusals.extend(refusals.into_iter().take(room));
+            }
+        }
+    }
+
+    /// Whether a block stands in a quotation: its lines begin with `>`, which a shell would take
+    /// for a redirection.
+    fn is_quotation(&self, span: Span, block: bool) -> bool {
+        if !block {
+            return false;
+        }
+        let before = &self.text[..span.start as usize];
+        let line = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        before[line..].contains('>')
+    }
+}
+
+/// Adds the words behind a `$` that could be keys of an object.
+fn add_candidates<'t>(text: &'t str, names: &mut Vec<&'t str>) {
+    let mut known: BTreeSet<&str> = names.iter().copied().collect();
+    for rest in text.split('$').skip(1) {
+        if names.len() == MAX_NAMES {
+            return;
+        }
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let word = &rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())];
+        let word = word.trim_end_matches('-');
+        let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if begins && word != "ARGUMENTS" && known.insert(word) {
+            names.push(word);
+        }
+    }
+}
+
+/// The nearest character boundary at or before an offset.
+fn floor(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at)
+}

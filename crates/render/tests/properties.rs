@@ -1,0 +1,185 @@
+//! What holds for every text and every value.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use proptest::prelude::*;
+use prowess_diag::Span;
+use prowess_render::{
+    Arguments, Became, Commands, Compat, FillError, Part, Prepare, Rendered, Variables, prepare,
+};
+
+fn variables() -> Variables {
+    Variables { skill_dir: Some("/skills/x".into()), ..Variables::default() }
+}
+
+fn compat() -> impl Strategy<Value = Compat> {
+    prop::sample::select(Compat::ALL.to_vec())
+}
+
+/// Bodies made of what means something.
+fn body() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "$ARGUMENTS",
+        "$0",
+        "$1",
+        "$12",
+        "$ARGUMENTS[1]",
+        "$name",
+        "$a-b",
+        "\\",
+        "${CLAUDE_SKILL_DIR}",
+        "${env:X}",
+        "${",
+        "}",
+        "!`echo $0`",
+        "!`",
+        "`",
+        "```",
+        "```!\n",
+        "\n",
+        "\n```\n",
+        " ",
+        "text",
+        "é",
+        "[x](",
+        ")",
+        "$",
+        "'",
+        "\"",
+        "> ",
+        "- ",
+        "eval ",
+        "$(",
+        "|",
+        "bash ",
+        "<<EOF\n",
+        "EOF\n",
+        "((",
+        "))",
+        "#",
+        ";",
+        "case x in ",
+        "esac",
+        "{ ",
+        "; }",
+        "\r\n",
+    ]);
+    prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+}
+
+/// Values that try to mean something.
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
+        ".{0,40}",
+        Just("$1 $ARGUMENTS ${CLAUDE_SKILL_DIR} !`touch pwned`".to_owned()),
+        Just("```!\ntouch pwned\n```".to_owned()),
+        Just("'; touch pwned; \"$(touch pwned)".to_owned()),
+    ]
+}
+
+fn render(body: &str, compat: Compat, arguments: &Arguments) -> Option<Rendered> {
+    let options = Prepare { names: &["name", "a-b"], compat, commands: Commands::Bind };
+    let template = prepare(body, Span::new(0, body.len()), &options).ok()?;
+    match template.fill(arguments, &variables()) {
+        Ok(rendered) => Some(rendered),
+        Err(FillError::Nul { .. } | FillError::NoValue { .. }) => None,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// The scripts of all commands, without what is bound to them.
+fn scripts(rendered: &Rendered) -> Vec<(String, Span)> {
+    let of = |part: &Part| match part {
+        Part::Command(slot) => Some((slot.script.to_string(), slot.span)),
+        _ => None,
+    };
+    rendered.parts.iter().filter_map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn values_change_no_command(body in body(), compat in compat(), value in value()) {
+        let plain = render(&body, compat, &Arguments::from_text("plain words"));
+        let hostile = render(&body, compat, &Arguments::from_text(value));
+        if let (Some(plain), Some(hostile)) = (plain, hostile) {
+            prop_assert_eq!(scripts(&plain), scripts(&hostile));
+        }
+    }
+
+    #[test]
+    fn values_stand_in_the_text_as_they_are(value in ".{0,60}", compat in compat()) {
+        let words = Arguments::from_words(vec![value.clone()]);
+        let placeholder = if compat == Compat::Goose { "<$1>" } else { "<$0>" };
+        let rendered = render(placeholder, compat, &words).unwrap();
+        prop_assert_eq!(&rendered.parts, &[Part::Text(format!("<{value}>"))]);
+        let text = Arguments::from_text(value.clone());
+        let rendered = render("<$ARGUMENTS>", compat, &text).unwrap();
+        prop_assert_eq!(&rendered.parts, &[Part::Text(format!("<{value}>"))]);
+    }
+
+    #[test]
+    fn a_body_without_placeholders_is_itself(body in "[^$`]{1,200}", value in "[a-z]{0,10}", compat in compat()) {
+        let none = render(&body, compat, &Arguments::none()).unwrap();
+        prop_assert_eq!(&none.parts, &[Part::Text(body.clone())]);
+        let some = render(&body, compat, &Arguments::from_text(value.clone())).unwrap();
+        let Part::Text(text) = &some.parts[0] else { panic!() };
+        prop_assert!(text.starts_with(&body));
+        let added = &text[body.len()..];
+        prop_assert_eq!(some.report.appended, !added.is_empty());
+        if !added.is_empty() {
+            prop_assert_eq!(added.trim_start_matches('\n'), format!("ARGUMENTS: {value}"));
+        }
+    }
+
+    #[test]
+    fn no_text_is_a_panic(text in "\\PC{0,200}", start in 0_usize..220, end in 0_usize..220, compat in compat(), value in "\\PC{0,40}") {
+        for commands in [Commands::Bind, Commands::Withhold] {
+            let options = Prepare { names: &["name", ""], compat, commands };
+            if let Ok(template) = prepare(&text, Span::new(start, end), &options) {
+                let _ = template.fill(&Arguments::from_text(value.clone()), &variables());
+            }
+        }
+    }
+
+    #[test]
+    fn no_body_is_a_panic(body in body(), compat in compat(), value in value()) {
+        for commands in [Commands::Bind, Commands::Withhold] {
+            let options = Prepare { names: &["name", "a-b"], compat, commands };
+            if let Ok(template) = prepare(&body, Span::new(0, body.len()), &options) {
+                let _ = template.fill(&Arguments::from_text(value.clone()), &variables());
+            }
+        }
+    }
+
+    #[test]
+    fn no_script_is_a_panic(body in body(), value in value()) {
+        let body = format!("```!\n{}\n```", body.replace("```", "``"));
+        let _ = render(&body, Compat::Prowess, &Arguments::from_text(value));
+    }
+
+    #[test]
+    fn the_report_is_in_order_and_adds_up(body in body(), compat in compat()) {
+        if let Some(rendered) = render(&body, compat, &Arguments::from_text("one two")) {
+            let spans: Vec<Span> = rendered.report.filled.iter().map(|filled| filled.span).collect();
+            prop_assert!(spans.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            let text: usize = rendered.parts.iter().map(|part| match part {
+                Part::Text(text) => text.len(),
+                _ => 0,
+            }).sum();
+            let taken: usize = rendered.report.filled.iter().map(|filled| match filled.became {
+                Became::Value(_) | Became::Empty => filled.span.len(),
+                Became::Escaped => 1,
+                _ => 0,
+            }).sum();
+            let given: usize = rendered.report.filled.iter().map(|filled| match filled.became {
+                Became::Value(bytes) => bytes,
+                _ => 0,
+            }).sum();
+            if rendered.report.commands.is_empty() && !rendered.report.appended {
+                prop_assert_eq!(text, body.len() - taken + given);
+            }
+        }
+    }
+}
