@@ -12,6 +12,10 @@ impl<T> Approved<T> {
         Self { value, by: by.into() }
     }
 
+    pub(crate) fn value_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+
     /// What was approved.
     pub fn value(&self) -> &T {
         &self.value

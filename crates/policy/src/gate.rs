@@ -2,7 +2,7 @@
 
 use crate::approved::{Approved, Command, Plan};
 use crate::command::script::canonical;
-use crate::command::{Redirect, Refusal, Script, Simple, finder, lex, script};
+use crate::command::{Redirect, Refusal, Script, Simple, finder, lex, lex_bound, script};
 use crate::decision::{Cited, Decision, Verdict};
 use crate::grant::{Answer, Grant, Granted, Lifetime};
 use crate::matching::{self, Fit};
@@ -10,8 +10,44 @@ use crate::mode::Mode;
 use crate::paths::{self, Located, Places};
 use crate::programs;
 use crate::request::{Action, Actor, SkillActor};
-use crate::rule::{Arguments, Effect, Rule, Subject, like};
+use crate::rule::{Arguments, Commands, Effect, Rule, Subject, like};
 use crate::rules::{Placed, RuleSet};
+
+/// A script of a skill's author, with the values that its variables have.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound<'a> {
+    /// The script, which never holds a value itself.
+    pub script: &'a str,
+    /// As the author wrote it, for questions and records.
+    pub display: &'a str,
+    /// `$0`, `$1` and so on.
+    pub positionals: &'a [&'a str],
+    /// Variables by name.
+    pub variables: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Bound<'a> {
+    fn value(&self, name: &str) -> Option<&'a str> {
+        match name.parse::<usize>() {
+            // Whether `01` is `1` is for shells to argue about.
+            Ok(at) if at.to_string() == name => self.positionals.get(at).copied(),
+            Ok(_) => None,
+            Err(_) => {
+                self.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+            }
+        }
+    }
+
+    /// What runs where nobody could prove what the script does: the script as it is, with its values
+    /// beside it.
+    fn plan(&self) -> Plan {
+        let mut words: Vec<Box<str>> = vec!["env".into()];
+        words.extend(self.variables.iter().map(|(name, value)| format!("{name}={value}").into()));
+        words.extend(["bash", "--norc", "--noprofile", "-c", self.script].map(Box::from));
+        words.extend(self.positionals.iter().map(|value| Box::from(*value)));
+        Plan::Words(words)
+    }
+}
 
 /// Decides. Holds everything a decision hangs on, and nothing else.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +74,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Gives the command the text by which people know it.
+    fn rename(&mut self, text: &str) {
+        match self {
+            Self::Allowed(approved, _) => approved.value_mut().text = text.into(),
+            Self::Ask(pending) => pending.command.text = text.into(),
+            Self::Denied(_) => {}
+        }
+    }
+
     /// The decision behind it.
     pub fn decision(&self) -> &Decision {
         match self {
@@ -105,7 +150,11 @@ impl Gate {
             Ok(script) => script::plan(script),
             Err(_) => Plan::AsTyped(text.into()),
         };
-        let command = Command { text: text.into(), plan };
+        self.outcome(Command { text: text.into(), plan }, decision, actor)
+    }
+
+    #[expect(clippy::unused_self, reason = "only the gate turns a decision into an approval")]
+    fn outcome(&self, command: Command, decision: Decision, actor: &Actor<'_>) -> Outcome {
         match decision.verdict {
             Verdict::Allow => {
                 let by = decision.rule.as_ref().map_or(&*decision.reason, |rule| &*rule.text);
@@ -118,6 +167,31 @@ impl Gate {
             }
             Verdict::Deny => Outcome::Denied(decision),
         }
+    }
+
+    /// Decides about a script of a skill's author. With the values in place it is judged like any
+    /// line. One that cannot be proved plain may run where the skill may run every command (`Bash`):
+    /// a person trusted exactly this text.
+    pub fn bound(&self, bound: &Bound<'_>, actor: &Actor<'_>) -> Outcome {
+        let lookup = |name: &str| bound.value(name);
+        if let Ok(script) = lex_bound(bound.script, &lookup) {
+            let mut outcome = self.command(&script::write(&script), actor);
+            outcome.rename(bound.display);
+            return outcome;
+        }
+        let command = Command { text: bound.display.into(), plan: bound.plan() };
+        let (mut decision, _) = self.examine(bound.script, actor);
+        let restricted = self.restricted(bound.script, None, actor);
+        let anything = actor.skill.as_ref().filter(|skill| skill.trusted).and_then(|skill| {
+            let any =
+                |placed: &&Placed| matches!(placed.rule.subject, Subject::Command(Commands::Any));
+            skill.tools.of(Effect::Allow).find(any)
+        });
+        if let Some(placed) = anything.filter(|_| restricted.is_none() && self.mode != Mode::Plan) {
+            let reason = "the skill may run every command, and a person trusts its text";
+            decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
+        }
+        self.outcome(command, decision, actor)
     }
 
     /// Both sets of rules that are about an actor's requests, the person's first.

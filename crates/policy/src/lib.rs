@@ -19,7 +19,7 @@ mod rules;
 
 pub use approved::{Approved, Command, Plan};
 pub use decision::{Cited, Decision, Verdict};
-pub use gate::{Gate, Outcome, Pending};
+pub use gate::{Bound, Gate, Outcome, Pending};
 pub use grant::{Answer, Grant, Granted, Lifetime};
 pub use mode::Mode;
 pub use paths::Places;

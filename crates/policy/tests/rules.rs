@@ -519,3 +519,57 @@ fn every_answer_says_why_and_what_would_help() {
     let decision = decide("ls $x");
     assert!(decision.reason.contains("a variable or substitution"), "{decision:?}");
 }
+
+#[test]
+fn scripts_of_authors_are_judged_with_their_values() {
+    use prowess_policy::Bound;
+    let tools = RuleSet::of_skill("x", "Bash(gh pr view:*)", "Bash(rm:*)");
+    let any = RuleSet::of_skill("x", "Bash", "Bash(rm:*)");
+    let gate = gate(&[], &["Bash(git push:*)"], &[]);
+    let decide = |tools: &RuleSet, script: &str, values: &[&str]| {
+        let bound = Bound {
+            script,
+            display: "shown",
+            positionals: values,
+            variables: &[("ARGUMENTS", "a b")],
+        };
+        gate.bound(&bound, &skill(tools, true, false))
+    };
+    let words = |outcome: Outcome| match outcome {
+        Outcome::Allowed(approved, _) => match &approved.value().plan {
+            Plan::Words(words) => words.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            plan => panic!("{plan:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(words(decide(&tools, "gh pr view $0", &["12"])), ["gh", "pr", "view", "12"]);
+    assert_eq!(
+        words(decide(&tools, "gh pr view \"${0}\"", &["1; rm x"])),
+        ["gh", "pr", "view", "1; rm x"]
+    );
+    assert_eq!(
+        words(decide(&tools, "gh pr view \"$ARGUMENTS\"", &[])),
+        ["gh", "pr", "view", "a b"]
+    );
+    for (script, value) in [
+        ("gh pr view $0", "1 2"),
+        ("gh pr view $0", "*"),
+        ("gh pr view $0", ""),
+        ("gh $0 view", "pr;id"),
+        ("gh pr view $0", "--web"),
+        ("gh pr view $1", "x"),
+        ("gh pr view ${0:-x}", "x"),
+        ("gh pr view \"$0\"", "\u{202e}"),
+    ] {
+        assert_eq!(decide(&tools, script, &[value]).decision().verdict, Ask, "{script} {value:?}");
+    }
+    // What cannot be proved runs only for a skill that may run everything, with its values beside it.
+    let loops = "for x in a b; do echo \"$x $0\"; done";
+    assert_eq!(decide(&tools, loops, &["v"]).decision().verdict, Ask);
+    let run = words(decide(&any, loops, &["v"]));
+    assert_eq!(run[0..3], ["env", "ARGUMENTS=a b", "bash"]);
+    assert_eq!(run[run.len() - 2..], [loops.to_owned(), "v".to_owned()]);
+    assert_eq!(decide(&any, "for x in a; do rm $x; done", &[]).decision().verdict, Deny);
+    assert_eq!(decide(&any, "for x in a; do git push; done", &[]).decision().verdict, Ask);
+    assert_eq!(decide(&any, "echo 'x", &[]).decision().verdict, Deny);
+}

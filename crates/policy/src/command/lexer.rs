@@ -101,10 +101,18 @@ const RESERVED: &[&str] = &[
 
 /// Reads a line, or says why not.
 pub fn lex(text: &str) -> Result<Script, Refusal> {
+    lex_bound(text, &|_| None)
+}
+
+/// Reads a line whose variables are known: `lookup` tells the value of `name` in `$name`, `${name}`
+/// and `${1}`. Inside double quotes a value is put in as it is; outside them only one that the shell
+/// would leave whole.
+pub fn lex_bound<'a>(text: &'a str, lookup: Lookup<'a>) -> Result<Script, Refusal> {
     if text.len() > MAX_BYTES {
         return Err(Refusal { at: MAX_BYTES, why: "more than 8 KiB" });
     }
     let lexer = Lexer {
+        lookup,
         text,
         at: 0,
         commands: Vec::new(),
@@ -116,7 +124,11 @@ pub fn lex(text: &str) -> Result<Script, Refusal> {
     lexer.run()
 }
 
+/// Tells the values of variables.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
+
 struct Lexer<'a> {
+    lookup: Lookup<'a>,
     text: &'a str,
     at: usize,
     commands: Vec<Simple>,
@@ -127,7 +139,7 @@ struct Lexer<'a> {
     dangling: bool,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
     fn run(mut self) -> Result<Script, Refusal> {
         loop {
             self.skip_blanks();
@@ -385,6 +397,16 @@ impl Lexer<'_> {
                     }
                     text.push(c);
                 }
+                '$' => {
+                    let value = self.variable()?;
+                    // Elsewhere the shell would split it, or make names of files of it.
+                    if value.is_empty() || !value.chars().all(is_plain) || value.starts_with('-') {
+                        return self.refuse("an argument outside double quotes");
+                    }
+                    text.push_str(value);
+                    after_plain = false;
+                    continue;
+                }
                 '{' => {
                     self.braces(&mut text)?;
                     after_plain = true;
@@ -446,7 +468,14 @@ impl Lexer<'_> {
                     self.bump();
                     return Ok(());
                 }
-                '$' => return self.refuse("a variable or substitution (`$`)"),
+                '$' => {
+                    let value = self.variable()?;
+                    let seen = |c: char| matches!(c, '\n' | '\t' | ' ') || is_plain_sight(c);
+                    if !value.chars().all(seen) {
+                        return self.refuse("an argument with invisible characters");
+                    }
+                    text.push_str(value);
+                }
                 '`' => return self.refuse("a command inside a command (a backtick)"),
                 '\\' => match self.peek_at(1) {
                     Some(next @ (b'$' | b'`' | b'"' | b'\\')) => {
@@ -463,6 +492,33 @@ impl Lexer<'_> {
             }
         }
         Err(Refusal { at: start, why: "a quote that is not closed" })
+    }
+
+    /// Reads `$name`, `${name}` or `$1` and tells its value.
+    fn variable(&mut self) -> Result<&'a str, Refusal> {
+        const WHY: &str = "a variable or substitution (`$`)";
+        let rest = &self.text[self.at + 1..];
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        let (name, length) = match rest.strip_prefix('{') {
+            Some(inner) => {
+                let length = inner.bytes().take_while(|&b| is_name(b)).count();
+                if inner.as_bytes().get(length) != Some(&b'}') {
+                    return self.refuse(WHY);
+                }
+                (&inner[..length], length + 3)
+            }
+            // `$10` is `${1}0` for a shell.
+            None if rest.starts_with(|c: char| c.is_ascii_digit()) => (&rest[..1], 2),
+            None => {
+                let length = rest.bytes().take_while(|&b| is_name(b)).count();
+                (&rest[..length], length + 1)
+            }
+        };
+        let Some(value) = (self.lookup)(name).filter(|_| !name.is_empty()) else {
+            return self.refuse(WHY);
+        };
+        self.at += length;
+        Ok(value)
     }
 
     fn quoted(&mut self, c: char, text: &mut String) -> Result<(), Refusal> {

@@ -5,5 +5,5 @@ pub mod lexer;
 pub mod script;
 pub mod word;
 
-pub use lexer::{Join, Redirect, Refusal, Script, Simple, lex};
+pub use lexer::{Join, Redirect, Refusal, Script, Simple, lex, lex_bound};
 pub use word::Word;
