@@ -5,10 +5,14 @@
 
 #![warn(clippy::disallowed_methods, missing_docs)]
 
+pub mod approve;
 pub mod clock;
+pub mod command;
 pub mod usage;
 
+pub use approve::{Approver, Nobody, Question};
 pub use clock::Clock;
+pub use command::{CommandRunner, Output, Ran, RunError};
 pub use usage::{
     Forget, SkillSummary, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose,
 };

@@ -1,0 +1,15 @@
+//! Skills as tools of an agent.
+//!
+//! [`Workshop`] is everything that the tools need; [`activate()`] turns a skill and its arguments into
+//! exactly the text that a model receives. The same code stands behind sessions, MCP, the command and
+//! the library.
+
+mod activate;
+mod expand;
+mod loaded;
+mod workshop;
+
+pub use activate::{Activation, ActivationError, Given, activate};
+pub use expand::{CommandRun, Execution, ExpandError};
+pub use loaded::{Loaded, LoadedSkill};
+pub use workshop::{CLOSING, Places, Settings, Workshop};
