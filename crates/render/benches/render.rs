@@ -52,6 +52,18 @@ fn prepare_placeholders(bencher: Bencher<'_, '_>, count: usize) {
     bencher.bench_local(|| template(&text).is_some());
 }
 
+/// What a skill usually is: a few placeholders and one command in much text.
+#[divan::bench]
+fn prepare_and_fill_usual_10_kb(bencher: Bencher<'_, '_>) {
+    let plain = "Plain text that says what to do and why it matters, line after line.\n".repeat(36);
+    let text =
+        format!("Fix $ARGUMENTS.\n\n{plain}`$1`\n{plain}!`git log -- \"$0\"`\n{plain}$0\n{plain}");
+    let (arguments, variables) = (Arguments::from_text("first second"), variables());
+    bencher.bench_local(|| {
+        template(&text).map(|template| template.fill(&arguments, &variables).map(|_| ()))
+    });
+}
+
 #[divan::bench]
 fn fill_plain_10_kb(bencher: Bencher<'_, '_>) {
     let text = "Plain text without any placeholder at all, line after line.\n".repeat(170);

@@ -94,7 +94,10 @@ impl Unsafe {
             Self::VariableName => {
                 format!("give the variable a name of its own: value=\"{written}\"")
             }
-            Self::Option => format!("quote it, and put it behind `--`: -- \"{written}\""),
+            Self::Option => format!(
+                "quote it, and put it behind `--`: -- \"{written}\"; for `find`, go there first: \
+                 cd -- \"{written}\" && find ."
+            ),
             Self::Environment => format!("use a name that no program knows: value=\"{written}\""),
             Self::Unclear | Self::TooLong => {
                 format!("move the command to a script, and pass the argument to it: \"{written}\"")

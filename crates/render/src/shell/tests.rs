@@ -62,6 +62,29 @@ fn ordinary_places_are_fine() {
     }
 }
 
+/// Commands as they stand in published skills, shortened.
+#[test]
+fn what_people_write_is_fine() {
+    for script in [
+        "git diff $1",
+        "git diff $1...HEAD --name-status",
+        "git log $1..HEAD --oneline --no-decorate",
+        "git diff --name-only $1..HEAD 2>/dev/null || git diff --cached --name-only",
+        "gh pr view $1 --json diff --jq '.diff'",
+        "gh pr view $1 --json number,title 2>/dev/null || gh pr view --json number",
+        "[ -f \"$1\" ] && echo \"yes — reading below\" || echo \"no — search for it\"",
+        "[ -f \"$1\" ] && cat \"$1\" 2>/dev/null | head -300 || true",
+        "cat \"$1\" 2>/dev/null || echo \"(spec not shown here)\"",
+        "docker service ls 2>/dev/null | grep \"$1\" || echo \"nothing\"",
+        "docker service logs --tail 50 \"$1\" 2>/dev/null || echo \"no logs\"",
+        "curl -I -s \"$1\" 2>/dev/null | head -n 1",
+        "command -v govulncheck >/dev/null && (cd \"$1\" && govulncheck -json ./... 2>/dev/null)",
+        "TARGET_DIR=$(realpath \"$1\" 2>/dev/null)\nif [ ! -d \"$TARGET_DIR\" ]; then\n  echo \"no '$1'\"\nfi",
+    ] {
+        assert_eq!(reasons(script), [], "{script}");
+    }
+}
+
 #[test]
 fn places_that_undo_the_quoting_are_found() {
     use Unsafe::*;
