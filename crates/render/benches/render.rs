@@ -24,7 +24,7 @@ fn template(text: &str) -> Option<Template> {
 }
 
 fn variables() -> Variables {
-    Variables { skill_dir: Some("/home/me/.agents/skills/x".into()), ..Variables::default() }
+    Variables { skill_dir: Some("/skills/x".into()), ..Variables::default() }
 }
 
 #[divan::bench(args = [1_000, 10_000, 100_000, 1_000_000])]
