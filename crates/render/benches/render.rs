@@ -24,7 +24,7 @@ fn template(text: &str) -> Option<Template> {
 }
 
 fn variables() -> Variables {
-    Variables { skill_dir: Some("/home/me/.agents/skills/x".into()), ..Variables::default() }
+    Variables { skill_dir: Some("/skills/x".into()), ..Variables::default() }
 }
 
 #[divan::bench(args = [1_000, 10_000, 100_000, 1_000_000])]
@@ -50,6 +50,18 @@ fn prepare_and_fill(bencher: Bencher<'_, '_>, bytes: usize) {
 fn prepare_placeholders(bencher: Bencher<'_, '_>, count: usize) {
     let text = "$0 ".repeat(count);
     bencher.bench_local(|| template(&text).is_some());
+}
+
+/// What a skill usually is: a few placeholders and one command in much text.
+#[divan::bench]
+fn prepare_and_fill_usual_10_kb(bencher: Bencher<'_, '_>) {
+    let plain = "Plain text that says what to do and why it matters, line after line.\n".repeat(36);
+    let text =
+        format!("Fix $ARGUMENTS.\n\n{plain}`$1`\n{plain}!`git log -- \"$0\"`\n{plain}$0\n{plain}");
+    let (arguments, variables) = (Arguments::from_text("first second"), variables());
+    bencher.bench_local(|| {
+        template(&text).map(|template| template.fill(&arguments, &variables).map(|_| ()))
+    });
 }
 
 #[divan::bench]

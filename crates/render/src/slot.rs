@@ -115,8 +115,16 @@ pub(crate) fn read(
     } else {
         Vec::new()
     };
-    let refusals: Vec<Diagnostic> =
-        found.iter().filter_map(|found| refusal(written, start, found)).collect();
+    // Without any argument in it, a command may do what it likes with its own variables.
+    let has_values = found.iter().any(|found| {
+        let is_bound = || is_argument(native_name(&written[found.range.clone()]), &bound);
+        found.kind == Kind::Argument && (found.given.is_some() || is_bound())
+    });
+    let refusals: Vec<Diagnostic> = found
+        .iter()
+        .filter(|found| has_values || found.kind != Kind::Argument)
+        .filter_map(|found| refusal(written, start, found))
+        .collect();
     if !refusals.is_empty() {
         return Err(refusals);
     }
@@ -277,17 +285,32 @@ impl Writer<'_> {
 
     /// Notes what the author's own shell syntax refers to: `${1}`, `"$@"`, `${issue}`.
     fn native(&mut self, written: &str) {
-        let name = written.trim_start_matches(['$', '{', '!', '#']);
+        let name = native_name(written);
         if let Ok(position) = name.parse::<usize>() {
             self.sees(position.min(NOWHERE));
         } else if name == "ARGUMENTS" {
             self.exports.insert(("ARGUMENTS".into(), Source::All));
         } else if let Some(index) = self.exported.iter().position(|known| **known == *name) {
             self.exports.insert((self.exported[index].clone(), Source::Named(index)));
-        } else {
+        } else if name == "@" || name == "*" {
             self.positions = None;
         }
     }
+}
+
+/// The name in `${name`, `${!name` or `$name`.
+fn native_name(written: &str) -> &str {
+    written.trim_start_matches(['$', '{', '!', '#'])
+}
+
+/// Whether a name refers to an argument itself, and not to a variable that may have one.
+fn is_argument(name: &str, bound: &[&str]) -> bool {
+    name == "@"
+        || name == "*"
+        || name.bytes().all(|byte| byte.is_ascii_digit())
+        || bound.contains(&name)
+        // Whole scripts inside others and backticks are not taken apart here.
+        || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }
 
 /// The name under which a declared argument is exported: its own, if no shell or program knows that

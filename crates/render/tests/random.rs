@@ -1,7 +1,8 @@
 //! Random scripts: what [`prepare`] accepts, the real bash runs, and no value is ever run.
 //!
 //! The scripts are nonsense, mostly; what counts is that our reading of quotation, nesting and
-//! pipelines is never more generous than bash's.
+//! pipelines is never more generous than bash's. For more scripts, or others, build the test with
+//! `PROWESS_RANDOM_SCRIPTS` and `PROWESS_RANDOM_SEED`.
 
 #![allow(clippy::disallowed_methods, reason = "these tests run a shell")]
 

@@ -241,6 +241,14 @@ const CASES: &[Case] = &[
     Case("command: takes the arguments", P, &[], "!`echo $0`", Some("a"), "<echo ${0}|a|>"),
     Case("command: takes none", P, &[], "!`echo $1`", Some("a"), "<echo ${1}|a|>\n\nARGUMENTS: a"),
     Case("huge index", P, &[], "!`echo $99999999999999999999`", None, "<echo ${2147483647}||>"),
+    Case(
+        "command: its own variables",
+        P,
+        &[],
+        "!`read x < f; eval \"$x\"`",
+        None,
+        "<read x < f; eval \"$x\"||>",
+    ),
     // Agentick, section 3.
     Case("agentick: string", A, &[], "Do $ARGUMENTS and $ARGUMENTS", Some("a b"), "Do a b and a b"),
     Case("agentick: none", A, &[], "Do $ARGUMENTS.", None, "Do ."),

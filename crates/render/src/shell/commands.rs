@@ -117,8 +117,6 @@ impl Scanner<'_> {
     ) -> (Simple, Ending) {
         let awaits_pattern = expects.pattern;
         let mut simple = Simple::default();
-        self.feeds_processes = false;
-        let first = self.found.len();
         let ending = loop {
             self.blanks();
             match (self.peek(0), self.peek(1)) {
@@ -221,9 +219,6 @@ impl Scanner<'_> {
                 }
             }
         };
-        if self.feeds_processes {
-            self.mark(first..self.found.len(), Unsafe::Unclear);
-        }
         (simple, ending)
     }
 
@@ -251,7 +246,12 @@ impl Scanner<'_> {
             return false;
         }
         match word.text.as_str() {
-            "!" | "then" | "else" | "elif" | "do" | "time" | "coproc" => true,
+            "!" | "then" | "else" | "elif" | "do" | "time" => true,
+            "coproc" => {
+                // What is written to it later is not followed.
+                self.is_broken = true;
+                true
+            }
             "{" | "if" | "while" | "until" => {
                 groups.push(self.group(*pipeline));
                 true
@@ -348,6 +348,7 @@ impl Scanner<'_> {
                 Some(b'<' | b'>') if self.peek(1) == Some(b'(') => {
                     let _ = self.word();
                 }
+                Some(b'#') => self.comment(),
                 Some(b'\n' | b'(' | b')' | b'<' | b'>' | b'&' | b'|' | b';') => self.at += 1,
                 Some(_) => {
                     let word = self.word();

@@ -10,6 +10,7 @@
 mod commands;
 mod programs;
 mod scan;
+mod table;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -93,7 +94,10 @@ impl Unsafe {
             Self::VariableName => {
                 format!("give the variable a name of its own: value=\"{written}\"")
             }
-            Self::Option => format!("quote it, and put it behind `--`: -- \"{written}\""),
+            Self::Option => format!(
+                "quote it, and put it behind `--`: -- \"{written}\"; for `find`, go there first: \
+                 cd -- \"{written}\" && find ."
+            ),
             Self::Environment => format!("use a name that no program knows: value=\"{written}\""),
             Self::Unclear | Self::TooLong => {
                 format!("move the command to a script, and pass the argument to it: \"{written}\"")
@@ -156,8 +160,13 @@ pub(crate) fn judge(script: &str, places: &[Place], names: &[&str]) -> Vec<Found
 
 /// The same, for code inside so many others.
 fn judge_script(script: &str, places: &[Place], names: &[&str], level: usize) -> scan::Scan {
-    let given_up =
-        |reason| scan::Scan { found: all(places, reason), assigned: Vec::new(), reads_code: true };
+    let given_up = |reason| scan::Scan {
+        found: all(places, reason),
+        assigned: Vec::new(),
+        reads_code: true,
+        #[cfg(test)]
+        steps: 0,
+    };
     if script.len() > LONGEST_SCRIPT {
         return given_up(Unsafe::TooLong);
     }

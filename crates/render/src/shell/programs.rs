@@ -2,202 +2,15 @@
 
 use super::commands::Simple;
 use super::scan::{Scan, Scanner, Word, name_length};
-use super::{Found, Kind, Quoting, Unsafe, judge_script};
-
-/// What a program takes code from.
-#[derive(Clone, Copy)]
-enum Takes {
-    /// All its arguments are code.
-    Everything,
-    /// Its first argument is a file with code, the others are data.
-    File,
-    /// It runs another program: options with a value of their own, and how many words come before
-    /// the program.
-    Program {
-        values: &'static str,
-        before: usize,
-    },
-    /// A shell: code behind `-c`, else a file, else standard input.
-    Shell,
-    /// Another interpreter: letters and words of options that have code, letters of others that
-    /// take a value.
-    Interpreter {
-        letters: &'static str,
-        words: &'static [&'static str],
-        values: &'static str,
-    },
-    /// The first argument is code, unless an option has it; letters as before. Whether options may
-    /// stand behind it.
-    First {
-        code: &'static str,
-        file: &'static str,
-        values: &'static str,
-        permutes: bool,
-    },
-    /// Names of variables.
-    Names,
-    /// Assignments.
-    Assignments,
-    /// `printf`, `test`, `read`, `command`: see there.
-    Printf,
-    Test,
-    Command,
-    /// Some of its options run something.
-    Options,
-}
-
-use Takes::{
-    Assignments, Command, Everything, File, First, Interpreter, Names, Options, Printf, Program,
-    Shell, Test,
+use super::table::Takes::{
+    self, Assignments, Command, Everything, File, First, Interpreter, Names, Options, Printf,
+    Program, Shell, Test,
 };
-
-/// Programs by name. A version behind the name does not count: `python3.12`.
-const PROGRAMS: &[(&str, Takes)] = &[
-    (".", File),
-    ("[", Test),
-    ("alias", Everything),
-    ("ash", Shell),
-    ("awk", First { code: "e", file: "fEil", values: "vF", permutes: false }),
-    ("bash", Shell),
-    ("bind", Everything),
-    ("builtin", Program { values: "", before: 0 }),
-    ("bun", Interpreter { letters: "ep", words: &["--eval", "--print"], values: "r" }),
-    ("busybox", Program { values: "", before: 0 }),
-    ("chroot", Program { values: "", before: 1 }),
-    ("command", Command),
-    ("compgen", Everything),
-    ("complete", Everything),
-    ("csh", Shell),
-    ("dash", Shell),
-    ("dc", Everything),
-    ("declare", Assignments),
-    ("deno", Everything),
-    ("doas", Program { values: "uC", before: 0 }),
-    ("ed", Options),
-    ("emacs", Everything),
-    ("enable", Everything),
-    ("env", Program { values: "uCS", before: 0 }),
-    ("eval", Everything),
-    ("ex", Everything),
-    ("exec", Program { values: "a", before: 0 }),
-    ("expect", Everything),
-    ("export", Assignments),
-    ("fc", Everything),
-    ("find", Options),
-    ("fish", Shell),
-    ("flock", Program { values: "wEc", before: 1 }),
-    ("gawk", First { code: "e", file: "fEil", values: "vF", permutes: false }),
-    ("gdb", Everything),
-    ("getopts", Names),
-    ("gsed", First { code: "e", file: "f", values: "l", permutes: true }),
-    ("hash", Options),
-    ("ionice", Program { values: "cn", before: 0 }),
-    ("jobs", Everything),
-    ("julia", Interpreter { letters: "eEL", words: &["--eval", "--print"], values: "p" }),
-    ("ksh", Shell),
-    ("let", Everything),
-    ("local", Assignments),
-    ("lua", Interpreter { letters: "e", words: &[], values: "l" }),
-    ("man", Options),
-    ("mapfile", Names),
-    ("mariadb", Everything),
-    ("mawk", First { code: "e", file: "f", values: "vF", permutes: false }),
-    ("mksh", Shell),
-    ("mysql", Everything),
-    ("nawk", First { code: "e", file: "f", values: "vF", permutes: false }),
-    ("nice", Program { values: "n", before: 0 }),
-    ("node", Interpreter { letters: "ep", words: &["--eval", "--print"], values: "r" }),
-    ("nohup", Program { values: "", before: 0 }),
-    ("nvim", Everything),
-    ("osascript", Everything),
-    ("parallel", Everything),
-    ("perl", Interpreter { letters: "eE", words: &[], values: "I" }),
-    ("php", Interpreter { letters: "rBRE", words: &["--run"], values: "d" }),
-    ("powershell", Everything),
-    ("printf", Printf),
-    ("psql", Everything),
-    ("pwsh", Everything),
-    ("python", Interpreter { letters: "c", words: &[], values: "WX" }),
-    ("read", Names),
-    ("readarray", Names),
-    ("readonly", Assignments),
-    ("rscript", Interpreter { letters: "e", words: &[], values: "" }),
-    ("rsync", Options),
-    ("ruby", Interpreter { letters: "e", words: &[], values: "rI" }),
-    ("script", Everything),
-    ("sed", First { code: "e", file: "f", values: "l", permutes: true }),
-    ("setsid", Program { values: "", before: 0 }),
-    ("sh", Shell),
-    ("source", File),
-    ("sqlite", Everything),
-    ("ssh", Everything),
-    ("stdbuf", Program { values: "ioe", before: 0 }),
-    ("su", Everything),
-    ("sudo", Program { values: "ughpCRT", before: 0 }),
-    ("tar", Options),
-    ("tclsh", Interpreter { letters: "", words: &[], values: "" }),
-    ("tcsh", Shell),
-    ("test", Test),
-    ("time", Program { values: "fo", before: 0 }),
-    ("timeout", Program { values: "ks", before: 1 }),
-    ("tmux", Everything),
-    ("trap", Everything),
-    ("typeset", Assignments),
-    ("unset", Names),
-    ("vi", Everything),
-    ("vim", Everything),
-    ("wait", Names),
-    ("watch", Everything),
-    ("xargs", Everything),
-    ("zip", Options),
-    ("zsh", Shell),
-];
+use super::table::{decides_for_others, lookup};
+use super::{Found, Kind, Quoting, Unsafe, judge_script};
 
 /// Deepest nesting of code inside code that is judged.
 const DEEPEST_CODE: usize = 3;
-
-/// Variables that decide what a shell or a program it starts does.
-const ENVIRONMENT: &[&str] = &[
-    "BASH_ENV",
-    "BROWSER",
-    "CDPATH",
-    "EDITOR",
-    "ENV",
-    "HOME",
-    "IFS",
-    "JAVA_TOOL_OPTIONS",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "MANPAGER",
-    "NODE_OPTIONS",
-    "PAGER",
-    "PATH",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PROMPT_COMMAND",
-    "PS0",
-    "PS1",
-    "PS2",
-    "PS4",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RUBYLIB",
-    "RUBYOPT",
-    "SHELL",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "VISUAL",
-    "XDG_CONFIG_HOME",
-];
-/// The same, by how they begin.
-const ENVIRONMENT_PREFIXES: &[&str] = &["LD_", "DYLD_", "GIT_", "BASH_FUNC", "npm_config_"];
-
-fn lookup(name: &str) -> Option<Takes> {
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    let name = if name.is_empty() { "." } else { name }.to_ascii_lowercase();
-    let at = PROGRAMS.binary_search_by(|(known, _)| known.cmp(&name.as_str())).ok()?;
-    Some(PROGRAMS[at].1)
-}
 
 impl Scanner<'_> {
     /// Judges the places of a command, which begin at `first`, and of what flows into it.
@@ -260,9 +73,7 @@ impl Scanner<'_> {
         if target.contains('\0') {
             self.mark(word.found.clone(), Unsafe::Arithmetic);
         }
-        if ENVIRONMENT.contains(&name)
-            || ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        {
+        if decides_for_others(name) {
             self.mark(word.found.clone(), Unsafe::Environment);
         }
         self.assigned.push(name.to_owned());
@@ -278,7 +89,9 @@ impl Scanner<'_> {
             return false;
         }
         let name = first.text.rsplit('/').next().unwrap_or(&first.text);
-        if name.contains('\0') {
+        // `{eval,x}` and `/bin/b?sh` become something else.
+        let is_pattern = !first.is_quoted && name.len() > 1 && name.contains(['{', '*', '?', '[']);
+        if name.contains('\0') || is_pattern {
             // A program that is only known when it runs may be any interpreter, or nothing at all.
             self.mark_all(rest, Unsafe::Unclear);
             return true;
@@ -352,7 +165,7 @@ impl Scanner<'_> {
                 false
             }
             Options => {
-                self.options(rest);
+                self.options(name, rest);
                 name == "ed"
             }
         }
@@ -582,7 +395,7 @@ impl Scanner<'_> {
                 is_data = !permutes;
                 Some(Unsafe::InnerShell)
             } else {
-                self.option(word, words.get(at.wrapping_sub(1)));
+                self.option(word);
                 None
             };
             if let Some(reason) = reason {
@@ -655,32 +468,34 @@ impl Scanner<'_> {
     }
 
     /// Programs whose options run something.
-    fn options(&mut self, words: &[Word]) {
+    fn options(&mut self, name: &str, words: &[Word]) {
         let mut is_protected = false;
+        let mut runs_until = 0;
         for (at, word) in words.iter().enumerate() {
-            is_protected |= word.text == "--";
+            // To `find` what begins with a hyphen is never a path.
+            is_protected |= word.text == "--" && name != "find";
             // `find -exec` runs what follows.
-            if matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
+            let runs = matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+            if runs && at >= runs_until {
                 let rest = &words[at + 1..];
                 let end = rest.iter().position(|word| word.text == ";" || word.text == "+");
-                self.program(&rest[..end.unwrap_or(rest.len())]);
+                let end = end.unwrap_or(rest.len());
+                runs_until = at + 1 + end;
+                self.program(&rest[..end]);
             }
-            if is_protected {
+            let before = at.checked_sub(1).map(|before| words[before].text.as_str());
+            if is_protected || before.is_some_and(|before| takes_value(name, before)) {
                 self.unless_quoted(word, Unsafe::Option);
             } else {
-                self.option(word, at.checked_sub(1).and_then(|before| words.get(before)));
+                self.option(word);
             }
         }
     }
 
-    /// Marks what could become an option. A quoted value behind an option belongs to that one, and
-    /// one behind other text of its word cannot be one.
-    fn option(&mut self, word: &Word, before: Option<&Word>) {
+    /// Marks what could become an option: what is split into words, or begins one.
+    fn option(&mut self, word: &Word) {
         self.unless_quoted(word, Unsafe::Option);
-        let is_value = before.is_some_and(|before| {
-            before.text.starts_with('-') && before.text.len() > 1 && !before.text.contains('\0')
-        });
-        if word.text.starts_with('-') || word.text.starts_with('\0') && !is_value {
+        if word.text.starts_with(['-', '\0']) {
             self.mark(word.found.clone(), Unsafe::Option);
         }
     }
@@ -705,19 +520,44 @@ impl Scanner<'_> {
 
     /// An interpreter that some other program starts: `docker exec web sh -c "…"`.
     fn somewhere_behind(&mut self, words: &[Word]) -> bool {
-        for (at, word) in words.iter().enumerate() {
+        let is_code = |word: &Word| {
+            word.text.starts_with('-') && word.text.contains(['c', 'e', 'E', 'r', 'p'])
+        };
+        let Some(last) = words.iter().rposition(is_code) else { return false };
+        let interpreter = words[..last].iter().position(|word| {
             let name = word.text.rsplit('/').next().unwrap_or(&word.text);
-            if matches!(lookup(name), Some(Shell | Interpreter { .. })) {
-                let rest = &words[at + 1..];
-                let has_code = rest.iter().any(|word| {
-                    word.text.starts_with('-') && word.text.contains(['c', 'e', 'E', 'r', 'p'])
-                });
-                if has_code {
-                    return self.program(&words[at..]);
-                }
-            }
-        }
-        false
+            matches!(lookup(name), Some(Shell | Interpreter { .. }))
+        });
+        interpreter.is_some_and(|at| self.program(&words[at..]))
+    }
+}
+
+/// Whether what follows this word of a command belongs to it, whatever it begins with.
+fn takes_value(program: &str, option: &str) -> bool {
+    const TESTS: &[&str] = &[
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-lname",
+        "-type",
+        "-newer",
+        "-user",
+        "-group",
+        "-size",
+        "-mtime",
+        "-mmin",
+        "-perm",
+        "-maxdepth",
+        "-mindepth",
+    ];
+    match program {
+        "find" => TESTS.contains(&option),
+        "tar" => option.starts_with('-') && !option.starts_with("--") && option.ends_with('f'),
+        _ => false,
     }
 }
 

@@ -6,6 +6,8 @@ use std::ops::Range;
 use super::commands::Ending;
 use super::{Found, Kind, Place, Quoting, Unsafe};
 
+/// Variables that the shell puts parts of a value into.
+const FILLED_BY_THE_SHELL: [&[u8]; 4] = [b"REPLY", b"MAPFILE", b"OPTARG", b"BASH_REMATCH"];
 /// Deepest nesting that is followed.
 const DEEPEST: usize = 32;
 
@@ -16,6 +18,9 @@ pub(super) struct Scan {
     pub(super) assigned: Vec<String>,
     /// Whether a command in it takes its standard input for code.
     pub(super) reads_code: bool,
+    /// How much work it was.
+    #[cfg(test)]
+    pub(super) steps: usize,
 }
 
 /// Reads a script.
@@ -31,12 +36,12 @@ pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>, lev
         documents: Vec::new(),
         depth: 0,
         is_broken: false,
-        feeds_processes: false,
         inflow: usize::MAX,
         fed: 0..0,
         readers: 0,
         has_functions: false,
         level,
+        steps: 0,
     };
     while scanner.list(None) != Ending::End {
         // A `)` that closes nothing.
@@ -47,7 +52,13 @@ pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>, lev
         scanner.mark(0..scanner.found.len(), Unsafe::Unclear);
     }
     let reads_code = scanner.readers > 0 || scanner.is_broken;
-    Scan { found: scanner.found, assigned: scanner.assigned, reads_code }
+    Scan {
+        found: scanner.found,
+        assigned: scanner.assigned,
+        reads_code,
+        #[cfg(test)]
+        steps: scanner.steps,
+    }
 }
 
 /// One word of a command.
@@ -82,8 +93,6 @@ pub(super) struct Scanner<'t> {
     pub(super) documents: Vec<Document>,
     pub(super) depth: usize,
     pub(super) is_broken: bool,
-    /// Whether this command writes into another one: `>( … )`.
-    pub(super) feeds_processes: bool,
     /// The first of the places that flow into the standard input here; none if it is beyond all.
     pub(super) inflow: usize,
     /// Those places that are known to flow into code, so that none is looked at for every reader.
@@ -94,6 +103,8 @@ pub(super) struct Scanner<'t> {
     pub(super) has_functions: bool,
     /// Inside how many scripts this one is.
     pub(super) level: usize,
+    /// How much work was done; tests hold it against the length of the script.
+    pub(super) steps: usize,
 }
 
 impl Scanner<'_> {
@@ -108,6 +119,7 @@ impl Scanner<'_> {
     /// Marks places as unsafe, unless another reason was found before. Values of ours may choose a
     /// program or a script; text that is only escaped is no value.
     pub(super) fn mark(&mut self, range: Range<usize>, reason: Unsafe) {
+        self.steps += 1 + range.len();
         for found in self.found.get_mut(range).into_iter().flatten() {
             let applies = match found.kind {
                 Kind::Argument => true,
@@ -229,7 +241,9 @@ impl Scanner<'_> {
                 Some(b'`') => self.backticks(&mut text),
                 Some(b'$') => self.dollar(Quoting::Bare, &mut text),
                 Some(b'<' | b'>') if self.peek(1) == Some(b'(') => {
-                    self.feeds_processes |= self.peek(0) == Some(b'>');
+                    // What is written into another process, perhaps by a later command, is not
+                    // followed.
+                    self.is_broken |= self.peek(0) == Some(b'>');
                     self.at += 2;
                     self.nested(b')');
                     text.push('\0');
@@ -252,6 +266,7 @@ impl Scanner<'_> {
 
     /// Takes ordinary characters.
     fn plain(&mut self, text: &mut String) {
+        self.steps += 1;
         let from = self.at;
         self.at += 1;
         while self.bytes.get(self.at).is_some_and(|byte| byte & 0xc0 == 0x80) {
@@ -345,6 +360,7 @@ impl Scanner<'_> {
         match name {
             [] => false,
             [b'@' | b'*' | b'_'] | [b'0'..=b'9', ..] => true,
+            name if FILLED_BY_THE_SHELL.contains(&name) => true,
             name => std::str::from_utf8(name).is_ok_and(|name| self.bound.contains(name)),
         }
     }
@@ -557,11 +573,9 @@ impl Scanner<'_> {
         if !self.deeper() {
             return;
         }
-        let feeds = self.feeds_processes;
         if self.list(Some(close)) != Ending::Closed {
             self.is_broken = true;
         }
-        self.feeds_processes = feeds;
         self.depth -= 1;
     }
 

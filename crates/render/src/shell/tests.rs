@@ -42,6 +42,8 @@ fn ordinary_places_are_fine() {
         "command -v \"$1\"",
         "sudo -u root ls \"$1\"",
         "timeout 5 grep \"$1\" f",
+        "tar -xf \"$1\"",
+        "find . -type f -iname \"*$1*\" -newer \"$1\"",
         "gh pr view $1 --json title | jq .title",
         "sed -n p -- \"$1\"",
         "awk '{print}' \"$1\"",
@@ -55,6 +57,29 @@ fn ordinary_places_are_fine() {
         "echo \"${HOME}/$1\" 2>&1 | tee log",
         "cat <<'EOF'\ntext\nEOF\necho \"$1\"",
         "echo \"$1\" | grep x | wc -l",
+    ] {
+        assert_eq!(reasons(script), [], "{script}");
+    }
+}
+
+/// Commands as they stand in published skills, shortened.
+#[test]
+fn what_people_write_is_fine() {
+    for script in [
+        "git diff $1",
+        "git diff $1...HEAD --name-status",
+        "git log $1..HEAD --oneline --no-decorate",
+        "git diff --name-only $1..HEAD 2>/dev/null || git diff --cached --name-only",
+        "gh pr view $1 --json diff --jq '.diff'",
+        "gh pr view $1 --json number,title 2>/dev/null || gh pr view --json number",
+        "[ -f \"$1\" ] && echo \"yes — reading below\" || echo \"no — search for it\"",
+        "[ -f \"$1\" ] && cat \"$1\" 2>/dev/null | head -300 || true",
+        "cat \"$1\" 2>/dev/null || echo \"(spec not shown here)\"",
+        "docker service ls 2>/dev/null | grep \"$1\" || echo \"nothing\"",
+        "docker service logs --tail 50 \"$1\" 2>/dev/null || echo \"no logs\"",
+        "curl -I -s \"$1\" 2>/dev/null | head -n 1",
+        "command -v govulncheck >/dev/null && (cd \"$1\" && govulncheck -json ./... 2>/dev/null)",
+        "TARGET_DIR=$(realpath \"$1\" 2>/dev/null)\nif [ ! -d \"$TARGET_DIR\" ]; then\n  echo \"no '$1'\"\nfi",
     ] {
         assert_eq!(reasons(script), [], "{script}");
     }
@@ -152,6 +177,15 @@ fn places_that_undo_the_quoting_are_found() {
         ("$x \"$1\"", Unclear),
         ("$(which bash) -c \"$1\"", Unclear),
         ("bash $options \"$1\"", Unclear),
+        ("{eval,x} \"$1\"", Unclear),
+        ("/bin/b?sh -c \"$1\"", Unclear),
+        ("coproc bash; echo \"$1\" >&3", Unclear),
+        ("exec 3> >(bash); echo \"$1\" >&3", Unclear),
+        ("[[ $1 =~ (.*) ]]; eval \"${BASH_REMATCH[1]}\"", InnerShell),
+        ("read <<< \"$1\"; eval \"$REPLY\"", InnerShell),
+        ("strace \"$1\"", Program),
+        ("sed -n -i p -i \"$1\"", Option),
+        ("tar -x \"$1\"", Option),
         ("echo \"$1\" | bash $x", InnerShell),
         ("echo \"$1\" |\n# note\n\nbash", InnerShell),
         ("x=1 time bash <<< \"$1\"", InnerShell),
@@ -224,5 +258,39 @@ fn deep_and_long_scripts_are_refused_not_followed() {
         format!("{}$1", "\"$(".repeat(5_000)),
     ] {
         assert!(!reasons(&script).is_empty());
+    }
+}
+
+#[test]
+fn work_grows_with_the_length_of_a_script() {
+    let steps = |piece: &str, before: &str, after: &str, times: usize| {
+        let script = format!("{before}{}{after}", piece.repeat(times));
+        let places: Vec<Place> = script
+            .match_indices("$1")
+            .map(|(at, text)| Place { range: at..at + text.len(), kind: Kind::Argument })
+            .collect();
+        scan::scan(&script, &places, &BTreeSet::new(), 0).steps
+    };
+    for (before, piece, after) in [
+        ("echo ", "$1 ", ""),
+        ("", "echo $1 | ", "bash"),
+        ("echo $1", " | bash", ""),
+        ("", "echo $1 | bash; ", ""),
+        ("", "{ echo $1; } | bash\n", ""),
+        ("", "$(echo $1) ", ""),
+        ("echo \"", "$(echo $1)", "\""),
+        ("find", " -exec $1", ""),
+        ("x", " bash $1", " -c"),
+        ("", "x=$1;", ""),
+        ("case $1 in ", "a) echo $1;; ", "esac"),
+        ("cat ", "<<A ", "\n$1\nA\n"),
+        ("env", " a=$1", " x"),
+        ("echo $1 | { ", "bash; ", "}"),
+        ("", "(", "$1"),
+        ("", "\"", "$1"),
+    ] {
+        let (once, twice) =
+            (steps(piece, before, after, 1_000), steps(piece, before, after, 2_000));
+        assert!(twice <= 2 * once + 200, "{before}{piece}{after}: {once}, then {twice}");
     }
 }
