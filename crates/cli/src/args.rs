@@ -420,9 +420,10 @@ pub(crate) struct PromptArgs {
         hide_default_value = true
     )]
     pub(crate) format: PromptFormatArg,
-    /// With `--format xml`, byte for byte what `skills-ref to-prompt` prints, without a budget
-    #[arg(long)]
-    pub(crate) compat: bool,
+    /// With `--format xml`, byte for byte what `skills-ref to-prompt` prints, without a budget; with
+    /// `--skill`, whose rules fill in arguments: claude-code, agentick, goose
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "skills-ref")]
+    pub(crate) compat: Option<String>,
     /// Tokens for the listing (default: one hundredth of the window)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<usize>,
@@ -438,6 +439,33 @@ pub(crate) struct PromptArgs {
     /// Print the listing and the report as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// What a model receives when it loads this skill; its commands run, gated and sandboxed
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "One skill",
+        conflicts_with_all = ["format", "budget", "window", "recent"],
+        add = ArgValueCandidates::new(completions::skill_names)
+    )]
+    pub(crate) skill: Option<String>,
+    /// Its arguments, as one text
+    #[arg(long, value_name = "TEXT", help_heading = "One skill", requires = "skill", conflicts_with_all = ["arg", "args_json"], allow_hyphen_values = true)]
+    pub(crate) arguments: Option<String>,
+    /// One of its arguments by name (can be repeated)
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        help_heading = "One skill",
+        requires = "skill",
+        conflicts_with = "args_json"
+    )]
+    pub(crate) arg: Vec<String>,
+    /// Its arguments as JSON: an object, a list or a text
+    #[arg(long, value_name = "JSON", help_heading = "One skill", requires = "skill")]
+    pub(crate) args_json: Option<String>,
+    /// Run none of its commands
+    #[arg(long, help_heading = "One skill", requires = "skill")]
+    pub(crate) no_exec: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,15 +1,16 @@
 //! The gate as commands use it: rules of the configuration, trust, and questions to a person.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use prowess::Host;
 use prowess_catalog::Skill;
-use prowess_config::Config;
 use prowess_diag::sanitize;
 use prowess_policy::command::{Word, script};
-use prowess_policy::{Decision, Effect, Gate, Places, Source};
+use prowess_policy::{Answer, Decision, Effect, Gate, Source};
+use prowess_ports::{Approver, Question};
 use prowess_registry::fs::scopes;
-use prowess_trust::{Standing, TrustStore};
+use prowess_trust::Standing;
 
 use crate::env::Environment;
 use crate::error::CliError;
@@ -20,19 +21,15 @@ pub(crate) fn workspace(environment: &Environment) -> PathBuf {
     scopes::repository(&environment.current).unwrap_or(&environment.current).to_owned()
 }
 
-/// The gate with the rules of the configuration.
-pub(crate) fn gate(config: &Config, environment: &Environment) -> Gate {
-    let text = |path: &Path| path.to_string_lossy().into_owned().into();
-    let mut gate = Gate {
-        rules: config.permissions.clone(),
-        mode: config.mode.unwrap_or_default(),
-        ..Gate::default()
-    };
-    gate.places = Places {
-        root: text(&workspace(environment)),
-        home: environment.home.as_deref().map_or_else(|| gate.places.home.clone(), text),
-    };
-    gate
+/// Where things are, for the library.
+pub(crate) fn host(environment: &Environment) -> Host {
+    let ours = [environment.cache_folder(), environment.prowess_home.clone()];
+    Host {
+        workspace: workspace(environment),
+        home: environment.home.clone(),
+        state: environment.state_folder(),
+        ours: ours.into_iter().flatten().collect(),
+    }
 }
 
 /// Adds rules that were typed; one that means nothing is an error.
@@ -49,11 +46,6 @@ pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(
         }
     }
     Ok(())
-}
-
-/// Where trust is kept; nothing where there is no home.
-pub(crate) fn trust_store(environment: &Environment) -> Option<TrustStore> {
-    environment.state_folder().map(|folder| TrustStore::new(folder.join("trust")))
 }
 
 /// How a skill stands before the gate.
@@ -74,7 +66,7 @@ pub(crate) fn standing(
         base.cause(cause)
     };
     let text = library.registry.text(&skill.id).map_err(|error| failed(&error))?;
-    let store = trust_store(environment);
+    let store = host(environment).trust();
     Standing::of(skill, &text, store.as_ref()).map_err(|error| failed(&error))
 }
 
@@ -108,4 +100,27 @@ pub(crate) fn explain(decision: &Decision) -> String {
         text.push_str(&format!(" (rule `{}`, {})", rule.text, rule.source));
     }
     sanitize::line(&text).into_owned()
+}
+
+/// Asks on the terminal, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal;
+
+impl Approver for Terminal {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        let who = question
+            .skill
+            .map(|skill| format!("The skill {} wants to run\n", sanitize::line(skill)));
+        let text = format!(
+            "{}  {}\n{}. Run it?",
+            who.unwrap_or_default(),
+            sanitize::line(question.what),
+            explain(question.decision)
+        );
+        match ask(&text, "y = once, s = this session, N").as_deref() {
+            Some("y" | "yes") => Answer::Once,
+            Some("s") => Answer::Session,
+            _ => Answer::No,
+        }
+    }
 }

@@ -62,6 +62,10 @@ pub struct Config {
     pub mode: Option<Mode>,
     /// `permissions.allow`, `permissions.ask`, `permissions.deny`
     pub permissions: RuleSet,
+    /// `permissions.skill-commands`: whether commands in skills run at all
+    pub skill_commands: Option<bool>,
+    /// `permissions.confine`: whether `allowed-tools` is all that a skill may use
+    pub confine: Option<bool>,
     /// `sandbox.strength`
     pub sandbox: Option<Strength>,
 }
@@ -96,6 +100,8 @@ impl Config {
                 all.extend(&self.permissions);
                 all
             },
+            skill_commands: self.skill_commands.or(base.skill_commands),
+            confine: self.confine.or(base.confine),
             sandbox: self.sandbox.or(base.sandbox),
         }
     }

@@ -17,7 +17,7 @@ const SECTIONS: [&str; 6] = ["validate", "skills", "prompt", "agents", "permissi
 const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
 const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
-const PERMISSION_KEYS: [&str; 4] = ["mode", "allow", "ask", "deny"];
+const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
 const SANDBOX_KEYS: [&str; 1] = ["strength"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 
@@ -200,6 +200,15 @@ impl Reader {
                 "allow" => self.permission(value, Effect::Allow),
                 "ask" => self.permission(value, Effect::Ask),
                 "deny" => self.permission(value, Effect::Deny),
+                // A project may switch commands off and confine skills, never the other way round.
+                "skill-commands" => {
+                    let wanted = self.yes_or_no(value, "skill-commands");
+                    self.config.skill_commands = wanted.filter(|on| !(*on && self.is_project));
+                }
+                "confine" => {
+                    let wanted = self.yes_or_no(value, "confine");
+                    self.config.confine = wanted.filter(|on| *on || !self.is_project);
+                }
                 _ => self.unknown(key, &PERMISSION_KEYS),
             }
         }
@@ -233,6 +242,15 @@ impl Reader {
                 _ => self.unknown(key, &SANDBOX_KEYS),
             }
         }
+    }
+
+    fn yes_or_no(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<bool> {
+        let found = value.get_ref().as_bool();
+        if found.is_none() {
+            let message = format!("`{key}` must be true or false");
+            self.report(Severity::Error, value.span(), message, None);
+        }
+        found
     }
 
     fn own_settings_only(&mut self, span: std::ops::Range<usize>, key: &str) {

@@ -5,6 +5,8 @@
 
 mod documents;
 mod find;
+mod gate;
+mod lines;
 mod list;
 mod show;
 mod skill;
@@ -12,6 +14,11 @@ mod why;
 
 pub use documents::{index, usage};
 pub use find::{found, reasons};
+pub use gate::{
+    activation, activation_report, became, decision, ran, rules, trust, trust_changes, trust_word,
+    trusted,
+};
+pub use lines::answer_lines;
 pub use list::{changes, list};
 pub use show::{Heading, Package};
 pub use skill::{from, sight, skill};

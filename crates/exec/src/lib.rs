@@ -25,6 +25,7 @@ mod environment;
 mod error;
 mod helper;
 mod outcome;
+mod port;
 mod program;
 mod runner;
 mod sandbox;

@@ -85,6 +85,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod compose;
+
+pub use compose::Host;
 pub use prowess_catalog::{
     Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
     Precedence, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
@@ -93,7 +96,9 @@ pub use prowess_check as check;
 pub use prowess_config as config;
 pub use prowess_describe as describe;
 pub use prowess_diag as diag;
+pub use prowess_exec as exec;
 pub use prowess_lint as lint;
+pub use prowess_policy as policy;
 pub use prowess_ports as ports;
 pub use prowess_registry::{
     ChangeSet, Fault, FaultKind, FileOptions, FileSource, Known, LoadError, LoadReport,
@@ -101,7 +106,10 @@ pub use prowess_registry::{
     SkillBuilder, SkillSource, Subscription, WalkOptions, WatchMode, WatchOptions, Watching,
     resource,
 };
+pub use prowess_render as render;
 pub use prowess_search as search;
 pub use prowess_spec as spec;
 #[cfg(feature = "sqlite")]
 pub use prowess_store as store;
+pub use prowess_tools::{self as tools, Activation, Given, Workshop, activate};
+pub use prowess_trust as trust;

@@ -247,7 +247,7 @@ fn frame(activation: &Activation, standing: &Standing, closing: Option<&str>) ->
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(activation.body.trim_end_matches('\n'));
+    text.push_str(activation.body.trim_matches('\n'));
     if !activation.files.is_empty() {
         text.push_str("\n\nFiles of this skill (read them with load_skill_resource):\n");
         for (path, size) in &activation.files {

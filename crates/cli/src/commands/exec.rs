@@ -7,7 +7,7 @@ use prowess_exec::{End, ExecError, Options, Outcome, Runner, State, Stopped, Str
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Answer, Approved, Command, Effect, Profile};
 use prowess_terminal::{Foreign, Printer};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
 use crate::env::Environment;
@@ -26,7 +26,7 @@ pub(crate) fn run(
     let catalog = library.catalog();
     let entry = catalog.resolve(&args.skill).map_err(|fault| library::not_found(&fault))?;
     let standing = permissions::standing(&entry.skill, &library, environment)?;
-    let mut gate = permissions::gate(&library.config, environment);
+    let mut gate = permissions::host(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;
     let line = permissions::line(&args.line);
     let approved = match gate.command(&line, &standing.actor(false)) {
@@ -53,7 +53,7 @@ pub(crate) fn run(
     let profile = profile(args, &library, environment, standing.place.as_deref())?;
     let outcome = start(&approved, &profile, args, environment)?;
     if args.json {
-        printer.json(&document(&line, &outcome))?;
+        printer.json(&prowess_describe::ran(&line, &outcome))?;
         return Ok(Exit::Done);
     }
     report(&outcome, printer);
@@ -202,37 +202,4 @@ fn elapsed(duration: std::time::Duration) -> String {
         below @ 0..1000 => format!("{below} ms"),
         _ => format!("{:.1} s", duration.as_secs_f64()),
     }
-}
-
-fn document(line: &str, outcome: &Outcome) -> Value {
-    let (code, signal) = match outcome.end {
-        End::Code(code) => (Some(code), None),
-        End::Signal(signal) => (None, Some(signal)),
-    };
-    let stream = |captured: &prowess_exec::Captured| json!({ "text": captured.text(), "bytes": captured.total, "omitted": captured.omitted() });
-    json!({
-        "schema": "prowess.exec/1",
-        "verdict": "allow",
-        "command": line,
-        "approved_by": outcome.approved_by,
-        "words": outcome.words,
-        "code": code,
-        "signal": signal,
-        "stopped": outcome.stopped.map(|stopped| match stopped {
-            Stopped::Deadline => "deadline",
-            Stopped::Cancelled => "cancelled",
-        }),
-        "milliseconds": u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
-        "stdout": stream(&outcome.stdout),
-        "stderr": stream(&outcome.stderr),
-        "layers": outcome.layers.iter().map(|layer| json!({
-            "layer": layer.layer.name(),
-            "state": match &layer.state {
-                State::On => "on".to_owned(),
-                State::Missing(why) => format!("missing: {why}"),
-                State::Off(why) => format!("off: {why}"),
-            },
-        })).collect::<Vec<_>>(),
-        "notes": outcome.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
 }

@@ -11,6 +11,7 @@ pub(crate) mod new;
 pub(crate) mod overview;
 pub(crate) mod policy;
 pub(crate) mod prompt;
+pub(crate) mod render;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod show_file;

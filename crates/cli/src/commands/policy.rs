@@ -1,17 +1,10 @@
 //! `prowess policy`
 
-use std::collections::HashMap;
-use std::io::{BufRead, Write};
-use std::sync::Arc;
-
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::command::{Script, Simple, lex};
-use prowess_policy::{Action, Actor, Decision, Effect, Gate, Places, Source, Verdict};
+use prowess_policy::{Action, Actor, Decision, Effect, Verdict};
 use prowess_terminal::{Cell, Printer, Table, bold, wrap};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
@@ -20,10 +13,6 @@ use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::permissions;
 
-/// Longest line of `--jsonl`, in bytes.
-const MAX_LINE: usize = 4 * 1024 * 1024;
-/// Most sets of rules of `--jsonl` that are kept parsed.
-const MAX_SETS: usize = 4096;
 /// Where the answers begin, behind their titles.
 const COLUMN: usize = 7;
 
@@ -50,7 +39,7 @@ fn check(
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
     }
-    let mut gate = permissions::gate(&config, environment);
+    let mut gate = permissions::host(environment).gate(&config);
     for (effect, rules) in
         [(Effect::Allow, &args.allow), (Effect::Ask, &args.ask), (Effect::Deny, &args.deny)]
     {
@@ -70,7 +59,7 @@ fn check(
     let decision = gate.decide(&Action::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
     if args.json {
-        let mut document = answer(&decision, words.as_deref());
+        let mut document = prowess_describe::decision(&decision, words.as_deref());
         document["schema"] = "prowess.policy.check/1".into();
         document["command"] = line.into();
         printer.json(&document)?;
@@ -83,17 +72,6 @@ fn check(
 fn words(script: &Script) -> Vec<Vec<String>> {
     let of = |command: &Simple| command.words.iter().map(|word| word.text.to_string()).collect();
     script.commands.iter().map(of).collect()
-}
-
-fn answer(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
-    json!({
-        "verdict": decision.verdict.as_str(),
-        "reason": decision.reason,
-        "rule": decision.rule.as_ref().map(|rule| &rule.text),
-        "source": decision.rule.as_ref().map(|rule| &rule.source),
-        "remedy": decision.remedy,
-        "words": words,
-    })
 }
 
 fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: usize) -> String {
@@ -126,136 +104,15 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
     text
 }
 
-/// One line of `--jsonl`.
-#[derive(Deserialize)]
-struct Case<'a> {
-    #[serde(default)]
-    id: Value,
-    #[serde(borrow)]
-    rules: Option<&'a RawValue>,
-    cmd: String,
-    #[serde(default)]
-    cwd: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Rules {
-    allow: Vec<String>,
-    ask: Vec<String>,
-    deny: Vec<String>,
-}
-
-/// Answers a line for each line. A line that means nothing gets an answer too: nothing is lost.
+/// Answers a line for each line.
 fn check_lines() -> Result<Exit, CliError> {
-    let mut input = std::io::stdin().lock();
-    let mut output = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    let mut gates: HashMap<String, Arc<Gate>> = HashMap::new();
-    let mut line = Vec::new();
-    let failed = |error: std::io::Error| CliError::new("cannot read standard input").cause(error);
-    loop {
-        line.clear();
-        let mut limited = std::io::Read::take(&mut input, MAX_LINE as u64 + 1);
-        if limited.read_until(b'\n', &mut line).map_err(failed)? == 0 {
-            break;
-        }
-        if line.len() > MAX_LINE && !line.ends_with(b"\n") {
-            input.skip_until(b'\n').map_err(failed)?;
-            line.clear();
-            line.extend(b"\"too long\"");
-        }
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let document = answer_line(&line, &mut gates);
-        let written = serde_json::to_writer(&mut output, &document)
-            .map_err(std::io::Error::from)
-            .and_then(|()| output.write_all(b"\n"));
-        match written {
-            Ok(()) => {}
-            // The reader had enough.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Exit::Done),
-            Err(error) => return Err(CliError::new("cannot write the answers").cause(error)),
-        }
+    let output = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    match prowess_describe::answer_lines(std::io::stdin().lock(), output) {
+        // The reader may have had enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(error) => Err(CliError::new("cannot read the lines or write the answers").cause(error)),
+        Ok(()) => Ok(Exit::Done),
     }
-    output.flush().map_err(|error| CliError::new("cannot write the answers").cause(error))?;
-    Ok(Exit::Done)
-}
-
-/// One answer of `--jsonl`.
-#[derive(Serialize)]
-struct Answer {
-    id: Value,
-    verdict: &'static str,
-    reason: Box<str>,
-    rule: Option<Box<str>>,
-    words: Option<Vec<Vec<Box<str>>>>,
-}
-
-fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
-    let refused = |id: Value, why: String| Answer {
-        id,
-        verdict: Verdict::Deny.as_str(),
-        reason: why.into(),
-        rule: None,
-        words: None,
-    };
-    let case: Case<'_> = match serde_json::from_slice(line) {
-        Ok(case) => case,
-        Err(error) => {
-            let id = serde_json::from_slice::<Value>(line).ok().map(|value| value["id"].clone());
-            return refused(id.unwrap_or_default(), format!("the line cannot be read: {error}"));
-        }
-    };
-    let rules = case.rules.map_or("", RawValue::get);
-    let cwd = case.cwd.as_deref().unwrap_or_default();
-    let named = (!cwd.is_empty()).then(|| format!("{cwd}\n{rules}"));
-    let key = named.as_deref().unwrap_or(rules);
-    let gate = match gates.get(key) {
-        Some(gate) => Arc::clone(gate),
-        None => match gate_of(&case) {
-            Ok(gate) => {
-                if gates.len() >= MAX_SETS {
-                    gates.clear();
-                }
-                let gate = Arc::new(gate);
-                gates.insert(key.to_owned(), Arc::clone(&gate));
-                gate
-            }
-            Err(error) => return refused(case.id, format!("the rules cannot be read: {error}")),
-        },
-    };
-    let (decision, script) = gate.examine(&case.cmd, &Actor::default());
-    let words = |script: Script| {
-        let of = |command: Simple| command.words.into_iter().map(|word| word.text).collect();
-        script.commands.into_iter().map(of).collect()
-    };
-    Answer {
-        id: case.id,
-        verdict: decision.verdict.as_str(),
-        reason: decision.reason,
-        rule: decision.rule.map(|rule| rule.text),
-        words: script.ok().map(words),
-    }
-}
-
-fn gate_of(case: &Case<'_>) -> Result<Gate, serde_json::Error> {
-    let rules: Rules = match case.rules {
-        Some(rules) => serde_json::from_str(rules.get())?,
-        None => Rules::default(),
-    };
-    let mut gate = Gate::default();
-    if let Some(cwd) = &case.cwd {
-        gate.places = Places { root: cwd.as_str().into(), ..gate.places };
-    }
-    for (effect, list) in
-        [(Effect::Allow, rules.allow), (Effect::Ask, rules.ask), (Effect::Deny, rules.deny)]
-    {
-        for rule in list {
-            gate.rules.add(effect, &rule, Source::Flag);
-        }
-    }
-    Ok(gate)
 }
 
 fn show(
@@ -268,37 +125,7 @@ fn show(
     let strength = config.sandbox.unwrap_or_default();
     let rules = &config.permissions;
     if args.json {
-        let listed: Vec<Value> = rules
-            .all()
-            .iter()
-            .map(|placed| {
-                json!({
-                    "effect": placed.effect.as_str(),
-                    "rule": placed.rule.text,
-                    "source": placed.source.to_string(),
-                    "unrestricted": placed.rule.is_unrestricted(),
-                })
-            })
-            .collect();
-        let unread: Vec<Value> = rules
-            .unread()
-            .iter()
-            .map(|unread| {
-                json!({
-                    "effect": unread.effect.as_str(),
-                    "rule": unread.fault.text,
-                    "source": unread.source.to_string(),
-                    "why": unread.fault.why,
-                })
-            })
-            .collect();
-        printer.json(&json!({
-            "schema": "prowess.policy/1",
-            "mode": mode.as_str(),
-            "sandbox": strength.as_str(),
-            "rules": listed,
-            "unread": unread,
-        }))?;
+        printer.json(&prowess_describe::rules(rules, mode.as_str(), strength.as_str()))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["EFFECT", "RULE", "FROM"]).wrapping();

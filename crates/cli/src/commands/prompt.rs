@@ -24,7 +24,14 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    if args.compat && args.format != PromptFormatArg::Xml {
+    if let Some(name) = &args.skill {
+        return super::render::run(name, args, global, environment, printer);
+    }
+    if args.compat.as_deref().is_some_and(|word| word != "skills-ref") {
+        return Err(CliError::new("`--compat NAME` is about one skill").hint("add `--skill NAME`"));
+    }
+    let compat = args.compat.is_some();
+    if compat && args.format != PromptFormatArg::Xml {
         return Err(CliError::new("`--compat` is about the XML of the reference tool")
             .hint("add `--format xml`"));
     }
@@ -35,7 +42,7 @@ pub(crate) fn run(
     let options = IndexOptions {
         format: match args.format {
             PromptFormatArg::Markdown => Format::default(),
-            PromptFormatArg::Xml if args.compat => Format::XmlCompat,
+            PromptFormatArg::Xml if compat => Format::XmlCompat,
             PromptFormatArg::Xml => Format::Xml,
             PromptFormatArg::Json => Format::Json,
         },

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
+use prowess_describe as describe;
 use prowess_diag::{sanitize, wording};
 use prowess_terminal::{Cell, Printer, Table, bold, wrap};
-use prowess_trust::{Change, Entry, State, Summary, TrustStore, is_required, place_of, summarise};
+use prowess_trust::{Entry, State, Summary, TrustStore, is_required, place_of, summarise};
 use serde_json::{Value, json};
 
 use super::targets::{self, Meant};
@@ -27,7 +28,7 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let store = permissions::trust_store(environment).ok_or_else(|| {
+    let store = permissions::host(environment).trust().ok_or_else(|| {
         CliError::new("there is no home folder to remember trust in").hint("set `PROWESS_HOME`")
     })?;
     if args.list {
@@ -77,7 +78,7 @@ fn one(
 ) -> Result<(Value, Exit), CliError> {
     let state = store.state(path).map_err(|error| fault(&error))?;
     let summary = summarise(path).map_err(|error| fault(&error))?;
-    let mut document = describe(path, &state, &summary);
+    let mut document = describe::trust(path, &state, &summary);
     if state.is_trusted() {
         if !args.json {
             printer.answer(&text(path, &state, &summary, environment, printer.list_width()))?;
@@ -177,50 +178,6 @@ fn fault(error: &prowess_trust::Error) -> CliError {
     }
 }
 
-fn word(state: &State) -> &'static str {
-    match state {
-        State::Never => "not trusted",
-        State::Trusted(_) => "trusted",
-        State::Lapsed { .. } => "changed since",
-        State::Damaged { .. } => "record damaged",
-    }
-}
-
-fn changes(state: &State) -> Vec<String> {
-    let State::Lapsed { changes, .. } = state else { return Vec::new() };
-    let line = |change: &Change| match change {
-        Change::Added(file) => format!("new {file}"),
-        Change::Removed(file) => format!("removed {file}"),
-        Change::Edited(file) => format!("edited {file}"),
-        Change::Mode(file) => format!("mode {file}"),
-    };
-    changes.iter().map(line).collect()
-}
-
-fn describe(path: &Path, state: &State, summary: &Summary) -> Value {
-    json!({
-        "path": path,
-        "state": word(state),
-        "digest": summary.digest,
-        "files": summary.files,
-        "bytes": summary.bytes,
-        "changes": changes(state),
-        "grants": summary.grants.iter().map(|grant| json!({
-            "rule": grant.text,
-            "unrestricted": grant.unrestricted,
-            "fault": grant.fault,
-        })).collect::<Vec<_>>(),
-        "commands": summary.commands,
-        "scripts": summary.scripts,
-        "hooks": summary.hooks,
-        "network": summary.network,
-        "hidden": summary.hidden.iter().map(|hidden| json!({
-            "file": hidden.file, "line": hidden.line, "what": hidden.what,
-        })).collect::<Vec<_>>(),
-        "links": summary.links.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect::<Vec<_>>(),
-    })
-}
-
 /// What trusting a skill would allow, for people.
 fn text(
     path: &Path,
@@ -233,7 +190,7 @@ fn text(
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
         targets::display(path, environment),
-        word(state),
+        describe::trust_word(state),
         wording::count(summary.files, "file"),
         short(&summary.digest),
     );
@@ -255,7 +212,7 @@ fn text(
             text.push_str(&format!("  {dim}and {}{dim:#}\n", wording::count(more, "more")));
         }
     };
-    section("Changed since it was trusted", changes(state), true);
+    section("Changed since it was trusted", describe::trust_changes(state), true);
     let (wide, narrow): (Vec<_>, Vec<_>) = summary
         .grants
         .iter()
@@ -317,7 +274,7 @@ fn overview(
         let skills: Vec<Value> = rows
             .iter()
             .map(|(name, path, state)| {
-                json!({ "name": name, "path": path, "state": word(state), "changes": changes(state) })
+                json!({ "name": name, "path": path, "state": describe::trust_word(state), "changes": describe::trust_changes(state) })
             })
             .collect();
         printer.json(&json!({ "schema": "prowess.trust/1", "skills": skills }))?;
@@ -336,7 +293,7 @@ fn overview(
         };
         table.row(vec![
             Cell::styled(name, AnsiColor::Cyan.on_default()),
-            Cell::styled(word(state), color.on_default()),
+            Cell::styled(describe::trust_word(state), color.on_default()),
             Cell::styled(&targets::display(path, environment), Style::new().dimmed()),
         ]);
     }
@@ -355,16 +312,7 @@ fn list(
 ) -> Result<Exit, CliError> {
     let entries = store.list().map_err(|error| fault(&error))?;
     if args.json {
-        let all: Vec<Value> = entries
-            .iter()
-            .map(|entry| match entry {
-                Entry::Record(record) => {
-                    json!({ "path": record.path, "digest": record.digest, "since": record.since })
-                }
-                Entry::Damaged { path, why } => json!({ "record": path, "damaged": why }),
-            })
-            .collect();
-        printer.json(&json!({ "schema": "prowess.trust/1", "trusted": all }))?;
+        printer.json(&describe::trusted(&entries))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["SKILL", "DIGEST", "SINCE"]);

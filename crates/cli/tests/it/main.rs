@@ -27,6 +27,7 @@ mod output;
 mod overview;
 mod policy;
 mod prompt;
+mod render;
 mod schema;
 mod show;
 mod stats;

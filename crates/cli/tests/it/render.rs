@@ -1,0 +1,221 @@
+//! `prowess prompt --skill`: cases 90 to 103 of the reference, with real commands in the real sandbox.
+
+use serde_json::{Value, json};
+
+use crate::world::{Output, World};
+
+/// A world with one skill in the home folder, which needs no trust.
+fn world(tools: &str, body: &str) -> World {
+    let world = World::new();
+    skill(&world, "~/.agents/skills/x", tools, body);
+    world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\n");
+    world
+}
+
+fn skill(world: &World, folder: &str, tools: &str, body: &str) {
+    let text = format!(
+        "---\nname: x\ndescription: Does it. Use when asked.\nallowed-tools: {tools}\narguments: [first, second]\n---\n{body}"
+    );
+    world.file(format!("{folder}/SKILL.md"), text);
+}
+
+fn render(world: &World, arguments: &[&str]) -> Output {
+    let mut all = vec!["prompt", "--skill", "x", "--json"];
+    all.extend(arguments);
+    world.run(&all)
+}
+
+/// The body that a model receives.
+#[track_caller]
+fn body(tools: &str, template: &str, arguments: &str) -> String {
+    let document = render(&world(tools, template), &["--arguments", arguments]).expect(0).json();
+    document["body"].as_str().unwrap().trim_matches('\n').to_owned()
+}
+
+#[track_caller]
+fn refused(tools: &str, template: &str, code: i32) -> String {
+    let output = render(&world(tools, template), &[]).expect(code);
+    assert_eq!(output.stdout, "", "a model gets nothing");
+    output.stderr
+}
+
+const ANY: &str = "Bash";
+
+#[test]
+fn case_090_inline() {
+    assert_eq!(body(ANY, "- diff: !`printf hi`\n", ""), "- diff: hi");
+}
+
+#[test]
+fn case_091_what_only_looks_like_a_command() {
+    assert_eq!(body(ANY, "KEY=!`cmd` and `format!` macro\n", ""), "KEY=!`cmd` and `format!` macro");
+    assert_eq!(body(ANY, "```bash\n!`touch x`\n```\n", ""), "```bash\n!`touch x`\n```");
+}
+
+#[test]
+fn case_092_a_block() {
+    assert_eq!(body(ANY, "```!\necho a\necho b\n```\n", ""), "a\nb");
+}
+
+#[test]
+fn case_093_output_is_text() {
+    let world = world(ANY, "!`cat out.txt`\n");
+    world.file("out.txt", "!`touch pwned` $0 $ARGUMENTS ${CLAUDE_SKILL_DIR}");
+    let document = render(&world, &["--arguments", "x"]).expect(0).json();
+    let expected = "!`touch pwned` $0 $ARGUMENTS ${CLAUDE_SKILL_DIR}\n\nARGUMENTS: x";
+    assert_eq!(document["body"].as_str().unwrap().trim_end(), expected);
+    assert!(!world.path("pwned").exists());
+}
+
+#[test]
+fn case_094_an_argument_is_text() {
+    let world = world(ANY, "Do $ARGUMENTS\n");
+    let document = render(&world, &["--arguments", "x !`touch pwned`"]).expect(0).json();
+    assert_eq!(document["body"], "Do x !`touch pwned`\n");
+    assert_eq!(document["commands"], json!([]));
+    assert!(!world.path("pwned").exists());
+}
+
+#[test]
+fn case_095_an_argument_cannot_break_out_of_quotes() {
+    let hostile = "a\"; touch pwned; echo \"";
+    let world = world("Bash(echo:*)", "!`echo \"$ARGUMENTS\"`\n");
+    let document = render(&world, &["--arguments", hostile]).expect(0).json();
+    assert_eq!(document["body"].as_str().unwrap().trim_end(), hostile);
+    assert!(!world.path("pwned").exists());
+}
+
+#[test]
+fn case_096_a_failure_aborts() {
+    let stderr = refused(ANY, "Before\n!`false`\n", 2);
+    assert!(stderr.contains("`false` failed: exit code 1"), "{stderr}");
+}
+
+#[test]
+fn case_097_one_is_fine_for_those_that_look_for_something() {
+    assert_eq!(body(ANY, "[!`grep zzz /etc/hostname`]\n", ""), "[!`grep zzz /etc/hostname`]");
+    assert_eq!(body(ANY, "got !`grep zzz /dev/null` end\n", ""), "got  end");
+    let stderr = refused(ANY, "!`grep --badflag x`\n", 2);
+    assert!(stderr.contains("exit code 2"), "{stderr}");
+    assert_eq!(body(ANY, "ok !`false || true` end\n", ""), "ok  end");
+}
+
+#[test]
+fn case_098_complaints_are_part_of_the_output() {
+    assert_eq!(body(ANY, "!`sh -c 'echo out; echo err >&2'`\n", ""), "out\nerr");
+}
+
+#[test]
+fn case_100_long_output_is_in_a_file() {
+    let world = world(ANY, "!`seq 1 100000`\n");
+    let document = render(&world, &[]).expect(0).json();
+    let text = document["body"].as_str().unwrap();
+    assert!(text.len() < 6_000, "{}", text.len());
+    let file = document["commands"][0]["file"].as_str().unwrap();
+    assert!(text.contains(file));
+    assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), 100_000);
+}
+
+#[test]
+fn case_101_switched_off_by_policy() {
+    let world = world(ANY, "a !`touch pwned` b\n");
+    world.file(".agents/prowess.toml", "[permissions]\nskill-commands = false\n");
+    let document = render(&world, &[]).expect(0).json();
+    assert_eq!(document["body"], "a [shell command execution disabled by policy] b\n");
+    assert!(!world.path("pwned").exists());
+}
+
+#[test]
+fn case_102_permission() {
+    let stderr = refused("Read", "!`git status`\n", 3);
+    assert!(stderr.contains("`git status` may not run"), "{stderr}");
+    assert_eq!(body("Bash(printf *)", "!`printf hi`\n", ""), "hi");
+    let world = world("Bash(printf *)", "!`printf hi`\n");
+    for rule in ["deny", "ask"] {
+        world.file(".agents/prowess.toml", format!("[permissions]\n{rule} = ['Bash(printf:*)']\n"));
+        render(&world, &[]).expect(3);
+    }
+}
+
+#[test]
+fn case_103_a_shell_that_is_not_there() {
+    let world = World::new();
+    world.file(
+        "~/.agents/skills/x/SKILL.md",
+        "---\nname: x\ndescription: Does it.\nshell: powershell\nallowed-tools: Bash\n---\n!`touch pwned`\n",
+    );
+    let output = render(&world, &[]).expect(2);
+    assert!(output.stderr.contains("requires powershell"), "{}", output.stderr);
+    assert!(!world.path("pwned").exists());
+}
+
+#[test]
+fn untrusted_skills_run_nothing_and_say_so() {
+    let world = World::new();
+    skill(&world, ".agents/skills/x", ANY, "a !`touch pwned` b\n");
+    let document = render(&world, &[]).expect(0).json();
+    assert_eq!(document["trusted"], false);
+    assert_eq!(document["body"], "a [command not run: this skill is not trusted] b\n");
+    assert!(document["text"].as_str().unwrap().contains("no person trusts it yet"));
+    assert!(!world.path("pwned").exists());
+}
+
+#[test]
+fn nothing_runs_where_nobody_wants_it() {
+    let world = world(ANY, "a !`touch pwned` b\n");
+    let document = render(&world, &["--no-exec"]).expect(0).json();
+    assert_eq!(document["body"], "a [command not run: touch pwned] b\n");
+    assert!(!world.path("pwned").exists());
+}
+
+#[test]
+fn placeholders_in_unsafe_places_are_refused_with_the_safe_form() {
+    let world = world(ANY, "!`sh -c 'echo $0'`\n!`eval \"$first\"`\n");
+    let output = world.run(&["prompt", "--skill", "x", "--arguments", "v"]).expect(2);
+    insta::assert_snapshot!(output.snapshot());
+}
+
+#[test]
+fn what_a_person_reads() {
+    let world = world(
+        "Bash(printf:*)",
+        "# Do $first\n\n$second says !`printf '%s' \"$first\"`, \\$1 stays, $9 too.\n",
+    );
+    let output =
+        world.run(&["prompt", "--skill", "x", "--arguments", "one \"two three\""]).expect(0);
+    insta::assert_snapshot!(timeless(&output));
+}
+
+/// How long a command took is another matter each time.
+fn timeless(output: &Output) -> String {
+    let text = output.snapshot();
+    let mut result = String::new();
+    for part in text.split_inclusive(" ms") {
+        let cut = part
+            .strip_suffix(" ms")
+            .map(|part| part.trim_end_matches(|c: char| c.is_ascii_digit()));
+        match cut {
+            Some(cut) => result.push_str(&format!("{cut}[TIME]")),
+            None => result.push_str(part),
+        }
+    }
+    result
+}
+
+#[test]
+fn arguments_by_name_and_as_json() {
+    let world = world("Read", "$first and $second\n");
+    let body = |args: &[&str]| -> Value { render(&world, args).expect(0).json()["body"].clone() };
+    assert_eq!(body(&["--arg", "second=b", "--arg", "first=a"]), "a and b\n");
+    assert_eq!(body(&["--args-json", "{\"first\": 1, \"second\": [2]}"]), "1 and [2]\n");
+    assert_eq!(body(&["--arguments", "-x --y"]), "-x and --y\n");
+    let output = render(&world, &["--args-json", "{"]).expect(2);
+    assert!(output.stderr.contains("is not JSON"), "{}", output.stderr);
+    render(&world, &["--arg", "x"]).expect(2);
+}
+
+#[test]
+fn an_unknown_skill_has_near_misses() {
+    let world = world("Read", "x\n");
+    insta::assert_snapshot!(world.run(&["prompt", "--skill", "xx"]).expect(2).snapshot());
+}
