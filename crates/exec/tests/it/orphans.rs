@@ -68,8 +68,11 @@ fn the_control_sees_survivors() {
     for (round, script) in ORPHANING.iter().enumerate() {
         let mark = format!("8{:07}{round:05}", std::process::id());
         let line = script.replace("MARK", &mark);
+        let null = std::process::Stdio::null;
         let mut shell = std::process::Command::new("bash");
-        let _ = shell.args(["--norc", "-c", &line]).status().unwrap();
+        // What outlives it must not keep this process's own output open.
+        shell.args(["--norc", "-c", &line]).stdin(null()).stdout(null()).stderr(null());
+        let _ = shell.status().unwrap();
         let start = Instant::now();
         let mut found = alive(&mark);
         while found.is_empty() && start.elapsed() < Duration::from_secs(10) {
@@ -77,10 +80,13 @@ fn the_control_sees_survivors() {
             found = alive(&mark);
         }
         assert!(!found.is_empty(), "`{line}` leaves nothing behind: it tests nothing");
-        for stat in found {
-            let pid = stat.split(' ').next().unwrap().parse().unwrap();
-            let pid = rustix::process::Pid::from_raw(pid).unwrap();
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        while !found.is_empty() {
+            for stat in found {
+                let pid = stat.split(' ').next().unwrap().parse().unwrap();
+                let pid = rustix::process::Pid::from_raw(pid).unwrap();
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            found = alive(&mark);
         }
     }
 }

@@ -188,12 +188,18 @@ pub(crate) fn can_identity() -> bool {
     can("root", root())
 }
 
-/// Runs a test of this program, which is ignored otherwise, as a user that owns nothing.
+/// Whether this process was started by [`as_nobody`].
+pub(crate) fn is_nobody() -> bool {
+    std::env::var_os("PROWESS_TEST_NOBODY").is_some()
+}
+
+/// Runs a test of this program as a user that owns nothing.
 pub(crate) fn as_nobody(test: &str) -> String {
     use std::os::unix::process::CommandExt;
     let program = for_everybody(&std::env::current_exe().unwrap());
     let output = std::process::Command::new(program)
-        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env("PROWESS_TEST_NOBODY", "1")
         .uid(NOBODY)
         .gid(NOBODY)
         .current_dir("/")
