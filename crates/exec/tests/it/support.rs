@@ -106,7 +106,9 @@ pub(crate) struct Folder(Option<tempfile::TempDir>);
 
 impl Folder {
     fn new() -> Self {
-        Self(Some(tempfile::tempdir_in("/var/tmp").unwrap()))
+        // Not `/tmp`: inside, that is another one.
+        let base = std::env::var_os("PROWESS_TEST_BASE").unwrap_or_else(|| "/var/tmp".into());
+        Self(Some(tempfile::tempdir_in(base).unwrap()))
     }
 
     pub(crate) fn path(&self) -> &Path {
