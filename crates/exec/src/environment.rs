@@ -274,7 +274,7 @@ mod tests {
     fn takes_only_the_list() {
         let built = build(
             &[
-                ("HOME", "/home/x"),
+                ("HOME", "/root"),
                 ("LANG", "C.UTF-8"),
                 ("LC_ALL", "C"),
                 ("TERM", "dumb"),
@@ -339,7 +339,7 @@ mod tests {
             ("COUNT", "17"),
             ("TARGET", "x86_64-unknown-linux-gnu"),
             ("COMMIT", "45673b8f00000000000000000000000000000000"),
-            ("FILE", "/home/x/projects/a-long-name/with/many/parts/Report2024.txt"),
+            ("FILE", "/srv/x/projects/a-long-name/with/many/parts/Report2024.txt"),
             ("TEXT", "a sentence of many words, with 3 numbers: 1, 2 and 3"),
         ];
         let built = build(&[], &given);

@@ -25,6 +25,7 @@ pub(crate) use paths::Roots;
 
 /// What is known of the machine and wanted of it.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has layers 1 to 3"))]
 pub(crate) struct Machine {
     /// Whether this process is root.
     pub(crate) root: bool,

@@ -35,6 +35,12 @@ fn alive(mark: &str) -> Vec<String> {
         .collect()
 }
 
+/// As [`alive`], but looks again: a process that is just starting a program has no arguments.
+fn surely_alive(mark: &str) -> Vec<String> {
+    let looks = (0..4).map(|_| alive(mark));
+    looks.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+}
+
 fn survivors(place: &mut Place, rounds: usize, deadline: bool) -> usize {
     // Tests run beside each other: each round has a number of its own.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -50,7 +56,7 @@ fn survivors(place: &mut Place, rounds: usize, deadline: bool) -> usize {
         }
         place.runner.run(&approved(&line), &place.profile, Options::default()).unwrap();
         let start = Instant::now();
-        while !alive(&mark).is_empty() {
+        while !surely_alive(&mark).is_empty() {
             if start.elapsed() > Duration::from_secs(1) {
                 eprintln!("{line} left {:?}", alive(&mark));
                 left += 1;
@@ -68,8 +74,11 @@ fn the_control_sees_survivors() {
     for (round, script) in ORPHANING.iter().enumerate() {
         let mark = format!("8{:07}{round:05}", std::process::id());
         let line = script.replace("MARK", &mark);
+        let null = std::process::Stdio::null;
         let mut shell = std::process::Command::new("bash");
-        let _ = shell.args(["--norc", "-c", &line]).status().unwrap();
+        // What outlives it must not keep this process's own output open.
+        shell.args(["--norc", "-c", &line]).stdin(null()).stdout(null()).stderr(null());
+        let _ = shell.status().unwrap();
         let start = Instant::now();
         let mut found = alive(&mark);
         while found.is_empty() && start.elapsed() < Duration::from_secs(10) {
@@ -77,10 +86,13 @@ fn the_control_sees_survivors() {
             found = alive(&mark);
         }
         assert!(!found.is_empty(), "`{line}` leaves nothing behind: it tests nothing");
-        for stat in found {
-            let pid = stat.split(' ').next().unwrap().parse().unwrap();
-            let pid = rustix::process::Pid::from_raw(pid).unwrap();
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        while !found.is_empty() {
+            for stat in found {
+                let pid = stat.split(' ').next().unwrap().parse().unwrap();
+                let pid = rustix::process::Pid::from_raw(pid).unwrap();
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            found = surely_alive(&mark);
         }
     }
 }
@@ -117,9 +129,12 @@ fn a_host_that_is_killed_leaves_none() {
         return;
     }
     let mark = format!("7{:07}", std::process::id());
+    // What the other process leaves behind goes with this.
+    let place = Place::new(Strength::Off);
     let mut host = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "orphans::a_host_that_is_killed_leaves_none"])
         .env("PROWESS_TEST_HOST", &mark)
+        .env("PROWESS_TEST_BASE", place.here())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();

@@ -106,7 +106,9 @@ pub(crate) struct Folder(Option<tempfile::TempDir>);
 
 impl Folder {
     fn new() -> Self {
-        Self(Some(tempfile::tempdir_in("/var/tmp").unwrap()))
+        // Not `/tmp`: inside, that is another one.
+        let base = std::env::var_os("PROWESS_TEST_BASE").unwrap_or_else(|| "/var/tmp".into());
+        Self(Some(tempfile::tempdir_in(base).unwrap()))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -188,16 +190,24 @@ pub(crate) fn can_identity() -> bool {
     can("root", root())
 }
 
-/// Runs a test of this program, which is ignored otherwise, as a user that owns nothing.
+/// Whether this process was started by [`as_nobody`].
+pub(crate) fn is_nobody() -> bool {
+    std::env::var_os("PROWESS_TEST_NOBODY").is_some()
+}
+
+/// Runs a test of this program as a user that owns nothing.
 pub(crate) fn as_nobody(test: &str) -> String {
     use std::os::unix::process::CommandExt;
     let program = for_everybody(&std::env::current_exe().unwrap());
     let output = std::process::Command::new(program)
-        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env("PROWESS_TEST_NOBODY", "1")
         .uid(NOBODY)
         .gid(NOBODY)
         .current_dir("/")
         .env("HOME", "/nonexistent")
+        // What must be there was there for whoever started this.
+        .env_remove("PROWESS_TEST_REQUIRE_SANDBOX")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
