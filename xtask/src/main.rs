@@ -13,6 +13,7 @@ mod compat;
 mod corpus;
 mod eval_search;
 mod generate;
+mod render;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ Usage: cargo xtask COMMAND
   bench-gate                 measure decisions about commands
   bench-start                measure the start of the command beside `true`
   corpus FOLDER...           read every skill below the folders, count findings, try all fixes
+  render FOLDER...           render every skill below the folders, running nothing
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
   eval-search LIBRARY QUERIES [--gate | --skills N | --tune ROUNDS | --misses]
                              measure how well and how fast search finds skills
@@ -61,6 +63,7 @@ fn main() -> Result<()> {
         ["bench-gate"] => bench_gate::run(&root()?),
         ["bench-start"] => bench::start(&root()?),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
+        ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)
         }

@@ -151,10 +151,10 @@ pub fn ran(line: &str, outcome: &Outcome) -> Value {
 pub fn became(became: Became) -> String {
     match became {
         Became::Value(bytes) => format!("a value of {bytes} bytes"),
-        Became::Empty => "nothing: no value".to_owned(),
-        Became::Missing => "left as it is: no such argument".to_owned(),
-        Became::Unknown => "left as it is: no such variable".to_owned(),
-        Became::Code => "left as it is: it stands in code".to_owned(),
+        Became::Empty => "empty, no value".to_owned(),
+        Became::Missing => "left as it is, no such argument".to_owned(),
+        Became::Unknown => "left as it is, no such variable".to_owned(),
+        Became::Code => "left as it is, it stands in code".to_owned(),
         Became::Escaped => "itself, without the backslash".to_owned(),
         Became::Bound(bytes) => format!("a variable of the command, {bytes} bytes"),
         Became::Unset => "a variable of the command, without a value".to_owned(),
@@ -210,7 +210,7 @@ pub fn activation_report(activation: &Activation, source: &str) -> Vec<String> {
     for filled in activation.report.filled.iter().take(MOST) {
         let line = index.position(source, filled.span.start as usize).line;
         lines.push(format!(
-            "  line {line}: `{}` became {}",
+            "  line {line}: `{}`: {}",
             filled.span.of(source),
             became(filled.became)
         ));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use prowess::{Activation, Given, Workshop, activate};
+use prowess_catalog::visibility::Refusal;
 use prowess_diag::{FileReport, sanitize};
 use prowess_exec::Runner;
 use prowess_render::{Arguments, Compat};
@@ -14,7 +15,7 @@ use crate::args::{GlobalArgs, PromptArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::library::Library;
+use crate::library::{self, Library};
 use crate::permissions::{self, Terminal};
 
 pub(crate) fn run(
@@ -124,6 +125,7 @@ fn refused(
                 .hint("its arguments would reach a shell as code; write the form that is shown");
             Err(CliError { report: Some(Box::new(report)), ..failure })
         }
+        ActivationError::NotFound(Refusal::NotFound(fault)) => Err(library::not_found(&fault)),
         ActivationError::NotFound(refusal) => {
             Err(CliError::new(refusal.to_string()).hint(format!("see `prowess why {name}`")))
         }

@@ -1,0 +1,86 @@
+//! Renders every skill below some folders, with and without arguments, and runs nothing.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use prowess_registry::{WalkOptions, walk};
+use prowess_render::{Arguments, Commands, Compat, Part, Prepare, Variables, prepare};
+use prowess_spec::parse;
+
+pub(crate) fn run(folders: &[&str]) -> Result<()> {
+    let variables = Variables {
+        skill_dir: Some("/skills/x".to_owned()),
+        session_id: Some("session".to_owned()),
+        project_dir: Some("/project".to_owned()),
+        effort: Some("high".to_owned()),
+        ..Variables::default()
+    };
+    let all = [
+        Arguments::none(),
+        Arguments::from_text("one \"two three\" $0 !`touch pwned`"),
+        Arguments::from_json(serde_json::json!({ "file": "a.pdf", "count": 3 })),
+    ];
+    let (mut skills, mut bytes, mut placeholders, mut commands, mut refused, mut appended) =
+        (0, 0, 0, 0, 0, 0);
+    let start = Instant::now();
+    let roots: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
+    let texts: Mutex<Vec<(PathBuf, Vec<u8>)>> = Mutex::default();
+    walk(&roots, WalkOptions::default(), &|found| {
+        if let (Ok(bytes), Ok(mut texts)) = (found.bytes, texts.lock()) {
+            texts.push((found.path.to_owned(), bytes.to_vec()));
+        }
+    });
+    let texts = texts.into_inner().unwrap_or_default();
+    ensure!(!texts.is_empty(), "no skills below {folders:?}");
+    for (file, text) in texts {
+        let parsed = parse(&text);
+        skills += 1;
+        bytes += text.len();
+        let names: Vec<&str> = parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
+        for compat in Compat::ALL {
+            for held in [Commands::Bind, Commands::Withhold] {
+                let options = Prepare { names: &names, compat, commands: held };
+                let template = match prepare(parsed.text, parsed.body, &options) {
+                    Ok(template) => template,
+                    Err(why) => {
+                        ensure!(held == Commands::Bind, "{}: {why}", file.display());
+                        refused += usize::from(compat == Compat::default());
+                        continue;
+                    }
+                };
+                for arguments in &all {
+                    let rendered = template.fill(arguments, &variables)?;
+                    let slots = rendered
+                        .parts
+                        .iter()
+                        .filter(|part| matches!(part, Part::Command(_)))
+                        .count();
+                    ensure!(
+                        slots == if held == Commands::Bind { template.commands() } else { 0 },
+                        "{}: arguments changed the number of commands",
+                        file.display()
+                    );
+                    if compat == Compat::default() && held == Commands::Bind {
+                        placeholders += rendered.report.filled.len();
+                        commands += slots;
+                        appended += usize::from(rendered.report.appended);
+                    }
+                }
+            }
+        }
+    }
+    let renderings = skills * Compat::ALL.len() * 2 * all.len();
+    let time = start.elapsed();
+    println!(
+        "{skills} skills, {} kB, rendered {renderings} times in {:.2} s",
+        bytes / 1000,
+        time.as_secs_f64()
+    );
+    println!(
+        "{placeholders} placeholders filled, {commands} commands found and not run, {appended} times the arguments were added at the end"
+    );
+    println!("{refused} skills refused because a value would become code");
+    Ok(())
+}
