@@ -305,5 +305,24 @@ pub fn folder_of(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-#[path = "resource_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// The way without the system's help refuses links, and reads what is inside.
+    #[test]
+    fn part_by_part_follows_no_link() {
+        let world = tempfile::tempdir().unwrap();
+        let skill = world.path().join("skill");
+        std::fs::create_dir_all(skill.join("references")).unwrap();
+        std::fs::write(skill.join("references/a.md"), "x").unwrap();
+        std::fs::write(world.path().join("secret"), "SECRET").unwrap();
+        let folder = SkillFolder::open(&skill).unwrap();
+        std::os::unix::fs::symlink("references", skill.join("linked")).unwrap();
+        std::os::unix::fs::symlink("../secret", skill.join("up")).unwrap();
+        let open = |path: &str| open_parts(folder.handle.as_fd(), path).map(|_| ());
+        assert_eq!(open("references/a.md"), Ok(()));
+        for path in ["linked/a.md", "up"] {
+            assert!(open(path).is_err(), "{path}");
+        }
+    }
+}

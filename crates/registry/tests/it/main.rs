@@ -8,6 +8,7 @@ mod discovery;
 mod hostile;
 mod layers;
 mod live;
+mod resource;
 mod source;
 mod support;
 mod watch;

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::*;
+use prowess_registry::resource::*;
 
 /// A skill in a folder, with a secret beside it.
 fn world() -> (tempfile::TempDir, SkillFolder) {
@@ -145,20 +145,6 @@ fn a_swap_never_leads_outside() {
         stop.store(true, Ordering::Relaxed);
     });
     assert!(read > 500 && refused > 500, "{read} read, {refused} refused");
-}
-
-/// The way without the system's help refuses links, and reads what is inside.
-#[test]
-fn part_by_part_follows_no_link() {
-    let (world, folder) = world();
-    let skill = world.path().join("skill");
-    symlink("references", skill.join("linked")).unwrap();
-    symlink("../secret", skill.join("up")).unwrap();
-    let open = |path: &str| open_parts(folder.handle.as_fd(), path).map(|_| ());
-    assert_eq!(open("references/a.md"), Ok(()));
-    for path in ["linked/a.md", "up"] {
-        assert!(open(path).is_err(), "{path}");
-    }
 }
 
 /// Ways to name what is not the skill's, in a world where each of them would lead to a secret.
