@@ -503,6 +503,7 @@ fn what_runs_is_what_was_checked() {
         plan("git  commit -m 'a b'"),
         Plan::Words(vec!["git".into(), "commit".into(), "-m".into(), "a b".into()])
     );
+    assert_eq!(plan("exit 3"), Plan::Script("'exit' '3'".into()));
     assert_eq!(plan("git add src/*.rs"), Plan::Script("'git' 'add' 'src/'*'.rs'".into()));
     assert_eq!(plan("a \"it's\" | b 2>&1 # c"), Plan::Script("'a' 'it'\\''s' | 'b' 2>&1".into()));
 }

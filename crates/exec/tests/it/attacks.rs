@@ -10,7 +10,8 @@ use std::os::unix::net::UnixListener;
 use prowess_policy::profile::Strength;
 
 use crate::support::{
-    Place, Runtime, as_nobody, can_identity, can_namespaces, is_nobody, mode, probe, strong_sets,
+    Place, Runtime, as_nobody, can_identity, can_namespaces, is_nobody, mode, private_helper,
+    probe, strong_sets,
 };
 
 /// A name, and a script that ends with 0 if the attack worked. What stands in braces is filled in.
@@ -125,6 +126,9 @@ struct Scene {
 impl Scene {
     fn new(strength: Strength, without: &[prowess_exec::Layer]) -> Self {
         let mut place = Place::new(strength).without(without);
+        if strength == Strength::Off {
+            place.runner = prowess_exec::Runner::with_helper(private_helper());
+        }
         let (here, work) = (place.here(), place.work().to_owned());
         let folder = |path: &std::path::Path| {
             std::fs::create_dir_all(path).unwrap();

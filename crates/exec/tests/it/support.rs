@@ -20,6 +20,28 @@ pub(crate) fn helper() -> &'static Path {
     PATH.get_or_init(|| for_everybody(Path::new(env!("CARGO_BIN_EXE_prowess-sandbox-helper"))))
 }
 
+/// The helper in a mount namespace of its own, where this process may make one: what a control mounts
+/// without a sandbox is seen by nobody else, and is gone when it ends.
+pub(crate) fn private_helper() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if !rustix::process::geteuid().is_root() {
+            return helper().to_owned();
+        }
+        let folder = PathBuf::from(format!("/var/tmp/prowess-exec-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        mode(&folder, 0o755);
+        let script = folder.join("private-helper");
+        let text = format!(
+            "#!/bin/sh\nexec unshare --mount --propagation private -- {} \"$@\"\n",
+            helper().display()
+        );
+        std::fs::write(&script, text).unwrap();
+        mode(&script, 0o755);
+        script
+    })
+}
+
 /// The program that tries to do harm.
 pub(crate) fn probe() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();

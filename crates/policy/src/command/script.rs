@@ -4,11 +4,72 @@ use super::lexer::{Redirect, Script, Simple};
 use super::word::Word;
 use crate::approved::Plan;
 
+/// Commands that no program of the same name stands behind.
+const ONLY_IN_A_SHELL: &[&str] = &[
+    ".",
+    ":",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "times",
+    "trap",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
 /// What runs for a line that was understood: words for one plain command, else a script of our own
 /// in which every word is quoted.
 pub fn plan(script: &Script) -> Plan {
     match script.commands.as_slice() {
-        [only] if only.redirects.is_empty() && !only.words.iter().any(Word::is_glob) => {
+        [only]
+            if only.redirects.is_empty()
+                && !only.words.iter().any(Word::is_glob)
+                && !ONLY_IN_A_SHELL.contains(&&*only.words[0].text) =>
+        {
             Plan::Words(only.words.iter().map(|word| word.text.clone()).collect())
         }
         _ => Plan::Script(write(script).into()),
