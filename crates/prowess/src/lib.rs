@@ -86,6 +86,7 @@
 //! ```
 
 mod compose;
+mod skills;
 
 pub use compose::Host;
 pub use prowess_catalog::{
@@ -113,3 +114,6 @@ pub use prowess_spec as spec;
 pub use prowess_store as store;
 pub use prowess_tools::{self as tools, Activation, Given, Workshop, activate};
 pub use prowess_trust as trust;
+pub use skills::{
+    LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, parse_skill, render_skill,
+};

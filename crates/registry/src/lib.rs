@@ -23,7 +23,7 @@ pub use fs::scopes::{Holds, Place, Root};
 pub use fs::source::{FileOptions, FileSource};
 pub use fs::walk::{Notice, Summary, WalkOptions, walk};
 pub use fs::watch::{WatchMode, WatchOptions, Watching};
-pub use memory::{MemorySource, NewSkill, SkillBuilder};
+pub use memory::{Invalid, MemorySource, NewSkill, SkillBuilder};
 pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
 pub use source::{Fault, FaultKind, Known, Scan, SkillSource};
 pub use subscribe::{ChangeSet, Subscription};

@@ -141,6 +141,13 @@ impl SkillBuilder {
         self.field("allowed-tools", write::scalar(tools.as_ref()))
     }
 
+    /// Names its arguments, in order: the words that `$name` stands for.
+    #[must_use]
+    pub fn arguments<T: AsRef<str>>(self, names: &[T]) -> Self {
+        let names: Vec<String> = names.iter().map(|name| write::scalar(name.as_ref())).collect();
+        self.field("arguments", format!("[{}]", names.join(", ")))
+    }
+
     /// Adds a piece of metadata.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {

@@ -1,0 +1,180 @@
+//! Skills as values: parse, load, define, render.
+
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use prowess_registry::{Invalid, NewSkill, SkillBuilder};
+use prowess_render::{Arguments, Commands, FillError, Part, Prepare, Refused, Variables, prepare};
+use prowess_spec::parse;
+use prowess_spec::parse::MAX_FILE;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Takes the text of a `SKILL.md`, held to the same rules as a file.
+///
+/// ```
+/// let skill = prowess::parse_skill("---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n")?;
+/// assert_eq!(skill.name(), "greet");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn parse_skill(text: impl Into<String>) -> Result<NewSkill, Invalid> {
+    NewSkill::from_text(text)
+}
+
+/// Why a skill could not be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadSkillError {
+    /// The file could not be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It is neither a folder with a SKILL.md nor a Markdown file.
+    #[error("{} is neither a skill's folder nor a Markdown file", path.display())]
+    NotASkill {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// It is not valid.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// Reads one skill: a folder with a `SKILL.md`, or a Markdown file.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::write(folder.path().join("SKILL.md"), "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n")?;
+/// let skill = prowess::load_skill(folder.path())?;
+/// assert_eq!(skill.name(), "greet");
+/// assert!(prowess::load_skill("nowhere".as_ref()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn load_skill(path: &Path) -> Result<NewSkill, LoadSkillError> {
+    let file = if path.is_dir() { path.join("SKILL.md") } else { path.to_owned() };
+    if file.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("md")) {
+        return Err(LoadSkillError::NotASkill { path: path.to_owned() });
+    }
+    let failed = |source| LoadSkillError::Read { path: file.clone(), source };
+    let opened = std::fs::File::open(&file).map_err(failed)?;
+    if !opened.metadata().map_err(failed)?.is_file() {
+        return Err(LoadSkillError::NotASkill { path: path.to_owned() });
+    }
+    let mut text = String::new();
+    let mut limited = std::io::Read::take(opened, MAX_FILE as u64 + 1);
+    std::io::Read::read_to_string(&mut limited, &mut text).map_err(failed)?;
+    Ok(parse_skill(text)?)
+}
+
+/// A skill whose arguments have a type.
+#[derive(Clone, Debug)]
+pub struct TypedSkill<T> {
+    /// The skill, to be registered.
+    pub skill: NewSkill,
+    schema: Value,
+    input: PhantomData<fn(&T)>,
+}
+
+/// Defines a skill whose arguments are the fields of a type: `$field` in its instructions stands for
+/// the field. It is held to the same rules as a file.
+///
+/// ```
+/// use prowess::{NewSkill, Registry, define_skill};
+///
+/// #[derive(serde::Serialize, schemars::JsonSchema)]
+/// struct Greeting {
+///     who: String,
+///     times: u32,
+/// }
+///
+/// let skill = define_skill::<Greeting>(
+///     NewSkill::builder("greet", "Greets people.").instructions("Say hello to $who, $times times."),
+/// )?;
+/// let text = skill.render(&Greeting { who: "Ada".into(), times: 2 })?;
+/// assert_eq!(text.trim(), "Say hello to Ada, 2 times.");
+/// assert_eq!(skill.input_schema()["properties"]["times"]["type"], "integer");
+///
+/// Registry::default().register(skill.skill)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn define_skill<T: JsonSchema + Serialize>(
+    builder: SkillBuilder,
+) -> Result<TypedSkill<T>, Invalid> {
+    let schema = schemars::schema_for!(T).to_value();
+    let names: Vec<String> = schema["properties"]
+        .as_object()
+        .map(|properties| properties.keys().cloned().collect())
+        .unwrap_or_default();
+    let skill = builder.arguments(&names).build()?;
+    Ok(TypedSkill { skill, schema, input: PhantomData })
+}
+
+impl<T: Serialize> TypedSkill<T> {
+    /// The JSON Schema of its arguments.
+    pub fn input_schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// A value as arguments.
+    pub fn arguments(&self, input: &T) -> Result<Arguments, RenderError> {
+        Ok(Arguments::from_json(serde_json::to_value(input)?))
+    }
+
+    /// Its instructions with a value filled in.
+    pub fn render(&self, input: &T) -> Result<String, RenderError> {
+        render(self.skill.text(), &self.arguments(input)?, &Variables::default())
+    }
+}
+
+/// Why a skill could not be rendered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// A value would stand where a shell takes it for code.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The arguments do not fit.
+    #[error(transparent)]
+    Fill(#[from] FillError),
+    /// The arguments cannot be written as JSON.
+    #[error("the arguments cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+/// The body of a skill with arguments and variables filled in. Commands do not run: each place says
+/// so. [`activate`](crate::activate()) runs them, gated and sandboxed.
+///
+/// ```
+/// use prowess::render::{Arguments, Variables};
+///
+/// let text = "---\nname: x\ndescription: d\n---\nFix $0 in $1: !`git status`\n";
+/// let body = prowess::render_skill(text, &Arguments::from_text("it \"the shop\""), &Variables::default())?;
+/// assert_eq!(body.trim(), "Fix it in the shop: [command not run: git status]");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn render_skill(
+    text: &str,
+    arguments: &Arguments,
+    variables: &Variables,
+) -> Result<String, RenderError> {
+    render(text, arguments, variables)
+}
+
+fn render(text: &str, arguments: &Arguments, variables: &Variables) -> Result<String, RenderError> {
+    let parsed = parse(text.as_bytes());
+    let names: Vec<&str> = parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
+    let options = Prepare { names: &names, commands: Commands::Withhold, ..Prepare::default() };
+    let rendered = prepare(parsed.text, parsed.body, &options)?.fill(arguments, variables)?;
+    let piece = |part: Part| match part {
+        Part::Text(text) => text,
+        Part::Command(slot) => format!("[command not run: {}]", slot.display),
+        Part::Withheld(held) => format!("[command not run: {}]", held.display),
+        _ => String::new(),
+    };
+    Ok(rendered.parts.into_iter().map(piece).collect())
+}
