@@ -70,7 +70,6 @@ impl Answer {
         let reason = self.text(map, "reason");
         self.message = self.text(map, "systemMessage");
         match self.text(map, "decision").as_deref() {
-            None => {}
             Some("block") => {
                 let reason = reason.unwrap_or_else(|| "the hook gave no reason".to_owned());
                 self.refuse(event, reason);
@@ -78,7 +77,7 @@ impl Answer {
             Some("approve" | "allow") if event == EventName::PreToolUse => {
                 (self.verdict, self.reason) = (Some(Verdict::Allow), reason);
             }
-            Some("approve" | "allow") => {}
+            None | Some("approve" | "allow") => {}
             Some(other) => self.faults.push(unknown("decision", other)),
         }
         match map.get("hookSpecificOutput") {

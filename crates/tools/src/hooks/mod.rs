@@ -12,8 +12,9 @@
 //!   pass the gate like any other.
 //! - Hooks run one after the other, skills in the order given, hooks in the order of the file. Each
 //!   sees the input as the ones before it left it.
-//! - A hook starts in the folder of its skill, so that `./scripts/check.sh` is the file that a person
-//!   trusted and not one that a project put in its way. `cwd` in its input is the project.
+//! - A hook starts in the project, from where the gate judges its paths. A program that is a file of
+//!   the skill (`./scripts/check.sh`) is taken from there: it is the file that a person trusted, and
+//!   not one that a project put in its way.
 //! - The events are [`EventName::ALL`], and the only handlers are commands. Others are reported and
 //!   kept out.
 //! - The time limit is 60 seconds unless the hook says otherwise, and never more than 600.

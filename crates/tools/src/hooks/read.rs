@@ -342,14 +342,12 @@ impl Reader {
             return DEFAULT_TIMEOUT_MS;
         };
         let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        match u64::try_from(time.as_millis()) {
-            Ok(milliseconds @ ..=MAX_TIMEOUT_MS) => milliseconds.max(1),
-            _ => {
-                let message = "`timeout` of a hook is more than 600 seconds, and becomes that";
-                self.unsupported(node.span, message, None);
-                MAX_TIMEOUT_MS
-            }
+        let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        if milliseconds > MAX_TIMEOUT_MS {
+            let message = "`timeout` of a hook is more than 600 seconds, and becomes that";
+            self.unsupported(node.span, message, None);
         }
+        milliseconds.clamp(1, MAX_TIMEOUT_MS)
     }
 }
 

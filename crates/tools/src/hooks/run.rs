@@ -1,9 +1,10 @@
 //! Running the hooks of the skills that are active.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use prowess_policy::command::lex;
-use prowess_policy::command::script::{canonical, quote};
+use prowess_policy::command::script::{canonical, quote, write};
+use prowess_policy::command::{lex, lex_bound};
 use prowess_policy::programs::Word;
 use prowess_policy::{Approved, Bound, Command, Decision, Outcome, Profile, Verdict};
 use prowess_ports::Ran;
@@ -279,7 +280,10 @@ struct Job<'a> {
     handler: &'a Handler,
     profile: Profile,
     variables: Vec<(String, String)>,
-    /// The line of a program that is started without a shell.
+    /// The line for the shell.
+    script: String,
+    /// What runs, with every value in its place; nothing where that cannot be told. A person's answer
+    /// counts for exactly this, so that a yes for the session is found again.
     line: Option<String>,
 }
 
@@ -287,9 +291,11 @@ impl<'a> Job<'a> {
     fn new(workshop: &'a Workshop, standing: &'a Standing, handler: &'a Handler) -> Self {
         let mut profile = workshop.profile(Some(standing));
         profile.limits.deadline_ms = handler.timeout_ms;
-        let folder = standing.place.as_ref().and(profile.cwd.to_str());
+        let folder = standing.place.as_ref().map(|_| profile.cwd.clone());
+        // The gate judges paths from the root of the project, so that is where hooks start.
+        profile.cwd.clone_from(&workshop.places.workspace);
         let values = [
-            ("SKILL_DIR", folder),
+            ("SKILL_DIR", folder.as_deref().and_then(Path::to_str)),
             ("PROJECT_DIR", workshop.places.workspace.to_str()),
             ("SESSION_ID", workshop.settings.session.as_deref()),
         ];
@@ -301,11 +307,26 @@ impl<'a> Job<'a> {
         let boxed =
             |(name, value): &(String, String)| (name.as_str().into(), value.as_str().into());
         profile.environment.extend(variables.iter().map(boxed));
-        let line = handler.arguments.as_ref().map(|arguments| {
-            let words = std::iter::once(&handler.command).chain(arguments);
-            exec_line(words.map(|word| Word::plain(filled(word, &variables))).collect())
+        let command = &*handler.command;
+        let own = folder.as_deref().and_then(|folder| own_program(command, folder));
+        let exec = handler.arguments.as_ref().map(|arguments| {
+            let program = match own {
+                Some(own) if own.len() == command.len() => {
+                    format!("${{PROWESS_SKILL_DIR}}/{}", relative(own))
+                }
+                _ => command.to_owned(),
+            };
+            let words = std::iter::once(&*program).chain(arguments.iter().map(|word| &**word));
+            exec_line(&words.map(|word| Word::plain(filled(word, &variables))).collect::<Vec<_>>())
         });
-        Self { workshop, standing, handler, profile, variables, line }
+        let script = match own {
+            Some(own) => {
+                format!("\"$PROWESS_SKILL_DIR\"/{}{}", relative(own), &command[own.len()..])
+            }
+            None => command.to_owned(),
+        };
+        let line = exec.or_else(|| plain_line(&script, &variables));
+        Self { workshop, standing, handler, profile, variables, script, line }
     }
 
     /// Asks the gate, and a person where it wants one, but not again in a session.
@@ -314,8 +335,8 @@ impl<'a> Job<'a> {
         let variables: Vec<(&str, &str)> =
             self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let bound = Bound {
-            script: &self.handler.command,
-            display: &self.handler.command,
+            script: &self.script,
+            display: &self.script,
             positionals: &[],
             variables: &variables,
         };
@@ -346,11 +367,19 @@ impl<'a> Job<'a> {
         runner.run(approved, &self.profile, Some(input)).map_err(|error| error.message.into())
     }
 
+    /// As the author wrote it; the words where there is no shell.
+    fn command(&self) -> &str {
+        match (&self.handler.arguments, &self.line) {
+            (Some(_), Some(line)) => line,
+            _ => &self.handler.command,
+        }
+    }
+
     fn record(&self, decision: Box<str>, end: HookEnd, ran: &Ran, faults: Vec<String>) -> HookRun {
         HookRun {
             skill: self.standing.name.clone(),
             event: self.handler.event,
-            command: self.line.as_deref().unwrap_or(&self.handler.command).into(),
+            command: self.command().into(),
             decision,
             end,
             code: ran.code,
@@ -364,9 +393,39 @@ fn not_allowed(decision: &Decision) -> Box<str> {
     format!("not allowed: {}", decision.reason).into()
 }
 
+/// The program of a command where it is a file of the skill, named by its path from the skill's folder
+/// (`./scripts/check.sh`). That file is what a person trusted; one of the same name in a project is not.
+fn own_program<'a>(command: &'a str, folder: &Path) -> Option<&'a str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+    let end = command.find(|c| !plain(c)).unwrap_or(command.len());
+    let (program, rest) = command.split_at(end);
+    let ends = rest.is_empty() || rest.starts_with([' ', '\t', '\n', ';', '|', '&', '<', '>']);
+    let below = !program.starts_with('/') && program.split('/').all(|part| part != "..");
+    (ends && below && program.contains('/') && folder.join(program).is_file()).then_some(program)
+}
+
+fn relative(program: &str) -> &str {
+    program.strip_prefix("./").unwrap_or(program)
+}
+
+/// A line for the shell with its values in place, as the gate reads it; nothing where it cannot.
+fn plain_line(script: &str, variables: &[(String, String)]) -> Option<String> {
+    let value = |name: &str| {
+        let found = variables.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    let script = lex_bound(script, &value).ok()?;
+    Some(match &*script.commands {
+        [only] if only.redirects.is_empty() && !only.words.iter().any(Word::is_glob) => {
+            exec_line(&only.words)
+        }
+        _ => write(&script),
+    })
+}
+
 /// One line that is exactly these words: as people write it where that is the same.
-fn exec_line(words: Vec<Word>) -> String {
-    let line = canonical(&words);
+fn exec_line(words: &[Word]) -> String {
+    let line = canonical(words);
     let same = lex(&line).is_ok_and(|script| {
         matches!(&*script.commands, [only] if only.redirects.is_empty() && only.words == words)
     });
@@ -374,7 +433,7 @@ fn exec_line(words: Vec<Word>) -> String {
         return line;
     }
     let mut line = String::new();
-    for word in &words {
+    for word in words {
         if !line.is_empty() {
             line.push(' ');
         }
@@ -391,18 +450,11 @@ fn filled(text: &str, variables: &[(String, String)]) -> String {
         filled.push_str(before);
         let known = behind.split_once('}').and_then(|(name, rest)| {
             let (_, value) = variables.iter().find(|(known, _)| known == name)?;
-            Some((value, rest))
+            Some((value.as_str(), rest))
         });
-        match known {
-            Some((value, behind)) => {
-                filled.push_str(value);
-                rest = behind;
-            }
-            None => {
-                filled.push_str("${");
-                rest = behind;
-            }
-        }
+        let (value, behind) = known.unwrap_or(("${", behind));
+        filled.push_str(value);
+        rest = behind;
     }
     filled.push_str(rest);
     filled
@@ -414,8 +466,9 @@ mod tests {
 
     #[test]
     fn words_stay_words() {
-        let line =
-            |words: &[&str]| exec_line(words.iter().map(|word| Word::plain(*word)).collect());
+        let line = |words: &[&str]| {
+            exec_line(&words.iter().map(|word| Word::plain(*word)).collect::<Vec<_>>())
+        };
         assert_eq!(line(&["npm", "run", "build"]), "npm run build");
         for words in [
             &["ls", "*.md", "?", "~"][..],
