@@ -85,7 +85,7 @@ fn case_126_hooks_of_a_confined_skill_are_honoured() {
         let mut workshop = world.workshop();
         workshop.settings.confine = true;
         workshop.approver = Arc::new(Always(Answer::Once));
-        let outcome = world.fire(&workshop, &bash("ls"));
+        let outcome = fire(&workshop, &bash("ls"));
         assert_eq!(outcome.is_blocked(), runs, "{outcome:?}");
         // A ceiling holds for hooks, too, and nobody is asked about it.
         assert_eq!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }), !runs);
@@ -98,7 +98,7 @@ fn case_129_hooks_live_with_their_skill() {
     let mut state = HookState::default();
     let before = run_hooks(&workshop, &[], &bash("ls"), &mut state);
     assert_eq!(before, HookOutcome::default());
-    assert!(world.fire(&workshop, &bash("ls")).is_blocked());
+    assert!(fire(&workshop, &bash("ls")).is_blocked());
     let after = run_hooks(&workshop, &[], &bash("ls"), &mut state);
     assert_eq!(after, HookOutcome::default());
 }
@@ -114,14 +114,14 @@ fn case_129_once_fires_once() {
     let workshop = world.workshop();
     let mut state = HookState::default();
     for runs in [2, 1, 1] {
-        let outcome = world.fire_with(&workshop, &bash("ls"), &mut state);
+        let outcome = fire_with(&workshop, &bash("ls"), &mut state);
         assert_eq!(outcome.runs.len(), runs);
         assert!(outcome.runs.iter().all(|run| run.end == HookEnd::Fine), "{outcome:?}");
     }
     assert_eq!(world.read("once").lines().count(), 1);
     assert_eq!(world.read("often").lines().count(), 3);
     // Another session is another session.
-    assert_eq!(world.fire(&workshop, &bash("ls")).runs.len(), 2);
+    assert_eq!(fire(&workshop, &bash("ls")).runs.len(), 2);
 }
 
 fn case_129_exit_2_blocks_and_exit_1_does_not() {
@@ -136,7 +136,7 @@ fn case_129_exit_2_blocks_and_exit_1_does_not() {
         for code in [0, 1, 2, 3, 127] {
             let line = format!("echo because >&2; exit {code}");
             let world = World::new(&hook(name.as_str(), "*", &line));
-            let outcome = world.fire(&world.workshop(), &event);
+            let outcome = fire(&world.workshop(), &event);
             assert_eq!(outcome.runs[0].code, Some(code), "{outcome:?}");
             assert_eq!(outcome.is_blocked(), blocks && code == 2, "{name} {code}");
             let reason = if outcome.is_blocked() { "because" } else { "" };
@@ -164,7 +164,7 @@ fn case_129_a_timeout_does_not_block() {
         - {type: command, command: "true"}"#,
     );
     let start = Instant::now();
-    let outcome = world.fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.workshop(), &bash("ls"));
     assert!(start.elapsed() < Duration::from_secs(20));
     assert_eq!(outcome.runs[0].end, HookEnd::TimedOut, "{outcome:?}");
     assert_eq!(outcome.runs[1].end, HookEnd::Fine);
@@ -178,7 +178,7 @@ fn untrusted_skills_run_nothing() {
     for mode in [Mode::Ask, Mode::Yolo, Mode::AcceptEdits] {
         workshop.gate().mode = mode;
         workshop.approver = Arc::new(Always(Answer::Always));
-        let outcome = world.fire(&workshop, &bash("ls"));
+        let outcome = fire(&workshop, &bash("ls"));
         let why = "the skill is not trusted".into();
         assert_eq!(outcome.runs[0].end, HookEnd::NotRun { why });
         assert_eq!(outcome.verdict, None);
@@ -186,7 +186,7 @@ fn untrusted_skills_run_nothing() {
     }
     // The same hook of the same skill, once a person trusts it.
     world.trust();
-    assert!(world.fire(&world.workshop(), &bash("ls")).is_blocked());
+    assert!(fire(&world.workshop(), &bash("ls")).is_blocked());
     assert!(world.path("canary").exists());
 }
 
@@ -195,15 +195,15 @@ fn a_skill_that_changed_runs_nothing() {
     world.script("guard.sh", "exit 2");
     world.trust();
     let workshop = world.workshop();
-    let (set, standing) = world.load(&workshop);
-    let fire =
+    let (set, standing) = load(&workshop);
+    let again =
         || run_hooks(&workshop, &[(&set, &standing)], &bash("ls"), &mut HookState::default());
-    assert!(fire().is_blocked());
+    assert!(again().is_blocked());
     world.script("guard.sh", "echo x > $CLAUDE_PROJECT_DIR/canary");
-    assert!(matches!(&fire().runs[0].end, HookEnd::NotRun { why } if why.contains("changed")));
+    assert!(matches!(&again().runs[0].end, HookEnd::NotRun { why } if why.contains("changed")));
     // Trusted again, but these are not the hooks that were loaded.
     world.trust();
-    assert!(matches!(&fire().runs[0].end, HookEnd::NotRun { .. }));
+    assert!(matches!(&again().runs[0].end, HookEnd::NotRun { .. }));
     assert!(!world.path("canary").exists());
 }
 
@@ -220,7 +220,7 @@ fn hooks_read_what_happened() {
     let input = json!({"command": "echo \"$(x)\" 'ä'\n"});
     let call = ToolCall { id: Some("t1"), ..tool("Bash", &input) };
     let seen = |event: &HookEvent<'_>, file: &str| -> Value {
-        let outcome = world.fire(&workshop, event);
+        let outcome = fire(&workshop, event);
         assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
         serde_json::from_str(&world.read(file)).unwrap()
     };
@@ -247,7 +247,7 @@ fn hooks_read_what_happened() {
     assert_eq!(seen(&start, "start")["source"], "resume");
     // A hook starts in the project, and knows the folder of its skill.
     let folder = world.skill_folder();
-    let said = world.fire(&workshop, &start).context.remove(0).text;
+    let said = fire(&workshop, &start).context.remove(0).text;
     assert_eq!(said.lines().map(Path::new).collect::<Vec<_>>(), [&project, &folder]);
 }
 
@@ -267,7 +267,7 @@ fn the_strictest_answer_counts_and_none_widens() {
             })
             .collect();
         let world = World::new(&format!("\n  PreToolUse:\n    - hooks:{hooks}"));
-        world.fire(&world.workshop(), &bash("ls"))
+        fire(&world.workshop(), &bash("ls"))
     };
     for (words, verdict, reason) in [
         (&["allow"][..], Verdict::Allow, "because allow"),
@@ -303,7 +303,7 @@ fn input_goes_from_hook_to_hook() {
     );
     world.script("second.sh", "cat > $CLAUDE_PROJECT_DIR/seen");
     world.trust();
-    let outcome = world.fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.workshop(), &bash("ls"));
     assert_eq!(outcome.runs.len(), 2, "{outcome:?}");
     assert_eq!(outcome.updated_input, Some(json!({"command": "rm x"})));
     assert!(world.read("seen").contains(r#""tool_input":{"command":"rm x"}"#));
@@ -311,26 +311,26 @@ fn input_goes_from_hook_to_hook() {
     assert_eq!(&*outcome.context[0].skill, "guard");
     world.script("second.sh", "exit 2");
     world.trust();
-    let outcome = world.fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.workshop(), &bash("ls"));
     assert!(outcome.is_blocked() && outcome.updated_input.is_none());
 }
 
 fn floods_are_cut() {
     let flood = "head -c 20000000 /dev/zero | tr '\\\\0' x";
     let world = World::new(&hook("UserPromptSubmit", "", flood));
-    let outcome = world.fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{:?}", outcome.runs);
     let text = &outcome.context[0].text;
     assert!(text.chars().count() <= 10_000 && text.ends_with("characters left out]"));
     let world = World::new(&hook("PreToolUse", "", &format!("{flood} >&2; exit 2")));
-    let outcome = world.fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.workshop(), &bash("ls"));
     assert!(outcome.is_blocked());
     assert!(outcome.reason().len() <= 10_000 && outcome.reason().len() > 9_000);
     let long =
         "python3 -c 'import json; print(json.dumps({\\\"systemMessage\\\": \\\"y\\\" * 100000}))'";
     if Path::new("/usr/bin/python3").exists() {
         let world = World::new(&hook("PreToolUse", "", long));
-        let outcome = world.fire(&world.workshop(), &bash("ls"));
+        let outcome = fire(&world.workshop(), &bash("ls"));
         assert!(outcome.messages[0].text.len() <= 10_000, "{:?}", outcome.runs);
     }
 }
@@ -338,7 +338,7 @@ fn floods_are_cut() {
 fn a_long_answer_is_no_answer() {
     let line = "echo '{'; head -c 20000000 /dev/zero | tr '\\\\0' ' '; echo '\\\"decision\\\": \\\"block\\\"}'";
     let world = World::new(&hook("PreToolUse", "", line));
-    let outcome = world.fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.workshop(), &bash("ls"));
     assert_eq!(
         (outcome.verdict, &outcome.runs[0].end),
         (None, &HookEnd::Fine),
@@ -357,18 +357,18 @@ fn nonsense_blocks_nothing() {
         "echo '{\\\"hookSpecificOutput\\\": 1}'",
     ] {
         let world = World::new(&hook("PreToolUse", "", line));
-        let outcome = world.fire(&world.workshop(), &bash("ls"));
+        let outcome = fire(&world.workshop(), &bash("ls"));
         assert_eq!((outcome.verdict, &outcome.runs[0].end), (None, &HookEnd::Fine), "{line}");
         assert_eq!(outcome.runs[0].faults.len(), 1, "{line}: {outcome:?}");
     }
     let world = World::new(&hook("UserPromptSubmit", "", "printf 'a\\\\xff\\\\xfe\\\\x00b'"));
-    let outcome = world.fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
     assert_eq!(outcome.context[0].text, "a\u{FFFD}\u{FFFD}\0b");
     let world = World::new(&hook("PreToolUse", "", "printf '\\\\xff' >&2; exit 2"));
-    assert_eq!(world.fire(&world.workshop(), &bash("ls")).reason(), "\u{FFFD}");
+    assert_eq!(fire(&world.workshop(), &bash("ls")).reason(), "\u{FFFD}");
     for line in ["kill -9 $$", "/no/such/program", "exec 1>&- 2>&-; exit 1"] {
         let world = World::new(&hook("PreToolUse", "", line));
-        let outcome = world.fire(&world.workshop(), &bash("ls"));
+        let outcome = fire(&world.workshop(), &bash("ls"));
         assert_eq!(outcome.verdict, None, "{line}");
         let end = &outcome.runs[0].end;
         assert!(matches!(end, HookEnd::Failed { .. } | HookEnd::NotRun { .. }), "{line}: {end:?}");
@@ -384,7 +384,7 @@ fn words_without_a_shell_stay_words() {
           command: printf
           args: ["%s\n", "*", "$HOME", "a  b", "it's", "`id`", "$(id)", "~", "", "${CLAUDE_SKILL_DIR}/x", "${OTHER}", ";", "x y"]"#,
     );
-    let outcome = world.fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
     let folder = world.skill_folder();
     let wanted = format!(
         "*\n$HOME\na  b\nit's\n`id`\n$(id)\n~\n\n{}/x\n${{OTHER}}\n;\nx y",
@@ -402,7 +402,7 @@ fn programs_are_those_of_the_skill() {
         // A project that puts something in its way.
         std::fs::copy("/bin/true", world.path("guard.sh")).unwrap();
         let event = HookEvent::UserPromptSubmit { prompt: "" };
-        let outcome = world.fire(&world.workshop(), &event);
+        let outcome = fire(&world.workshop(), &event);
         let project = world.path("").canonicalize().unwrap();
         let complaint = format!("one\n{}", project.display());
         assert_eq!(outcome.runs[0].end, HookEnd::Failed { complaint }, "{outcome:?}");
@@ -417,7 +417,7 @@ fn the_gate_decides_and_a_no_is_remembered() {
     workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
     let mut state = HookState::default();
     for _ in 0..3 {
-        let outcome = world.fire_with(&workshop, &bash("ls"), &mut state);
+        let outcome = fire_with(&workshop, &bash("ls"), &mut state);
         let end = &outcome.runs[0].end;
         assert!(
             matches!(end, HookEnd::NotRun { why } if why.starts_with("not allowed")),
@@ -429,7 +429,7 @@ fn the_gate_decides_and_a_no_is_remembered() {
     assert!(!world.path("canary").exists());
     // Another session asks again, and a yes is a yes.
     workshop.approver = Arc::new(Always(Answer::Once));
-    let outcome = world.fire(&workshop, &bash("ls"));
+    let outcome = fire(&workshop, &bash("ls"));
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
     assert!(world.path("canary").exists());
 }
@@ -450,7 +450,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
         let asked = Arc::new(Counting::new(Answer::Session));
         workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
         for _ in 0..3 {
-            let outcome = world.fire(&workshop, &bash("ls"));
+            let outcome = fire(&workshop, &bash("ls"));
             assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
         }
         assert_eq!(asked.count.load(Ordering::Relaxed), 1, "{command}");
@@ -463,15 +463,15 @@ fn rules_of_a_person_stand_above_hooks() {
     let mut rules = RuleSet::default();
     rules.add(Effect::Deny, "Bash(touch *)", Source::Flag);
     workshop.gate().rules = rules;
-    let outcome = world.fire(&workshop, &bash("ls"));
+    let outcome = fire(&workshop, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("forbids")));
     workshop.gate().rules = RuleSet::default();
     workshop.gate().mode = Mode::Plan;
-    let outcome = world.fire(&workshop, &bash("ls"));
+    let outcome = fire(&workshop, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("plan")));
     assert!(!world.path("canary").exists());
     workshop.gate().mode = Mode::Ask;
-    assert_eq!(world.fire(&workshop, &bash("ls")).runs[0].end, HookEnd::Fine);
+    assert_eq!(fire(&workshop, &bash("ls")).runs[0].end, HookEnd::Fine);
     assert!(world.path("canary").exists());
 }
 
@@ -495,7 +495,7 @@ fn matchers_and_conditions_choose() {
     );
     let workshop = world.workshop();
     let ran = |event: &HookEvent<'_>| -> Vec<String> {
-        let runs = world.fire(&workshop, event).runs;
+        let runs = fire(&workshop, event).runs;
         runs.iter().map(|run| run.command.trim_start_matches("echo ").to_owned()).collect()
     };
     let pre = |name: &'static str, input: Value| {
@@ -531,25 +531,25 @@ fn agents_stop_in_the_end() {
     let stop = HookEvent::Stop { message: None };
     for turn in 0..2 {
         for at in 0..8 {
-            let outcome = world.fire_with(&workshop, &stop, &mut state);
+            let outcome = fire_with(&workshop, &stop, &mut state);
             assert!(outcome.is_blocked(), "{turn} {at}");
             assert_eq!(outcome.reason() == "again", at > 0, "{turn} {at} {outcome:?}");
         }
-        let outcome = world.fire_with(&workshop, &stop, &mut state);
+        let outcome = fire_with(&workshop, &stop, &mut state);
         assert!(!outcome.is_blocked() && outcome.reasons.is_empty());
         assert!(outcome.messages[0].text.contains("8 times in a row"), "{outcome:?}");
     }
     // What a person says begins anew.
-    world.fire_with(&workshop, &stop, &mut state);
+    fire_with(&workshop, &stop, &mut state);
     assert_ne!(state, HookState::default());
-    world.fire_with(&workshop, &HookEvent::UserPromptSubmit { prompt: "" }, &mut state);
+    fire_with(&workshop, &HookEvent::UserPromptSubmit { prompt: "" }, &mut state);
     assert_eq!(state, HookState::default());
     let world = World::new(&hook(
         "Stop",
         "",
         "echo '{\\\"continue\\\": false, \\\"stopReason\\\": \\\"s\\\", \\\"decision\\\": \\\"block\\\"}'",
     ));
-    let outcome = world.fire(&world.workshop(), &stop);
+    let outcome = fire(&world.workshop(), &stop);
     assert_eq!((outcome.verdict, outcome.stop.map(|said| said.text)), (None, Some("s".into())));
 }
 
@@ -558,21 +558,21 @@ fn what_is_written_at_the_start_is_for_the_model() {
         [HookEvent::SessionStart { source: "startup" }, HookEvent::UserPromptSubmit { prompt: "" }]
     {
         let world = World::new(&hook(event.name().as_str(), "", "echo remember this"));
-        let outcome = world.fire(&world.workshop(), &event);
+        let outcome = fire(&world.workshop(), &event);
         assert_eq!(outcome.context[0].text, "remember this");
     }
     let world = World::new(&hook("PreToolUse", "", "echo not this"));
-    assert!(world.fire(&world.workshop(), &bash("ls")).context.is_empty());
+    assert!(fire(&world.workshop(), &bash("ls")).context.is_empty());
 }
 
 fn hooks_are_in_the_sandbox() {
     let world = World::new(&hook(
         "UserPromptSubmit",
         "",
-        "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../home/.ssh/id; echo $SECRET_TOKEN; echo done",
+        "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../person/.ssh/id; echo $SECRET_TOKEN; echo done",
     ));
     let event = HookEvent::UserPromptSubmit { prompt: "" };
-    let outcome = world.fire(&world.workshop(), &event);
+    let outcome = fire(&world.workshop(), &event);
     assert_eq!(outcome.context[0].text, "done", "{:?}", outcome.runs);
     assert!(!world.skill_folder().join("canary").exists());
     let canary = world.root.path().join("outside/canary");
@@ -580,7 +580,7 @@ fn hooks_are_in_the_sandbox() {
     // Without a sandbox the same hook gets out, so it was the sandbox that held it.
     let mut workshop = world.workshop();
     workshop.settings.strength = Strength::Off;
-    assert!(world.fire(&workshop, &event).context[0].text.starts_with("secret"));
+    assert!(fire(&workshop, &event).context[0].text.starts_with("secret"));
     assert!(canary.exists());
 }
 
@@ -588,9 +588,9 @@ fn input_that_nobody_reads_hurts_nobody() {
     let big = json!({"content": "x".repeat(4 << 20)});
     let world = World::new(&hook("PreToolUse", "", "exec 0<&-; exit 2"));
     let event = HookEvent::PreToolUse { tool: tool("Write", &big) };
-    assert!(world.fire(&world.workshop(), &event).is_blocked());
+    assert!(fire(&world.workshop(), &event).is_blocked());
     let world = World::new(&hook("PreToolUse", "", "wc -c > $CLAUDE_PROJECT_DIR/count"));
-    world.fire(&world.workshop(), &event);
+    fire(&world.workshop(), &event);
     assert!(world.read("count").trim().parse::<usize>().unwrap() > 4 << 20);
 }
 
@@ -599,10 +599,10 @@ fn commands_can_be_switched_off() {
     let mut workshop = world.workshop();
     workshop.settings.commands = false;
     let why = "shell command execution disabled by policy".into();
-    assert_eq!(world.fire(&workshop, &bash("ls")).runs[0].end, HookEnd::NotRun { why });
+    assert_eq!(fire(&workshop, &bash("ls")).runs[0].end, HookEnd::NotRun { why });
     let mut workshop = world.workshop();
     workshop.runner = None;
-    let outcome = world.fire(&workshop, &bash("ls"));
+    let outcome = fire(&workshop, &bash("ls"));
     assert!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }) && !outcome.is_blocked());
 }
 
@@ -610,7 +610,7 @@ fn every_skill_that_is_active_has_its_say() {
     let world = World::new(&hook("PreToolUse", "", "true"));
     let workshop = world.workshop();
     let other = World::new(&hook("PreToolUse", "", "echo no >&2; exit 2"));
-    let (first, second) = (world.load(&workshop), other.load(&other.workshop()));
+    let (first, second) = (load(&workshop), load(&other.workshop()));
     // The other one is trusted elsewhere only: here it is as good as changed.
     let active = [(&first.0, &first.1), (&second.0, &second.1)];
     let outcome = run_hooks(&workshop, &active, &bash("ls"), &mut HookState::default());
@@ -664,12 +664,12 @@ impl World {
         let root = tempfile::tempdir_in("/var/tmp").unwrap();
         open(root.path(), 0o755);
         let world = Self { root };
-        for (folder, bits) in [("project", 0o777), ("home/.ssh", 0o755), ("outside", 0o777)] {
+        for (folder, bits) in [("project", 0o777), ("person/.ssh", 0o755), ("outside", 0o777)] {
             let folder = world.root.path().join(folder);
             std::fs::create_dir_all(&folder).unwrap();
             open(&folder, bits);
         }
-        std::fs::write(world.root.path().join("home/.ssh/id"), "secret").unwrap();
+        std::fs::write(world.root.path().join("person/.ssh/id"), "secret").unwrap();
         std::fs::create_dir_all(world.skill_folder()).unwrap();
         let text = format!(
             "---\nname: guard\ndescription: Guards.\nallowed-tools: {tools}\nhooks:{hooks}\n---\nbody\n"
@@ -701,12 +701,12 @@ impl World {
 
     fn trust(&self) {
         let store = TrustStore::new(self.root.path().join("trust"));
-        let (_, standing) = self.load(&self.workshop());
+        let (_, standing) = load(&self.workshop());
         store.grant(&self.skill_folder(), &standing.digest, 1).unwrap();
     }
 
     fn workshop(&self) -> Workshop {
-        let home = self.root.path().join("home");
+        let home = self.root.path().join("person");
         let place = Place { current: self.path(""), home: Some(home.clone()), ..Place::default() };
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
         let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(NoTime));
@@ -725,31 +725,27 @@ impl World {
         };
         workshop
     }
+}
 
-    /// The skill's hooks and standing, as an activation finds them.
-    fn load(&self, workshop: &Workshop) -> (HookSet, Standing) {
-        let catalog = workshop.registry.snapshot();
-        let skill = &catalog.resolve("guard").unwrap().skill;
-        assert_eq!(skill.id.origin.scope, Scope::Project);
-        let text = workshop.registry.text(&skill.id).unwrap();
-        let (set, notes) = HookSet::read(&parse(&text).manifest);
-        assert_eq!(notes, []);
-        (set, workshop.standing(skill, &text).unwrap())
-    }
+/// The skill's hooks and standing, as an activation finds them.
+fn load(workshop: &Workshop) -> (HookSet, Standing) {
+    let catalog = workshop.registry.snapshot();
+    let skill = &catalog.resolve("guard").unwrap().skill;
+    assert_eq!(skill.id.origin.scope, Scope::Project);
+    let text = workshop.registry.text(&skill.id).unwrap();
+    let (set, notes) = HookSet::read(&parse(&text).manifest);
+    assert_eq!(notes, []);
+    (set, workshop.standing(skill, &text).unwrap())
+}
 
-    fn fire(&self, workshop: &Workshop, event: &HookEvent<'_>) -> HookOutcome {
-        self.fire_with(workshop, event, &mut HookState::default())
-    }
+/// Runs the hooks for an event, in a session of its own.
+fn fire(workshop: &Workshop, event: &HookEvent<'_>) -> HookOutcome {
+    fire_with(workshop, event, &mut HookState::default())
+}
 
-    fn fire_with(
-        &self,
-        workshop: &Workshop,
-        event: &HookEvent<'_>,
-        state: &mut HookState,
-    ) -> HookOutcome {
-        let (set, standing) = self.load(workshop);
-        run_hooks(workshop, &[(&set, &standing)], event, state)
-    }
+fn fire_with(workshop: &Workshop, event: &HookEvent<'_>, state: &mut HookState) -> HookOutcome {
+    let (set, standing) = load(workshop);
+    run_hooks(workshop, &[(&set, &standing)], event, state)
 }
 
 fn open(path: &Path, bits: u32) {
