@@ -6,10 +6,15 @@
 
 mod activate;
 mod expand;
+mod hooks;
 mod loaded;
 mod workshop;
 
 pub use activate::{Activation, ActivationError, Given, activate};
 pub use expand::{CommandRun, Execution, ExpandError};
+pub use hooks::{
+    EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, MAX_HANDLERS,
+    Matcher, Said, ToolCall, run_hooks,
+};
 pub use loaded::{Loaded, LoadedSkill};
 pub use workshop::{CLOSING, Places, Settings, Workshop};

@@ -1,0 +1,790 @@
+//! Hooks of skills as real processes in the real sandbox. Cases 126 and 129 of reference §9.6.
+//!
+//! This program has a `main` of its own because it is also the helper of the sandbox.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use prowess_catalog::{Precedence, Scope};
+use prowess_exec::{Helper, Runner, maybe_run_helper};
+use prowess_policy::profile::Strength;
+use prowess_policy::{Answer, Effect, Gate, Mode, RuleSet, Source, Verdict};
+use prowess_ports::{Approver, Clock, Question};
+use prowess_registry::{FileOptions, Place, Registry};
+use prowess_spec::parse;
+use prowess_tools::{
+    EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, Places, Settings, ToolCall,
+    Workshop, run_hooks,
+};
+use prowess_trust::{Standing, TrustStore};
+use serde_json::{Value, json};
+
+macro_rules! tests {
+    ($($name:ident)*) => { &[$((stringify!($name), $name as fn())),*] };
+}
+
+/// Every test; a name that is given chooses among them, as elsewhere.
+const TESTS: &[(&str, fn())] = tests! {
+    case_126_hooks_of_a_confined_skill_are_honoured
+    case_129_hooks_live_with_their_skill
+    case_129_once_fires_once
+    case_129_exit_2_blocks_and_exit_1_does_not
+    case_129_a_timeout_does_not_block
+    untrusted_skills_run_nothing
+    a_skill_that_changed_runs_nothing
+    hooks_read_what_happened
+    the_strictest_answer_counts_and_none_widens
+    input_goes_from_hook_to_hook
+    floods_are_cut
+    a_long_answer_is_no_answer
+    nonsense_blocks_nothing
+    words_without_a_shell_stay_words
+    programs_are_those_of_the_skill
+    the_gate_decides_and_a_no_is_remembered
+    a_yes_for_the_session_is_asked_for_once
+    rules_of_a_person_stand_above_hooks
+    matchers_and_conditions_choose
+    agents_stop_in_the_end
+    what_is_written_at_the_start_is_for_the_model
+    hooks_are_in_the_sandbox
+    input_that_nobody_reads_hurts_nobody
+    commands_can_be_switched_off
+    every_skill_that_is_active_has_its_say
+};
+
+static HELPER: OnceLock<Helper> = OnceLock::new();
+
+fn main() {
+    HELPER.get_or_init(maybe_run_helper);
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let chosen = TESTS
+        .iter()
+        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(&**word)));
+    let (mut passed, mut failed) = (0, Vec::new());
+    for (name, test) in chosen {
+        let fine = std::panic::catch_unwind(test).is_ok();
+        println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
+        if fine { passed += 1 } else { failed.push(name) }
+    }
+    println!("test result: {passed} passed; {} failed {failed:?}", failed.len());
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+fn case_126_hooks_of_a_confined_skill_are_honoured() {
+    let hooks = hook("PreToolUse", "Bash", "./guard.sh");
+    for (tools, runs) in [("Bash(${CLAUDE_SKILL_DIR}/guard.sh)", true), ("Read", false)] {
+        let world = World::with(&hooks, tools, true);
+        world.script("guard.sh", "exit 2");
+        world.trust();
+        let mut workshop = world.workshop();
+        workshop.settings.confine = true;
+        workshop.approver = Arc::new(Always(Answer::Once));
+        let outcome = fire(&workshop, &bash("ls"));
+        assert_eq!(outcome.is_blocked(), runs, "{outcome:?}");
+        // A ceiling holds for hooks, too, and nobody is asked about it.
+        assert_eq!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }), !runs);
+    }
+}
+
+fn case_129_hooks_live_with_their_skill() {
+    let world = World::new(&hook("PreToolUse", "Bash", "true; exit 2"));
+    let workshop = world.workshop();
+    let mut state = HookState::default();
+    let before = run_hooks(&workshop, &[], &bash("ls"), &mut state);
+    assert_eq!(before, HookOutcome::default());
+    assert!(fire(&workshop, &bash("ls")).is_blocked());
+    let after = run_hooks(&workshop, &[], &bash("ls"), &mut state);
+    assert_eq!(after, HookOutcome::default());
+}
+
+fn case_129_once_fires_once() {
+    let world = World::new(
+        r#"
+  PreToolUse:
+    - hooks:
+        - {type: command, command: "echo x >> $CLAUDE_PROJECT_DIR/once", once: true}
+        - {type: command, command: "echo x >> $CLAUDE_PROJECT_DIR/often"}"#,
+    );
+    let workshop = world.workshop();
+    let mut state = HookState::default();
+    for runs in [2, 1, 1] {
+        let outcome = fire_with(&workshop, &bash("ls"), &mut state);
+        assert_eq!(outcome.runs.len(), runs);
+        assert!(outcome.runs.iter().all(|run| run.end == HookEnd::Fine), "{outcome:?}");
+    }
+    assert_eq!(world.read("once").lines().count(), 1);
+    assert_eq!(world.read("often").lines().count(), 3);
+    // Another session is another session.
+    assert_eq!(fire(&workshop, &bash("ls")).runs.len(), 2);
+}
+
+fn case_129_exit_2_blocks_and_exit_1_does_not() {
+    for (event, blocks) in [
+        (bash("ls"), true),
+        (HookEvent::UserPromptSubmit { prompt: "hello" }, true),
+        (HookEvent::Stop { message: None }, true),
+        (HookEvent::SessionStart { source: "startup" }, false),
+        (HookEvent::PostToolUse { tool: tool("Bash", &NOTHING), response: &NOTHING }, false),
+    ] {
+        let name = event.name();
+        for code in [0, 1, 2, 3, 127] {
+            let line = format!("echo because >&2; exit {code}");
+            let world = World::new(&hook(name.as_str(), "*", &line));
+            let outcome = fire(&world.workshop(), &event);
+            assert_eq!(outcome.runs[0].code, Some(code), "{outcome:?}");
+            assert_eq!(outcome.is_blocked(), blocks && code == 2, "{name} {code}");
+            let reason = if outcome.is_blocked() { "because" } else { "" };
+            assert_eq!(outcome.reason(), reason);
+            match code {
+                0 => assert_eq!(outcome.runs[0].end, HookEnd::Fine),
+                2 => assert_eq!(outcome.runs[0].end, HookEnd::Refused),
+                _ => {
+                    assert_eq!(
+                        outcome.runs[0].end,
+                        HookEnd::Failed { complaint: "because".into() }
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn case_129_a_timeout_does_not_block() {
+    let world = World::new(
+        r#"
+  PreToolUse:
+    - hooks:
+        - {type: command, command: "echo '{\"decision\":\"block\"}'; trap 'exit 2' TERM; sleep 60 & wait", timeout: 0.3}
+        - {type: command, command: "true"}"#,
+    );
+    let start = Instant::now();
+    let outcome = fire(&world.workshop(), &bash("ls"));
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_eq!(outcome.runs[0].end, HookEnd::TimedOut, "{outcome:?}");
+    assert_eq!(outcome.runs[1].end, HookEnd::Fine);
+    assert_eq!(outcome.verdict, None);
+}
+
+fn untrusted_skills_run_nothing() {
+    let world =
+        World::untrusted(&hook("PreToolUse", "*", "echo x > $CLAUDE_PROJECT_DIR/canary; exit 2"));
+    let mut workshop = world.workshop();
+    for mode in [Mode::Ask, Mode::Yolo, Mode::AcceptEdits] {
+        workshop.gate().mode = mode;
+        workshop.approver = Arc::new(Always(Answer::Always));
+        let outcome = fire(&workshop, &bash("ls"));
+        let why = "the skill is not trusted".into();
+        assert_eq!(outcome.runs[0].end, HookEnd::NotRun { why });
+        assert_eq!(outcome.verdict, None);
+        assert!(!world.path("canary").exists());
+    }
+    // The same hook of the same skill, once a person trusts it.
+    world.trust();
+    assert!(fire(&world.workshop(), &bash("ls")).is_blocked());
+    assert!(world.path("canary").exists());
+}
+
+fn a_skill_that_changed_runs_nothing() {
+    let world = World::new(&hook("PreToolUse", "*", "./guard.sh"));
+    world.script("guard.sh", "exit 2");
+    world.trust();
+    let workshop = world.workshop();
+    let (set, standing) = load(&workshop);
+    let again =
+        || run_hooks(&workshop, &[(&set, &standing)], &bash("ls"), &mut HookState::default());
+    assert!(again().is_blocked());
+    world.script("guard.sh", "echo x > $CLAUDE_PROJECT_DIR/canary");
+    assert!(matches!(&again().runs[0].end, HookEnd::NotRun { why } if why.contains("changed")));
+    // Trusted again, but these are not the hooks that were loaded.
+    world.trust();
+    assert!(matches!(&again().runs[0].end, HookEnd::NotRun { .. }));
+    assert!(!world.path("canary").exists());
+}
+
+fn hooks_read_what_happened() {
+    let world = World::new(
+        r#"
+  PreToolUse: [{hooks: [{type: command, command: "cat > $PROWESS_PROJECT_DIR/pre"}]}]
+  PostToolUse: [{hooks: [{type: command, command: "cat > $CLAUDE_PROJECT_DIR/post"}]}]
+  Stop: [{hooks: [{type: command, command: "cat > $CLAUDE_PROJECT_DIR/stop"}]}]
+  SessionStart: [{hooks: [{type: command, command: "cat > $CLAUDE_PROJECT_DIR/start; pwd; echo $CLAUDE_SKILL_DIR"}]}]
+  UserPromptSubmit: [{hooks: [{type: command, command: "cat > $CLAUDE_PROJECT_DIR/prompt"}]}]"#,
+    );
+    let workshop = world.workshop();
+    let input = json!({"command": "echo \"$(x)\" 'ä'\n"});
+    let call = ToolCall { id: Some("t1"), ..tool("Bash", &input) };
+    let seen = |event: &HookEvent<'_>, file: &str| -> Value {
+        let outcome = fire(&workshop, event);
+        assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
+        serde_json::from_str(&world.read(file)).unwrap()
+    };
+    let project = world.path("").canonicalize().unwrap();
+    let pre = seen(&HookEvent::PreToolUse { tool: call }, "pre");
+    assert_eq!(
+        pre,
+        json!({
+            "session_id": "s1", "cwd": project, "permission_mode": "default",
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": input,
+            "tool_use_id": "t1",
+        })
+    );
+    let response = json!({"stdout": "y"});
+    let post = seen(&HookEvent::PostToolUse { tool: call, response: &response }, "post");
+    assert_eq!((&post["tool_response"], &post["tool_input"]), (&response, &input));
+    let stop = seen(&HookEvent::Stop { message: Some("bye") }, "stop");
+    assert_eq!(
+        (&stop["stop_hook_active"], &stop["last_assistant_message"]),
+        (&json!(false), &json!("bye"))
+    );
+    assert_eq!(seen(&HookEvent::UserPromptSubmit { prompt: "hi" }, "prompt")["prompt"], "hi");
+    let start = HookEvent::SessionStart { source: "resume" };
+    assert_eq!(seen(&start, "start")["source"], "resume");
+    // A hook starts in the project, and knows the folder of its skill.
+    let folder = world.skill_folder();
+    let said = fire(&workshop, &start).context.remove(0).text;
+    assert_eq!(said.lines().map(Path::new).collect::<Vec<_>>(), [&project, &folder]);
+}
+
+fn the_strictest_answer_counts_and_none_widens() {
+    let says = |words: &[&str]| {
+        let hooks: String = words
+            .iter()
+            .map(|word| {
+                let answer = json!({"hookSpecificOutput": {
+                    "hookEventName": "PreToolUse", "permissionDecision": word,
+                    "permissionDecisionReason": format!("because {word}"),
+                }});
+                format!(
+                    "\n        - {{type: command, command: {}}}",
+                    json!(format!("echo '{answer}'"))
+                )
+            })
+            .collect();
+        let world = World::new(&format!("\n  PreToolUse:\n    - hooks:{hooks}"));
+        fire(&world.workshop(), &bash("ls"))
+    };
+    for (words, verdict, reason) in [
+        (&["allow"][..], Verdict::Allow, "because allow"),
+        (&["allow", "ask"], Verdict::Ask, "because ask"),
+        (&["ask", "allow"], Verdict::Ask, "because ask"),
+        (&["ask", "deny", "allow", "ask"], Verdict::Deny, "because deny"),
+        (&["deny", "deny"], Verdict::Deny, "because deny\nbecause deny"),
+    ] {
+        let outcome = says(words);
+        assert_eq!(outcome.verdict, Some(verdict), "{words:?}: {outcome:?}");
+        assert_eq!(outcome.reason(), reason);
+        assert_eq!(outcome.runs.len(), words.len());
+        for gate in [Verdict::Allow, Verdict::Ask, Verdict::Deny] {
+            assert!(outcome.tighten(gate) >= gate && outcome.tighten(gate) >= verdict);
+        }
+    }
+    assert_eq!(says(&["allow"]).tighten(Verdict::Ask), Verdict::Ask);
+    assert_eq!(HookOutcome::default().tighten(Verdict::Ask), Verdict::Ask);
+}
+
+fn input_goes_from_hook_to_hook() {
+    let world = World::new(
+        r#"
+  PreToolUse:
+    - hooks:
+        - {type: command, command: "./first.sh"}
+        - {type: command, command: "./second.sh", if: "Bash(rm *)"}
+        - {type: command, command: "true; exit 2", if: "Bash(never *)"}"#,
+    );
+    world.script(
+        "first.sh",
+        r#"echo '{"hookSpecificOutput": {"updatedInput": {"command": "rm x"}, "additionalContext": "c"}, "systemMessage": "m"}'"#,
+    );
+    world.script("second.sh", "cat > $CLAUDE_PROJECT_DIR/seen");
+    world.trust();
+    let outcome = fire(&world.workshop(), &bash("ls"));
+    assert_eq!(outcome.runs.len(), 2, "{outcome:?}");
+    assert_eq!(outcome.updated_input, Some(json!({"command": "rm x"})));
+    assert!(world.read("seen").contains(r#""tool_input":{"command":"rm x"}"#));
+    assert_eq!((&*outcome.context[0].text, &*outcome.messages[0].text), ("c", "m"));
+    assert_eq!(&*outcome.context[0].skill, "guard");
+    world.script("second.sh", "exit 2");
+    world.trust();
+    let outcome = fire(&world.workshop(), &bash("ls"));
+    assert!(outcome.is_blocked() && outcome.updated_input.is_none());
+}
+
+fn floods_are_cut() {
+    let flood = "head -c 20000000 /dev/zero | tr '\\\\0' x";
+    let world = World::new(&hook("UserPromptSubmit", "", flood));
+    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{:?}", outcome.runs);
+    let text = &outcome.context[0].text;
+    assert!(text.chars().count() <= 10_000 && text.ends_with("characters left out]"));
+    let world = World::new(&hook("PreToolUse", "", &format!("{flood} >&2; exit 2")));
+    let outcome = fire(&world.workshop(), &bash("ls"));
+    assert!(outcome.is_blocked());
+    assert!(outcome.reason().len() <= 10_000 && outcome.reason().len() > 9_000);
+    let long =
+        "python3 -c 'import json; print(json.dumps({\\\"systemMessage\\\": \\\"y\\\" * 100000}))'";
+    if Path::new("/usr/bin/python3").exists() {
+        let world = World::new(&hook("PreToolUse", "", long));
+        let outcome = fire(&world.workshop(), &bash("ls"));
+        assert!(outcome.messages[0].text.len() <= 10_000, "{:?}", outcome.runs);
+    }
+}
+
+fn a_long_answer_is_no_answer() {
+    let line = "echo '{'; head -c 20000000 /dev/zero | tr '\\\\0' ' '; echo '\\\"decision\\\": \\\"block\\\"}'";
+    let world = World::new(&hook("PreToolUse", "", line));
+    let outcome = fire(&world.workshop(), &bash("ls"));
+    assert_eq!(
+        (outcome.verdict, &outcome.runs[0].end),
+        (None, &HookEnd::Fine),
+        "{:?}",
+        outcome.runs
+    );
+    assert!(outcome.runs[0].faults[0].contains("too long"));
+}
+
+fn nonsense_blocks_nothing() {
+    for line in [
+        "echo '{'",
+        "echo '{\\\"decision\\\": \\\"block\\\"'",
+        "echo '{} {}'",
+        "printf '{\\\\xff\\\\xfe}'",
+        "echo '{\\\"hookSpecificOutput\\\": 1}'",
+    ] {
+        let world = World::new(&hook("PreToolUse", "", line));
+        let outcome = fire(&world.workshop(), &bash("ls"));
+        assert_eq!((outcome.verdict, &outcome.runs[0].end), (None, &HookEnd::Fine), "{line}");
+        assert_eq!(outcome.runs[0].faults.len(), 1, "{line}: {outcome:?}");
+    }
+    let world = World::new(&hook("UserPromptSubmit", "", "printf 'a\\\\xff\\\\xfe\\\\x00b'"));
+    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    assert_eq!(outcome.context[0].text, "a\u{FFFD}\u{FFFD}\0b");
+    let world = World::new(&hook("PreToolUse", "", "printf '\\\\xff' >&2; exit 2"));
+    assert_eq!(fire(&world.workshop(), &bash("ls")).reason(), "\u{FFFD}");
+    for line in ["kill -9 $$", "/no/such/program", "exec 1>&- 2>&-; exit 1"] {
+        let world = World::new(&hook("PreToolUse", "", line));
+        let outcome = fire(&world.workshop(), &bash("ls"));
+        assert_eq!(outcome.verdict, None, "{line}");
+        let end = &outcome.runs[0].end;
+        assert!(matches!(end, HookEnd::Failed { .. } | HookEnd::NotRun { .. }), "{line}: {end:?}");
+    }
+}
+
+fn words_without_a_shell_stay_words() {
+    let world = World::new(
+        r#"
+  UserPromptSubmit:
+    - hooks:
+        - type: command
+          command: printf
+          args: ["%s\n", "*", "$HOME", "a  b", "it's", "`id`", "$(id)", "~", "", "${CLAUDE_SKILL_DIR}/x", "${OTHER}", ";", "x y"]"#,
+    );
+    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    let folder = world.skill_folder();
+    let wanted = format!(
+        "*\n$HOME\na  b\nit's\n`id`\n$(id)\n~\n\n{}/x\n${{OTHER}}\n;\nx y",
+        folder.display()
+    );
+    assert_eq!(outcome.context[0].text, wanted, "{:?}", outcome.runs);
+}
+
+fn programs_are_those_of_the_skill() {
+    for hook in ["command: \"./guard.sh one; exit 3\"", "command: ./guard.sh, args: [one]"] {
+        let hooks = format!("\n  UserPromptSubmit: [{{hooks: [{{type: command, {hook}}}]}}]");
+        let world = World::new(&hooks);
+        world.script("guard.sh", "echo $1 >&2; pwd >&2; exit 1");
+        world.trust();
+        // A project that puts something in its way.
+        std::fs::copy("/bin/true", world.path("guard.sh")).unwrap();
+        let event = HookEvent::UserPromptSubmit { prompt: "" };
+        let outcome = fire(&world.workshop(), &event);
+        let project = world.path("").canonicalize().unwrap();
+        let complaint = format!("one\n{}", project.display());
+        assert_eq!(outcome.runs[0].end, HookEnd::Failed { complaint }, "{outcome:?}");
+    }
+}
+
+fn the_gate_decides_and_a_no_is_remembered() {
+    let hooks = hook("PreToolUse", "", "echo x >> $CLAUDE_PROJECT_DIR/canary");
+    let world = World::with(&hooks, "Read", true);
+    let mut workshop = world.workshop();
+    let asked = Arc::new(Counting::new(Answer::No));
+    workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
+    let mut state = HookState::default();
+    for _ in 0..3 {
+        let outcome = fire_with(&workshop, &bash("ls"), &mut state);
+        let end = &outcome.runs[0].end;
+        assert!(
+            matches!(end, HookEnd::NotRun { why } if why.starts_with("not allowed")),
+            "{end:?}"
+        );
+        assert_eq!(outcome.verdict, None);
+    }
+    assert_eq!(asked.count.load(Ordering::Relaxed), 1);
+    assert!(!world.path("canary").exists());
+    // Another session asks again, and a yes is a yes.
+    workshop.approver = Arc::new(Always(Answer::Once));
+    let outcome = fire(&workshop, &bash("ls"));
+    assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
+    assert!(world.path("canary").exists());
+}
+
+fn a_yes_for_the_session_is_asked_for_once() {
+    for command in [
+        "command: \"./guard.sh one\"",
+        "command: \"./guard.sh $CLAUDE_PROJECT_DIR | cat\"",
+        "command: \"./guard.sh $(echo one)\"",
+        "command: \"echo $CLAUDE_PROJECT_DIR/*\"",
+        "command: ./guard.sh, args: [one, '*', '$x']",
+    ] {
+        let hooks = format!("\n  PreToolUse: [{{hooks: [{{type: command, {command}}}]}}]");
+        let world = World::with(&hooks, "Read", true);
+        world.script("guard.sh", "echo $1");
+        world.trust();
+        let mut workshop = world.workshop();
+        let asked = Arc::new(Counting::new(Answer::Session));
+        workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
+        for _ in 0..3 {
+            let outcome = fire(&workshop, &bash("ls"));
+            assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
+        }
+        assert_eq!(asked.count.load(Ordering::Relaxed), 1, "{command}");
+    }
+}
+
+fn rules_of_a_person_stand_above_hooks() {
+    let world = World::new(&hook("PreToolUse", "", "touch $CLAUDE_PROJECT_DIR/canary"));
+    let workshop = world.workshop();
+    let mut rules = RuleSet::default();
+    rules.add(Effect::Deny, "Bash(touch *)", Source::Flag);
+    workshop.gate().rules = rules;
+    let outcome = fire(&workshop, &bash("ls"));
+    assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("forbids")));
+    workshop.gate().rules = RuleSet::default();
+    workshop.gate().mode = Mode::Plan;
+    let outcome = fire(&workshop, &bash("ls"));
+    assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("plan")));
+    assert!(!world.path("canary").exists());
+    workshop.gate().mode = Mode::Ask;
+    assert_eq!(fire(&workshop, &bash("ls")).runs[0].end, HookEnd::Fine);
+    assert!(world.path("canary").exists());
+}
+
+fn matchers_and_conditions_choose() {
+    let world = World::new(
+        r#"
+  PreToolUse:
+    - matcher: "Edit|Write"
+      hooks: [{type: command, command: "echo names"}]
+    - matcher: "mcp__.*__write"
+      hooks: [{type: command, command: "echo pattern"}]
+    - matcher: Bash
+      hooks: [{type: command, command: "echo push", if: "Bash(git push *)"}]
+    - hooks:
+        - {type: command, command: "echo path", if: "Edit(*.ts)"}
+        - {type: command, command: "echo host", if: "WebFetch(domain:example.com)"}
+        - {type: command, command: "echo tool", if: "mcp__memory__write"}
+  SessionStart:
+    - matcher: resume
+      hooks: [{type: command, command: "echo resume"}]"#,
+    );
+    let workshop = world.workshop();
+    let ran = |event: &HookEvent<'_>| -> Vec<String> {
+        let runs = fire(&workshop, event).runs;
+        runs.iter().map(|run| run.command.trim_start_matches("echo ").to_owned()).collect()
+    };
+    let pre = |name: &'static str, input: Value| {
+        let tool = ToolCall { name, also: &[], input: &input, id: None };
+        ran(&HookEvent::PreToolUse { tool })
+    };
+    assert_eq!(pre("Write", json!({"file_path": "a.md"})), ["names"]);
+    assert_eq!(pre("Edit", json!({"file_path": "a.ts"})), ["names", "path"]);
+    assert_eq!(pre("mcp__memory__write", json!({})), ["pattern", "tool"]);
+    assert_eq!(pre("Bash", json!({"command": "git status"})), [""; 0]);
+    assert_eq!(pre("Bash", json!({"command": "git push origin"})), ["push"]);
+    assert_eq!(pre("Bash", json!({"command": "ls && FOO=1 git push origin"})), ["push"]);
+    assert_eq!(pre("Bash", json!({"command": 7})), [""; 0]);
+    assert_eq!(pre("Bash", Value::Null), [""; 0]);
+    assert_eq!(pre("WebFetch", json!({"url": "https://u:p@example.com:8080/x"})), ["host"]);
+    assert_eq!(pre("WebFetch", json!({"url": "https://example.com.evil.org/"})), [""; 0]);
+    // A tool that goes by another name, too.
+    let input = json!({"commandLine": "git push origin", "reason": "r"});
+    let tool = ToolCall { name: "run_command_line", also: &["Bash"], input: &input, id: None };
+    assert_eq!(ran(&HookEvent::PreToolUse { tool }), ["push"]);
+    assert_eq!(ran(&HookEvent::SessionStart { source: "resume" }), ["resume"]);
+    assert_eq!(ran(&HookEvent::SessionStart { source: "startup" }), [""; 0]);
+}
+
+fn agents_stop_in_the_end() {
+    let world = World::new(&hook(
+        "Stop",
+        "",
+        "grep -q '.stop_hook_active.:true' && echo again >&2; exit 2",
+    ));
+    let workshop = world.workshop();
+    let mut state = HookState::default();
+    let stop = HookEvent::Stop { message: None };
+    for turn in 0..2 {
+        for at in 0..8 {
+            let outcome = fire_with(&workshop, &stop, &mut state);
+            assert!(outcome.is_blocked(), "{turn} {at}");
+            assert_eq!(outcome.reason() == "again", at > 0, "{turn} {at} {outcome:?}");
+        }
+        let outcome = fire_with(&workshop, &stop, &mut state);
+        assert!(!outcome.is_blocked() && outcome.reasons.is_empty());
+        assert!(outcome.messages[0].text.contains("8 times in a row"), "{outcome:?}");
+    }
+    // What a person says begins anew.
+    fire_with(&workshop, &stop, &mut state);
+    assert_ne!(state, HookState::default());
+    fire_with(&workshop, &HookEvent::UserPromptSubmit { prompt: "" }, &mut state);
+    assert_eq!(state, HookState::default());
+    let world = World::new(&hook(
+        "Stop",
+        "",
+        "echo '{\\\"continue\\\": false, \\\"stopReason\\\": \\\"s\\\", \\\"decision\\\": \\\"block\\\"}'",
+    ));
+    let outcome = fire(&world.workshop(), &stop);
+    assert_eq!((outcome.verdict, outcome.stop.map(|said| said.text)), (None, Some("s".into())));
+}
+
+fn what_is_written_at_the_start_is_for_the_model() {
+    for event in
+        [HookEvent::SessionStart { source: "startup" }, HookEvent::UserPromptSubmit { prompt: "" }]
+    {
+        let world = World::new(&hook(event.name().as_str(), "", "echo remember this"));
+        let outcome = fire(&world.workshop(), &event);
+        assert_eq!(outcome.context[0].text, "remember this");
+    }
+    let world = World::new(&hook("PreToolUse", "", "echo not this"));
+    assert!(fire(&world.workshop(), &bash("ls")).context.is_empty());
+}
+
+fn hooks_are_in_the_sandbox() {
+    let world = World::new(&hook(
+        "UserPromptSubmit",
+        "",
+        "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../person/.ssh/id; echo $SECRET_TOKEN; echo done",
+    ));
+    let event = HookEvent::UserPromptSubmit { prompt: "" };
+    let outcome = fire(&world.workshop(), &event);
+    assert_eq!(outcome.context[0].text, "done", "{:?}", outcome.runs);
+    assert!(!world.skill_folder().join("canary").exists());
+    let canary = world.root.path().join("outside/canary");
+    assert!(!canary.exists());
+    // Without a sandbox the same hook gets out, so it was the sandbox that held it.
+    let mut workshop = world.workshop();
+    workshop.settings.strength = Strength::Off;
+    assert!(fire(&workshop, &event).context[0].text.starts_with("secret"));
+    assert!(canary.exists());
+}
+
+fn input_that_nobody_reads_hurts_nobody() {
+    let big = json!({"content": "x".repeat(4 << 20)});
+    let world = World::new(&hook("PreToolUse", "", "exec 0<&-; exit 2"));
+    let event = HookEvent::PreToolUse { tool: tool("Write", &big) };
+    assert!(fire(&world.workshop(), &event).is_blocked());
+    let world = World::new(&hook("PreToolUse", "", "wc -c > $CLAUDE_PROJECT_DIR/count"));
+    fire(&world.workshop(), &event);
+    assert!(world.read("count").trim().parse::<usize>().unwrap() > 4 << 20);
+}
+
+fn commands_can_be_switched_off() {
+    let world = World::new(&hook("PreToolUse", "", "true; exit 2"));
+    let mut workshop = world.workshop();
+    workshop.settings.commands = false;
+    let why = "shell command execution disabled by policy".into();
+    assert_eq!(fire(&workshop, &bash("ls")).runs[0].end, HookEnd::NotRun { why });
+    let mut workshop = world.workshop();
+    workshop.runner = None;
+    let outcome = fire(&workshop, &bash("ls"));
+    assert!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }) && !outcome.is_blocked());
+}
+
+fn every_skill_that_is_active_has_its_say() {
+    let world = World::new(&hook("PreToolUse", "", "true"));
+    let workshop = world.workshop();
+    let other = World::new(&hook("PreToolUse", "", "echo no >&2; exit 2"));
+    let (first, second) = (load(&workshop), load(&other.workshop()));
+    // The other one is trusted elsewhere only: here it is as good as changed.
+    let active = [(&first.0, &first.1), (&second.0, &second.1)];
+    let outcome = run_hooks(&workshop, &active, &bash("ls"), &mut HookState::default());
+    assert_eq!(outcome.runs[0].end, HookEnd::Fine);
+    assert!(matches!(outcome.runs[1].end, HookEnd::NotRun { .. }));
+    TrustStore::new(world.root.path().join("trust"))
+        .grant(&other.skill_folder(), &second.1.digest, 1)
+        .unwrap();
+    let outcome = run_hooks(&workshop, &active, &bash("ls"), &mut HookState::default());
+    assert!(outcome.is_blocked() && outcome.reason() == "no", "{outcome:?}");
+    assert_eq!(
+        outcome.runs.iter().map(|run| run.event).collect::<Vec<_>>(),
+        [EventName::PreToolUse; 2]
+    );
+}
+
+const NOTHING: Value = Value::Null;
+
+/// The frontmatter of one hook; `command` stands in double quotes.
+fn hook(event: &str, matcher: &str, command: &str) -> String {
+    format!(
+        "\n  {event}:\n    - matcher: \"{matcher}\"\n      hooks: [{{type: command, command: \"{command}\"}}]"
+    )
+}
+
+fn tool<'a>(name: &'a str, input: &'a Value) -> ToolCall<'a> {
+    ToolCall { name, also: &[], input, id: None }
+}
+
+fn bash(line: &str) -> HookEvent<'static> {
+    let input: &'static Value = Box::leak(Box::new(json!({ "command": line })));
+    HookEvent::PreToolUse { tool: tool("Bash", input) }
+}
+
+/// A project with one skill, and a person who may trust it.
+struct World {
+    root: tempfile::TempDir,
+}
+
+impl World {
+    /// A skill that may run every command and that a person trusts.
+    fn new(hooks: &str) -> Self {
+        Self::with(hooks, "Bash Edit", true)
+    }
+
+    fn untrusted(hooks: &str) -> Self {
+        Self::with(hooks, "Bash Edit", false)
+    }
+
+    fn with(hooks: &str, tools: &str, trusted: bool) -> Self {
+        let root = tempfile::tempdir_in("/var/tmp").unwrap();
+        open(root.path(), 0o755);
+        let world = Self { root };
+        for (folder, bits) in [("project", 0o777), ("person/.ssh", 0o755), ("outside", 0o777)] {
+            let folder = world.root.path().join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            open(&folder, bits);
+        }
+        std::fs::write(world.root.path().join("person/.ssh/id"), "secret").unwrap();
+        std::fs::create_dir_all(world.skill_folder()).unwrap();
+        let text = format!(
+            "---\nname: guard\ndescription: Guards.\nallowed-tools: {tools}\nhooks:{hooks}\n---\nbody\n"
+        );
+        std::fs::write(world.skill_folder().join("SKILL.md"), text).unwrap();
+        if trusted {
+            world.trust();
+        }
+        world
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.root.path().join("project").join(file)
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.path(file)).unwrap()
+    }
+
+    fn skill_folder(&self) -> PathBuf {
+        self.path(".agents/skills/guard")
+    }
+
+    fn script(&self, name: &str, body: &str) {
+        let file = self.skill_folder().join(name);
+        std::fs::write(&file, format!("#!/bin/bash\n{body}\n")).unwrap();
+        open(&file, 0o755);
+    }
+
+    fn trust(&self) {
+        let store = TrustStore::new(self.root.path().join("trust"));
+        let (_, standing) = load(&self.workshop());
+        store.grant(&self.skill_folder(), &standing.digest, 1).unwrap();
+    }
+
+    fn workshop(&self) -> Workshop {
+        let home = self.root.path().join("person");
+        let place = Place { current: self.path(""), home: Some(home.clone()), ..Place::default() };
+        let registry = Registry::open(place, FileOptions::default(), Precedence::default());
+        let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(NoTime));
+        workshop.trust = Some(TrustStore::new(self.root.path().join("trust")));
+        workshop.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
+        let workspace = self.path("").canonicalize().unwrap();
+        let root = workspace.to_str().unwrap().into();
+        let places = prowess_policy::Places { root, ..prowess_policy::Places::default() };
+        workshop.gate = Mutex::new(Gate { places, ..Gate::default() });
+        workshop.places = Places { workspace, home, ..Places::default() };
+        workshop.settings = Settings {
+            session: Some("s1".into()),
+            strength: Strength::BestEffort,
+            edits: true,
+            ..Settings::default()
+        };
+        workshop
+    }
+}
+
+/// The skill's hooks and standing, as an activation finds them.
+fn load(workshop: &Workshop) -> (HookSet, Standing) {
+    let catalog = workshop.registry.snapshot();
+    let skill = &catalog.resolve("guard").unwrap().skill;
+    assert_eq!(skill.id.origin.scope, Scope::Project);
+    let text = workshop.registry.text(&skill.id).unwrap();
+    let (set, notes) = HookSet::read(&parse(&text).manifest);
+    assert_eq!(notes, []);
+    (set, workshop.standing(skill, &text).unwrap())
+}
+
+/// Runs the hooks for an event, in a session of its own.
+fn fire(workshop: &Workshop, event: &HookEvent<'_>) -> HookOutcome {
+    fire_with(workshop, event, &mut HookState::default())
+}
+
+fn fire_with(workshop: &Workshop, event: &HookEvent<'_>, state: &mut HookState) -> HookOutcome {
+    let (set, standing) = load(workshop);
+    run_hooks(workshop, &[(&set, &standing)], event, state)
+}
+
+fn open(path: &Path, bits: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).unwrap();
+}
+
+#[derive(Debug)]
+struct NoTime;
+
+impl Clock for NoTime {
+    fn now(&self) -> i64 {
+        0
+    }
+}
+
+#[derive(Debug)]
+struct Always(Answer);
+
+impl Approver for Always {
+    fn ask(&self, _: &Question<'_>) -> Answer {
+        self.0
+    }
+}
+
+#[derive(Debug)]
+struct Counting {
+    answer: Answer,
+    count: AtomicUsize,
+}
+
+impl Counting {
+    fn new(answer: Answer) -> Self {
+        Self { answer, count: AtomicUsize::new(0) }
+    }
+}
+
+impl Approver for Counting {
+    fn ask(&self, _: &Question<'_>) -> Answer {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.answer
+    }
+}
