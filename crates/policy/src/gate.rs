@@ -221,7 +221,16 @@ impl Gate {
             Ok(parsed) => self.permitted(text, parsed, actor),
             Err(refusal) => self.unproved(text, *refusal, actor),
         };
-        (stricter(decision, restricted), script)
+        (self.settle(stricter(decision, restricted)), script)
+    }
+
+    /// In mode `allow` nobody is asked.
+    fn settle(&self, decision: Decision) -> Decision {
+        if self.mode == Mode::Allow && decision.verdict == Verdict::Ask {
+            let reason = format!("{}, and mode `allow` asks nobody", decision.reason).into();
+            return Decision { verdict: Verdict::Deny, reason, ..decision };
+        }
+        decision
     }
 
     /// What deny and ask rules say of a line, however it is written.
@@ -238,18 +247,22 @@ impl Gate {
             return lost;
         }
         let findings = finder::find(text);
-        let commands = matching::every_command(&findings);
-        let files = self.files(&findings, &commands, actor);
+        let everything = matching::every_command(&findings);
+        let commands = &everything.commands;
+        let files = self.files(&findings, commands, actor);
         let found = |effect| {
             self.restricting(actor, effect).find_map(|placed| {
-                self.hits(placed, &commands, &files).map(|found| (placed, cut(&found)))
+                self.hits(placed, script, commands, &files).map(|found| (placed, cut(&found)))
             })
         };
         if let Some((placed, what)) = found(Effect::Deny) {
             let reason = format!("a rule forbids `{what}`");
             return Some(Decision::new(Verdict::Deny, reason).by(placed.cite()));
         }
-        if let Some(why) = findings.unreadable.filter(|_| denies && script.is_none()) {
+        let endless =
+            everything.incomplete.then_some("it starts more programs than can be looked at");
+        let unread = findings.unreadable.filter(|_| script.is_none()).or(endless);
+        if let Some(why) = unread.filter(|_| denies) {
             let reason = format!("{why}, so the deny rules cannot be checked");
             return Some(Decision::new(Verdict::Deny, reason).remedy("write it plainly"));
         }
@@ -307,14 +320,25 @@ impl Gate {
     fn hits(
         &self,
         placed: &Placed,
+        line_read: Option<&Script>,
         commands: &[Vec<finder::Loose>],
         files: &Files<'_>,
     ) -> Option<String> {
         let spell = |words: &[finder::Loose]| {
-            words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+            words
+                .iter()
+                .map(|word| word.text.as_str())
+                .collect::<Vec<_>>()
+                .join(" ")
+                .trim()
+                .to_owned()
         };
         match &placed.rule.subject {
             Subject::Everything => Some("everything".into()),
+            // A rule about a whole line is about that line.
+            Subject::Command(Commands::Exact(line)) if line_read == Some(line) => {
+                Some(script::write(line))
+            }
             Subject::Command(rule) => commands
                 .iter()
                 .find(|words| matching::forbids(rule, words))
@@ -352,10 +376,9 @@ impl Gate {
         if let Some(grant) = self.granted(actor, |granted| match granted {
             Granted::Verbatim(granted) => **granted == *text,
             Granted::Rule(rule) => match &rule.subject {
-                Subject::Command(rule) => script
-                    .commands
-                    .iter()
-                    .all(|command| matching::allows(rule, script, command) == Fit::Yes),
+                Subject::Command(rule) => script.commands.iter().all(|command| {
+                    matches!(matching::allows(rule, script, command), Fit::Yes | Fit::Exactly)
+                }),
                 _ => false,
             },
         }) {
@@ -391,6 +414,7 @@ impl Gate {
                 Fit::But(hit) => {
                     objection.get_or_insert((hit, placed));
                 }
+                Fit::Exactly => return Ok(placed.cite()),
                 Fit::Yes => {
                     found = Some(placed);
                     break;
@@ -427,7 +451,7 @@ impl Gate {
                     Verdict::Ask,
                     format!("it {verb} the file `{}` by redirection", cut(target)),
                 )
-                .remedy(format!("allow the file with {tool}({target})")));
+                .remedy(format!("allow the file with {}", file_rule(tool, target))));
             }
         }
         Ok(placed.cite())
@@ -515,7 +539,7 @@ impl Gate {
             Decision::new(Verdict::Ask, "a rule wants a question first").by(placed.cite())
         });
         let restricted = self.lost(actor).or(asked);
-        stricter(self.judge_freely(action, actor, looks), restricted)
+        self.settle(stricter(self.judge_freely(action, actor, looks), restricted))
     }
 
     /// What is left where no rule stops it.
@@ -682,12 +706,18 @@ fn name_of(action: &Action<'_>) -> String {
 fn rule_for(action: &Action<'_>) -> String {
     match action {
         Action::Command { text } => exact_rule(text),
-        Action::Read { path } => format!("Read({path})"),
-        Action::Write { path } => format!("Edit({path})"),
+        Action::Read { path } => file_rule("Read", path),
+        Action::Write { path } => file_rule("Edit", path),
         Action::Fetch { host } => format!("WebFetch(domain:{host})"),
         Action::Tool { name, .. } => (*name).to_owned(),
         Action::Skill { name, .. } => format!("Skill({name} *)"),
     }
+}
+
+/// A rule about one file: a path from the root of the disk begins with two slashes.
+fn file_rule(tool: &str, path: &str) -> String {
+    let slash = if path.starts_with('/') { "/" } else { "" };
+    format!("{tool}({slash}{path})")
 }
 
 /// A rule worth offering: the program with its subcommand; never one that would allow anything.

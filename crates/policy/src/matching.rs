@@ -6,8 +6,12 @@ use crate::command::{Redirect, Script, Simple, Word};
 use crate::programs::{self, Hit};
 use crate::rule::{Commands, like};
 
-/// How deep wrappers are looked through.
+/// How deep scripts inside words are looked through.
 const MAX_DEPTH: usize = 8;
+/// Most places of one command where another may begin.
+const MAX_STARTS: usize = 512;
+/// Most commands that are collected in all.
+const MAX_COMMANDS: usize = 30_000;
 
 /// How an allow rule is about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub(crate) enum Fit {
     No,
     /// Fully.
     Yes,
+    /// Fully, with its redirections: a person wrote down this very command.
+    Exactly,
     /// By name; but the option table has something to say.
     But(Hit),
 }
@@ -25,9 +31,13 @@ pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit 
     match rule {
         Commands::Any => Fit::Yes,
         Commands::Exact(line) => {
-            let whole = script == line;
-            let alone = matches!(line.commands.as_slice(), [only] if only.words == command.words);
-            if whole || alone { Fit::Yes } else { Fit::No }
+            let is_this = |only: &Simple| only.words == command.words;
+            match line.commands.as_slice() {
+                _ if script == line => Fit::Exactly,
+                [only] if is_this(only) && only.redirects == command.redirects => Fit::Exactly,
+                [only] if is_this(only) => Fit::Yes,
+                _ => Fit::No,
+            }
         }
         Commands::Prefix(words) => {
             if !command.words.starts_with(words) {
@@ -63,47 +73,70 @@ pub(crate) fn is_harmless(redirect: &Redirect) -> bool {
     }
 }
 
+/// Every command that a line might run.
+#[derive(Debug, Default)]
+pub(crate) struct Everything {
+    /// Each with its words, wrappers and scripts looked through.
+    pub(crate) commands: Vec<Vec<Loose>>,
+    /// Whether there are more than were looked at.
+    pub(crate) incomplete: bool,
+}
+
 /// Every command that a line might run, through wrappers and scripts inside words.
-pub(crate) fn every_command(findings: &finder::Findings) -> Vec<Vec<Loose>> {
-    let mut all = Vec::new();
+pub(crate) fn every_command(findings: &finder::Findings) -> Everything {
+    let mut all = Everything::default();
     for command in &findings.commands {
         unwrap(command, 0, &mut all);
     }
     all
 }
 
-fn unwrap(words: &[Loose], depth: usize, all: &mut Vec<Vec<Loose>>) {
-    let skip = words.iter().take_while(|word| is_assignment(&word.text)).count();
-    let words = &words[skip..];
-    if words.is_empty() {
-        return;
-    }
-    all.push(words.to_vec());
-    if depth >= MAX_DEPTH || all.len() > 4096 {
-        return;
-    }
-    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-    let report = programs::inspect(&plain);
-    let mut starts = report.starts;
-    starts.retain(|&at| at > 0 && at < words.len());
-    starts.dedup();
-    for at in starts.into_iter().take(16) {
-        unwrap(&words[at..], depth + 1, all);
-        script(&words[at].text, depth, all);
-    }
-    // `--exec='rm x'`: the rest of the word is a command.
-    for attached in report.attached.into_iter().take(16) {
-        if let Some(text) =
-            words.get(attached.word).and_then(|word| word.text.get(attached.offset..))
-        {
-            script(text, depth, all);
+fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
+    let mut seen = vec![false; words.len()];
+    let mut open = vec![0_usize];
+    let mut looked = 0;
+    while let Some(from) = open.pop() {
+        let skip = words[from..].iter().take_while(|word| is_assignment(&word.text)).count();
+        let from = from + skip;
+        if from >= words.len() || std::mem::replace(&mut seen[from], true) {
+            continue;
+        }
+        looked += 1;
+        if looked > MAX_STARTS || all.commands.len() >= MAX_COMMANDS {
+            all.incomplete = true;
+            return;
+        }
+        let words = &words[from..];
+        all.commands.push(words.to_vec());
+        let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+        let report = programs::inspect(&plain);
+        for at in report.starts.into_iter().filter(|&at| at > 0 && at < words.len()) {
+            open.push(from + at);
+            script(&words[at].text, depth, all);
+        }
+        // `--exec='rm x'`: the rest of the word is a command.
+        for attached in report.attached {
+            if let Some(text) =
+                words.get(attached.word).and_then(|word| word.text.get(attached.offset..))
+            {
+                script(text, depth, all);
+            }
         }
     }
 }
 
 /// Looks into a word that may be a whole script.
-fn script(text: &str, depth: usize, all: &mut Vec<Vec<Loose>>) {
-    for inner in finder::find(text).commands {
+fn script(text: &str, depth: usize, all: &mut Everything) {
+    if !text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\".contains(c)) {
+        return;
+    }
+    if depth >= MAX_DEPTH {
+        all.incomplete = true;
+        return;
+    }
+    let found = finder::find(text);
+    all.incomplete |= found.unreadable.is_some();
+    for inner in found.commands {
         unwrap(&inner, depth + 1, all);
     }
 }

@@ -519,3 +519,48 @@ fn precedence() {
         assert_eq!(deny.verdict, Verdict::Deny);
     }
 }
+
+/// A limit of the search is no way round a ban.
+#[test]
+fn limits_that_fail_closed() {
+    let execs = |count: usize| format!("find . {}-exec rm {{}} +", "-exec ls {} + ".repeat(count));
+    let wrapped = |count: usize| format!("{}rm x", "nice timeout 5 ".repeat(count));
+    let parts = |count: usize| format!("{}env rm x", "ls; ".repeat(count));
+    let nested = |count: usize| {
+        let mut line = "rm x".to_owned();
+        for _ in 0..count {
+            line = format!(
+                "sh -c {}",
+                line.replace('\\', "\\\\").replace(' ', "\\ ").replace('\'', "\\'")
+            );
+        }
+        line
+    };
+    let mut lines =
+        vec![execs(16), execs(100), wrapped(20), wrapped(250), parts(4_096), parts(10_000)];
+    lines.extend([nested(3), nested(6)]);
+    for line in lines {
+        for mode in [prowess_policy::Mode::Ask, prowess_policy::Mode::Yolo] {
+            let mut gate = gate(&["Bash"], &[], NO_RM);
+            gate.mode = mode;
+            let decision = gate.decide(&Action::Command { text: &line }, &Actor::default());
+            assert_eq!(decision.verdict, Verdict::Deny, "{} bytes: {decision:?}", line.len());
+        }
+    }
+}
+
+#[test]
+fn a_rule_about_a_whole_line_is_about_that_line() {
+    for line in ["cat a | sh", "ls; rm x", "a && b || c"] {
+        let rule = format!("Bash({line})");
+        let decide =
+            |gate: Gate| gate.decide(&Action::Command { text: line }, &Actor::default()).verdict;
+        assert_eq!(decide(gate(&["Bash"], &[], &[&rule])), Verdict::Deny, "{line}");
+        assert_eq!(decide(gate(&["Bash"], &[&rule], &[])), Verdict::Ask, "{line}");
+        assert_eq!(decide(gate(&[&rule], &[], &[])), Verdict::Allow, "{line}");
+    }
+    let own = gate(&["Bash(ls > out.txt)"], &[], &[]);
+    let decide = |line| own.decide(&Action::Command { text: line }, &Actor::default()).verdict;
+    assert_eq!(decide("ls > out.txt"), Verdict::Allow);
+    assert_eq!(decide("ls > other.txt"), Verdict::Ask);
+}

@@ -107,7 +107,7 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Run a command as a skill would: gate, sandbox, limits\n\nThe command starts in the skill's folder. It may read the skill and the project and write a folder for temporary files; more only with the options below. What the sandbox did is reported at the end. The exit code is that of the command, or 3 where it may not run.",
+    about = "Run a command as a skill would: gate, sandbox, limits\n\nThe command starts in the skill's folder. It may read the skill and the project and write a folder for temporary files; more only with the options below. What the sandbox did is reported at the end. The exit code is that of the command, 124 where its time was over, or 3 where it may not run.",
     after_help = "\
 Examples:
   prowess exec tidy-up -- ./scripts/check.sh

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use prowess_diag::{sanitize, wording};
 use prowess_exec::{End, ExecError, Options, Outcome, Runner, State, Stopped, Stream};
 use prowess_policy::profile::{Setting, Strength};
-use prowess_policy::{Answer, Approved, Command, Effect, Profile};
+use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
 use prowess_terminal::{Foreign, Printer};
 use serde_json::json;
 
@@ -29,7 +29,14 @@ pub(crate) fn run(
     let mut gate = permissions::host(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;
     let line = permissions::line(&args.line);
-    let approved = match gate.command(&line, &standing.actor(false)) {
+    let confine = library.config.confine.unwrap_or(false);
+    let action =
+        Action::Skill { name: entry.name(), also: &[&args.skill], action: "run", arguments: &line };
+    let use_of_it = gate.decide(&action, &Actor::default());
+    if use_of_it.verdict == Verdict::Deny {
+        return refused(args, &use_of_it, printer);
+    }
+    let approved = match gate.command(&line, &standing.actor(confine)) {
         prowess_policy::Outcome::Allowed(approved, _) => approved,
         prowess_policy::Outcome::Denied(decision) => {
             return refused(args, &decision, printer);
@@ -58,7 +65,8 @@ pub(crate) fn run(
     }
     report(&outcome, printer);
     Ok(match outcome.end {
-        _ if outcome.stopped.is_some() => Exit::Failed,
+        // As `timeout` does it.
+        _ if outcome.stopped.is_some() => Exit::Code(124),
         End::Code(code) => Exit::Code(u8::try_from(code).unwrap_or(1)),
         End::Signal(signal) => Exit::Code(u8::try_from(128 + signal).unwrap_or(255)),
     })
@@ -96,14 +104,13 @@ fn profile(
 ) -> Result<Profile, CliError> {
     let skill =
         place.map(|place| if place.is_dir() { place } else { place.parent().unwrap_or(place) });
-    let ours =
-        [environment.state_folder(), environment.cache_folder(), environment.prowess_home.clone()];
+    let host = permissions::host(environment);
     let mut profile = Profile::for_work(&Setting {
         skill: skill.map(Into::into),
         workspace: permissions::workspace(environment),
         edits: args.write,
         home: environment.home.clone().unwrap_or_default(),
-        ours: ours.into_iter().flatten().collect(),
+        ours: host.state.into_iter().chain(host.ours).collect(),
     });
     if let Some(cwd) = &args.cwd {
         profile.cwd = environment.current.join(cwd);

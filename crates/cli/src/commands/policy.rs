@@ -45,6 +45,7 @@ fn check(
     {
         permissions::add(&mut gate, effect, rules)?;
     }
+    let confine = config.confine.unwrap_or(false);
     let standing = match &args.skill {
         None => None,
         Some(name) => {
@@ -54,7 +55,7 @@ fn check(
             Some(permissions::standing(&entry.skill, &library, environment)?)
         }
     };
-    let actor = standing.as_ref().map_or_else(Actor::default, |standing| standing.actor(false));
+    let actor = standing.as_ref().map_or_else(Actor::default, |standing| standing.actor(confine));
     let line = permissions::line(&args.line);
     let decision = gate.decide(&Action::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
