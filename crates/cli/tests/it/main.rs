@@ -17,6 +17,7 @@ mod completions;
 mod config;
 mod conformance;
 mod doctor;
+mod exec;
 mod explain;
 mod find;
 mod fix;

@@ -1,0 +1,118 @@
+//! `prowess exec`: a command as a skill would run it, with real processes.
+
+use serde_json::json;
+
+use crate::world::{DESCRIPTION, World};
+
+/// A world with a skill in the home folder, which needs no trust. Machines differ in the layers they
+/// have; what each layer does is tested where the sandbox is.
+fn world() -> World {
+    let world = World::new();
+    world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\n");
+    world.skill(
+        "~/.agents/skills/x",
+        &format!(
+            "name: x\ndescription: {DESCRIPTION}\nallowed-tools: Bash(./run.sh:*) Bash(sleep:*)\n"
+        ),
+    );
+    world.file_with_mode(
+        "~/.agents/skills/x/run.sh",
+        "#!/bin/sh\ncase $1 in\n  fail) echo bad >&2; exit 7;;\n  env) env;;\n  where) pwd;;\n  write) echo x > made;;\n  *) echo \"got $*\";;\nesac\n",
+        0o755,
+    );
+    world
+}
+
+#[test]
+fn output_and_exit_code_are_those_of_the_command() {
+    let world = world();
+    let output = world.run(&["exec", "x", "--", "./run.sh", "a b", "c"]).expect(0);
+    assert_eq!(output.stdout, "got a b c\n");
+    assert!(output.stderr.contains("ended with 0"), "{}", output.stderr);
+    let output = world.run(&["exec", "x", "--", "./run.sh fail"]).expect(7);
+    assert!(output.stderr.starts_with("bad\n"), "{}", output.stderr);
+}
+
+#[test]
+fn it_starts_in_the_skill_and_cannot_write_there() {
+    let world = world();
+    let output = world.run(&["exec", "x", "--", "./run.sh", "where"]).expect(0);
+    assert_eq!(output.stdout.trim(), world.path("~/.agents/skills/x").to_str().unwrap());
+    world.run(&["exec", "x", "--", "./run.sh", "write"]);
+    assert!(!world.path("~/.agents/skills/x/made").exists());
+}
+
+#[test]
+fn keys_do_not_reach_it() {
+    let world = world();
+    let run = world.command(&["exec", "x", "--", "./run.sh", "env"]);
+    let output = run
+        .env("OPENAI_API_KEY", "sk-0123456789")
+        .env("LD_PRELOAD", "")
+        .env("LANG", "C.UTF-8")
+        .run()
+        .expect(0);
+    assert!(output.stdout.contains("PATH="), "{}", output.stdout);
+    assert!(!output.stdout.contains("sk-0123456789"), "{}", output.stdout);
+    assert!(!output.stdout.contains("PROWESS_"), "{}", output.stdout);
+}
+
+#[test]
+fn what_is_not_allowed_does_not_run() {
+    let world = world();
+    let output = world.run(&["exec", "x", "--", "touch made"]).expect(3);
+    insta::assert_snapshot!("not_allowed", output.snapshot());
+    world.run(&["exec", "x", "--approve", "Bash(touch:*)", "--", "touch", "--help"]).expect(0);
+    world.file(".agents/prowess.toml", "[permissions]\ndeny = ['Skill(x *)']\n");
+    let document = world.run(&["exec", "x", "--json", "--", "./run.sh"]).expect(3).json();
+    assert_eq!((&document["verdict"], &document["rule"]), (&json!("deny"), &json!("Skill(x *)")));
+}
+
+#[test]
+fn a_skill_of_the_project_runs_nothing_until_it_is_trusted() {
+    let world = world();
+    world.skill(
+        ".agents/skills/p",
+        &format!("name: p\ndescription: {DESCRIPTION}\nallowed-tools: Bash(./run.sh:*)\n"),
+    );
+    world.file_with_mode(".agents/skills/p/run.sh", "#!/bin/sh\necho ran\n", 0o755);
+    let output = world.run(&["exec", "p", "--", "./run.sh"]).expect(3);
+    assert_eq!(output.stdout, "");
+    let trust = world.run(&["trust", "p", "--json"]).expect(0).json();
+    let digest = trust["skills"][0]["digest"].as_str().unwrap().to_owned();
+    world.run(&["trust", "p", "--digest", &digest]).expect(0);
+    assert_eq!(world.run(&["exec", "p", "--", "./run.sh"]).expect(0).stdout, "ran\n");
+    world.file_with_mode(".agents/skills/p/run.sh", "#!/bin/sh\necho other\n", 0o755);
+    world.run(&["exec", "p", "--", "./run.sh"]).expect(3);
+}
+
+#[test]
+fn time_is_bounded() {
+    let world = world();
+    let output = world.run(&["exec", "x", "--timeout", "1", "--", "sleep", "600"]).expect(124);
+    assert!(output.stderr.contains("its time was over"), "{}", output.stderr);
+}
+
+#[test]
+fn the_record_names_everything() {
+    let world = world();
+    let document = world.run(&["exec", "x", "--json", "--", "./run.sh", "a"]).expect(0).json();
+    assert_eq!(document["schema"], "prowess.exec/1");
+    assert_eq!(document["stdout"], json!({ "text": "got a\n", "bytes": 6, "omitted": 0 }));
+    assert_eq!((&document["code"], &document["signal"]), (&json!(0), &json!(null)));
+    assert_eq!(document["approved_by"], "Bash(./run.sh:*)");
+    let layers = document["layers"].as_array().unwrap();
+    assert!(layers.iter().any(|layer| layer["layer"] == "supervision" && layer["state"] == "on"));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let world = world();
+    insta::assert_snapshot!(
+        "no_such_skill",
+        world.run(&["exec", "y", "--", "ls"]).expect(2).snapshot()
+    );
+    insta::assert_snapshot!("no_command", world.run(&["exec", "x"]).expect(2).snapshot());
+    let sandbox = world.run(&["exec", "x", "--sandbox", "none", "--", "./run.sh"]).expect(2);
+    assert!(sandbox.stderr.contains("`required`, `best-effort` or `off`"), "{}", sandbox.stderr);
+}
