@@ -66,6 +66,9 @@ fn main() {
     let chosen = TESTS
         .iter()
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(&**word)));
+    if std::env::args().any(|word| word == "--list") {
+        return chosen.for_each(|(name, _)| println!("{name}: test"));
+    }
     let (mut passed, mut failed) = (0, Vec::new());
     for (name, test) in chosen {
         let fine = std::panic::catch_unwind(test).is_ok();

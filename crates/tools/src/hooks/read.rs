@@ -111,10 +111,15 @@ impl Reader {
         }
     }
 
-    /// Something that is wrong.
-    fn wrong(&mut self, span: Span, message: impl Into<String>) {
+    /// Something of the wrong shape.
+    fn misshapen(&mut self, span: Span, message: impl Into<String>) {
         let help = Some(SHAPE.to_owned());
         self.say("invalid-hooks", Severity::Warning, Some(span), message.into(), help);
+    }
+
+    /// Something that is wrong.
+    fn wrong(&mut self, span: Span, message: impl Into<String>) {
+        self.say("invalid-hooks", Severity::Warning, Some(span), message.into(), None);
     }
 
     /// Something that is fine elsewhere.
@@ -127,7 +132,7 @@ impl Reader {
             return;
         }
         let Some(events) = node.entries() else {
-            return self.wrong(node.span, format!("`hooks` is {}, not a map", node.kind()));
+            return self.misshapen(node.span, format!("`hooks` is {}, not a map", node.kind()));
         };
         for entry in events {
             match EventName::parse(&entry.key) {
@@ -157,8 +162,10 @@ impl Reader {
             return;
         }
         let Some(entries) = node.items() else {
-            return self
-                .wrong(node.span, format!("hooks for `{event}` are {}, not a list", node.kind()));
+            return self.misshapen(
+                node.span,
+                format!("hooks for `{event}` are {}, not a list", node.kind()),
+            );
         };
         for entry in entries {
             self.entry(event, entry);
@@ -169,14 +176,14 @@ impl Reader {
     fn entry(&mut self, event: EventName, node: &Node) {
         if node.entries().is_none() {
             let message = format!("an entry for `{event}` is {}, not a map", node.kind());
-            return self.wrong(node.span, message);
+            return self.misshapen(node.span, message);
         }
         let Some(matcher) = self.matcher(event, node.get("matcher")) else { return };
         let hooks = node.get("hooks");
         let Some(hooks) = hooks.and_then(Node::items) else {
             let kind = hooks.map_or("nothing", Node::kind);
             let message = format!("`hooks` of an entry for `{event}` is {kind}, not a list");
-            return self.wrong(hooks.map_or(node.span, |hooks| hooks.span), message);
+            return self.misshapen(hooks.map_or(node.span, |hooks| hooks.span), message);
         };
         for hook in hooks {
             let Some(handler) = self.handler(event, &matcher, hook) else { continue };
@@ -215,7 +222,10 @@ impl Reader {
 
     fn handler(&mut self, event: EventName, matcher: &Matcher, node: &Node) -> Option<Handler> {
         if node.entries().is_none() {
-            self.wrong(node.span, format!("a hook for `{event}` is {}, not a map", node.kind()));
+            self.misshapen(
+                node.span,
+                format!("a hook for `{event}` is {}, not a map", node.kind()),
+            );
             return None;
         }
         match node.get("type").and_then(Node::text) {
@@ -228,13 +238,13 @@ impl Reader {
                 return None;
             }
             None => {
-                self.wrong(node.span, format!("a hook for `{event}` has no `type`"));
+                self.misshapen(node.span, format!("a hook for `{event}` has no `type`"));
                 return None;
             }
         }
         let command = node.get("command").and_then(Node::text).map(str::trim);
         let Some(command) = command.filter(|command| !command.is_empty()) else {
-            self.wrong(node.span, format!("a hook for `{event}` has no `command`"));
+            self.misshapen(node.span, format!("a hook for `{event}` has no `command`"));
             return None;
         };
         let arguments = self.arguments(node.get("args"))?;
@@ -468,6 +478,17 @@ mod tests {
         }
         let (set, notes) = read("\n  Stop: [{matcher: x, hooks: [{type: command, command: x}]}]");
         assert_eq!((set.handlers.len(), notes.len()), (1, 1));
+    }
+
+    #[test]
+    fn broken_texts_are_read_without_harm() {
+        let text = "\n  PreToolUse:\n    - matcher: \"a.*|\"\n      hooks:\n        - {type: command, command: \"x\", args: [a], if: \"Bash(x)\", timeout: 1, once: yes}\n  Stop: [{hooks: [{type: http}]}]";
+        for at in 0..text.len() {
+            read(&text[..at]);
+            for other in ["", "\"", "[", "{", ":", "\n", "\t", "&a ", "*a", "\0", "\u{202e}"] {
+                read(&format!("{}{other}{}", &text[..at], &text[at + 1..]));
+            }
+        }
     }
 
     #[test]
