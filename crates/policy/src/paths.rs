@@ -7,15 +7,17 @@
 /// Where relative patterns and paths begin. Absolute, with forward slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The project's root, where commands start.
+    /// The project's root, where patterns begin.
     pub root: Box<str>,
+    /// Where the command starts, if that is another folder: its relative paths begin there.
+    pub cwd: Option<Box<str>>,
     /// The home folder.
     pub home: Box<str>,
 }
 
 impl Default for Places {
     fn default() -> Self {
-        Self { root: "/workspace".into(), home: "/nonexistent".into() }
+        Self { root: "/workspace".into(), cwd: None, home: "/nonexistent".into() }
     }
 }
 
@@ -29,7 +31,10 @@ pub struct Located<'p> {
 impl<'p> Located<'p> {
     /// Takes a path apart.
     pub fn new(path: &'p str, places: &Places) -> Self {
-        Self { name: path, absolute: absolute(path, &places.root, &places.home) }
+        Self {
+            name: path,
+            absolute: absolute(path, places.cwd.as_ref().unwrap_or(&places.root), &places.home),
+        }
     }
 
     /// As it was written.
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn patterns() {
-        let places = Places { root: "/w/p".into(), home: "/h".into() };
+        let places = Places { root: "/w/p".into(), cwd: None, home: "/h".into() };
         let cases = [
             ("src/**", "src/a/b.rs", true),
             ("src/**", "/w/p/src/a.rs", true),

@@ -35,6 +35,7 @@ impl Host {
         };
         gate.places = GatePlaces {
             root: spell(&self.workspace),
+            cwd: None,
             home: self.home.as_deref().map_or_else(|| gate.places.home.clone(), spell),
         };
         gate

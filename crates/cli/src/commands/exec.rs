@@ -28,6 +28,9 @@ pub(crate) fn run(
     let standing = permissions::standing(&entry.skill, &library, environment)?;
     let mut gate = permissions::host(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;
+    let profile = profile(args, &library, environment, standing.place.as_deref())?;
+    // Files that the command names are meant from where it starts.
+    gate.places.cwd = Some(profile.cwd.to_string_lossy().into_owned().into());
     let line = permissions::line(&args.line);
     let confine = library.config.confine.unwrap_or(false);
     let action =
@@ -57,7 +60,6 @@ pub(crate) fn run(
             }
         }
     };
-    let profile = profile(args, &library, environment, standing.place.as_deref())?;
     let outcome = start(&approved, &profile, args, environment)?;
     if args.json {
         printer.json(&prowess_describe::ran(&line, &outcome))?;

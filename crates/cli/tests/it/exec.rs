@@ -86,6 +86,24 @@ fn a_skill_of_the_project_runs_nothing_until_it_is_trusted() {
     world.run(&["exec", "p", "--", "./run.sh"]).expect(3);
 }
 
+/// The rule is about a file of the project; the command starts in the skill's folder.
+#[test]
+fn files_are_meant_from_where_the_command_starts() {
+    let world = world();
+    world.file(".env", "KEY=1");
+    world.skill(
+        ".agents/skills/p",
+        &format!("name: p\ndescription: {DESCRIPTION}\nallowed-tools: Bash(cat:*)\n"),
+    );
+    let trust = world.run(&["trust", "p", "--json"]).expect(0).json();
+    let digest = trust["skills"][0]["digest"].as_str().unwrap().to_owned();
+    world.run(&["trust", "p", "--digest", &digest]).expect(0);
+    let line = ["exec", "p", "--", "cat ../../../.env"];
+    assert_eq!(world.run(&line).expect(0).stdout, "KEY=1");
+    world.file(".agents/prowess.toml", "[permissions]\ndeny = ['Read(/.env)']\n");
+    world.run(&line).expect(3);
+}
+
 #[test]
 fn time_is_bounded() {
     let world = world();
