@@ -23,12 +23,12 @@ pub(crate) fn workspace(environment: &Environment) -> PathBuf {
 
 /// Where things are, for the library.
 pub(crate) fn host(environment: &Environment) -> Host {
-    let parent = |file: Option<PathBuf>| file.and_then(|file| file.parent().map(Into::into));
     let ours = [
         environment.cache_folder(),
         environment.prowess_home.clone(),
-        parent(environment.settings().user),
-        parent(environment.store_file()),
+        // Only the files: they may lie in a folder that is not ours.
+        environment.settings().user,
+        environment.store_file(),
     ];
     Host {
         workspace: workspace(environment),

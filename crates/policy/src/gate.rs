@@ -96,6 +96,8 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     command: Command,
+    /// What a yes for longer is about: the command with its values in place.
+    key: Box<str>,
     decision: Decision,
     skill: Option<(Box<str>, Box<str>)>,
 }
@@ -122,11 +124,11 @@ impl Pending {
                 });
             }
             Answer::Once => return Ok((Approved::new(self.command, "a person, this once"), None)),
-            Answer::Session => (Lifetime::Session, Granted::Verbatim(self.command.text.clone())),
-            Answer::Always => (Lifetime::Always, Granted::Verbatim(self.command.text.clone())),
+            Answer::Session => (Lifetime::Session, Granted::Verbatim(self.key.clone())),
+            Answer::Always => (Lifetime::Always, Granted::Verbatim(self.key.clone())),
             Answer::Tool => match Rule::parse("Bash", Effect::Allow) {
                 Ok(rule) => (Lifetime::Session, Granted::Rule(rule)),
-                Err(_) => (Lifetime::Session, Granted::Verbatim(self.command.text.clone())),
+                Err(_) => (Lifetime::Session, Granted::Verbatim(self.key.clone())),
             },
         };
         let grant = Grant { what, lifetime, skill: self.skill };
@@ -163,7 +165,8 @@ impl Gate {
             Verdict::Ask => {
                 let skill =
                     actor.skill.as_ref().map(|skill| (skill.name.into(), skill.digest.into()));
-                Outcome::Ask(Pending { command, decision, skill })
+                let key = command.text.clone();
+                Outcome::Ask(Pending { command, key, decision, skill })
             }
             Verdict::Deny => Outcome::Denied(decision),
         }
@@ -191,7 +194,17 @@ impl Gate {
             let reason = "the skill may run every command, and a person trusts its text";
             decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
         }
-        self.outcome(command, decision, actor)
+        let key = format!("{:?}", (bound.script, bound.positionals, bound.variables));
+        let same =
+            |granted: &Granted| matches!(granted, Granted::Verbatim(granted) if **granted == *key);
+        if let Some(grant) = self.granted(actor, same).filter(|_| restricted.is_none()) {
+            decision = grant;
+        }
+        let mut outcome = self.outcome(command, decision, actor);
+        if let Outcome::Ask(pending) = &mut outcome {
+            pending.key = key.into();
+        }
+        outcome
     }
 
     /// Both sets of rules that are about an actor's requests, the person's first.

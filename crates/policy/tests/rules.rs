@@ -574,3 +574,21 @@ fn scripts_of_authors_are_judged_with_their_values() {
     assert_eq!(decide(&any, "for x in a; do git push; done", &[]).decision().verdict, Ask);
     assert_eq!(decide(&any, "echo 'x", &[]).decision().verdict, Deny);
 }
+
+#[test]
+fn a_yes_for_longer_is_about_the_values_too() {
+    use prowess_policy::Bound;
+    let tools = RuleSet::default();
+    for script in ["gh pr view \"$0\"", "for x in a; do echo \"$0\"; done"] {
+        let mut gate = gate(&[], &[], &[]);
+        let ask = |gate: &Gate, value: &str| {
+            let bound = Bound { script, display: "shown", positionals: &[value], variables: &[] };
+            gate.bound(&bound, &skill(&tools, true, false))
+        };
+        let Outcome::Ask(pending) = ask(&gate, "1") else { panic!("{script}") };
+        assert_eq!(&*pending.command().text, "shown");
+        gate.grants.extend(pending.answer(Answer::Session).unwrap().1);
+        assert_eq!(ask(&gate, "1").decision().verdict, Allow, "{script}");
+        assert_eq!(ask(&gate, "2").decision().verdict, Ask, "{script}");
+    }
+}

@@ -134,3 +134,26 @@ fn mistakes_are_explained() {
     let sandbox = world.run(&["exec", "x", "--sandbox", "none", "--", "./run.sh"]).expect(2);
     assert!(sandbox.stderr.contains("`required`, `best-effort` or `off`"), "{}", sandbox.stderr);
 }
+
+/// The settings of a person may lie in the project: a command that may write there cannot change them.
+#[test]
+fn own_settings_are_out_of_reach() {
+    let world = world();
+    world.file("mine.toml", "[sandbox]\nstrength = 'required'\n");
+    let run = |line: &str| {
+        let args = ["exec", "x", "--write", "--approve", "Bash", "--", line];
+        world.command(&args).env("PROWESS_CONFIG_FILE", world.path("mine.toml")).run()
+    };
+    if run("./run.sh").code == 2 {
+        assert!(
+            std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_none(),
+            "the sandbox is missing"
+        );
+        return eprintln!("not run: this machine has no sandbox to require");
+    }
+    let project = world.path("").display().to_string();
+    assert_eq!(run(&format!("touch {project}fine")).code, 0, "the project itself can be written");
+    assert_ne!(run(&format!("touch {project}mine.toml")).code, 0);
+    assert_ne!(run(&format!("cat {project}mine.toml")).code, 0);
+    assert_eq!(world.read("mine.toml"), "[sandbox]\nstrength = 'required'\n");
+}
