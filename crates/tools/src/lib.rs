@@ -1,20 +1,38 @@
 //! Skills as tools of an agent.
 //!
 //! [`Workshop`] is everything that the tools need; [`activate()`] turns a skill and its arguments into
-//! exactly the text that a model receives. The same code stands behind sessions, MCP, the command and
-//! the library.
+//! exactly the text that a model receives. [`Toolset`] says which tools an agent has and calls them;
+//! each is a file in `tools/`. [`typed`] reads what a person typed: `/name text`. The same code
+//! stands behind sessions, MCP, the command and the library.
 
+mod access;
 mod activate;
+mod cap;
 mod expand;
 mod hooks;
+mod invoke;
+mod listing;
 mod loaded;
+mod schema;
+mod tool;
+mod tools;
+mod toolset;
 mod workshop;
 
 pub use activate::{Activation, ActivationError, Given, activate};
+pub use cap::{MAX_BYTES, MAX_LINES};
 pub use expand::{CommandRun, Execution, ExpandError};
 pub use hooks::{
     EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, MAX_HANDLERS,
     Matcher, Said, ToolCall, run_hooks,
 };
+pub use invoke::{Called, MAX_STACKED, Typed, typed};
 pub use loaded::{Loaded, LoadedSkill};
+pub use schema::SchemaFault;
+pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
+pub use tools::{
+    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
+    UnloadSkill,
+};
+pub use toolset::{Choice, Role, Toolset};
 pub use workshop::{CLOSING, Places, Settings, Workshop};

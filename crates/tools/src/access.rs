@@ -1,0 +1,175 @@
+//! Which skill a name means to a model, and whether something may be done with it.
+//!
+//! Visibility is the catalogue's word: what an agent was not given, or a person switched off, gives
+//! the same answer as what does not exist. What may be done with a skill that is seen is the gate's.
+
+use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
+use prowess_catalog::{Catalog, Entry};
+use prowess_diag::sanitize;
+use prowess_diag::wording::{either, shorten, tick};
+use prowess_policy::{Action, Actor, Answer, Verdict};
+use prowess_ports::Question;
+
+use crate::tool::{ToolError, Why};
+use crate::workshop::Workshop;
+
+/// Most characters of names that an error lists.
+const MAX_NAMES: usize = 1_000;
+/// Most characters of what was asked for that an error repeats.
+const MAX_ASKED: usize = 100;
+
+/// What is done with a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// See that it is there.
+    List,
+    /// Take its text into the conversation.
+    Load,
+    /// Forget its text.
+    Unload,
+    /// Read one of its files.
+    Read,
+    /// Run a command in its name.
+    Run,
+}
+
+impl Deed {
+    /// The word used in rules.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Load => "load",
+            Self::Unload => "unload",
+            Self::Read => "read",
+            Self::Run => "run",
+        }
+    }
+
+    /// Whether only a rule can stop it here. A command has a question of its own, and forgetting a
+    /// text needs none.
+    fn is_left_to_rules(self) -> bool {
+        matches!(self, Self::Unload | Self::Run)
+    }
+}
+
+/// Finds the skill that a name means to a model.
+pub(crate) fn find(
+    workshop: &Workshop,
+    catalog: &Catalog,
+    asked: &str,
+) -> Result<Entry, ToolError> {
+    let view = View::new(catalog, &workshop.visibility, Who::Model);
+    view.resolve(asked).cloned().map_err(|refusal| refused(&view, asked, &refusal))
+}
+
+/// What a model reads where a name leads nowhere.
+pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolError {
+    let text = match refusal {
+        Refusal::NotFound(fault) => {
+            let mut text = format!("Unknown skill: {}.", shown(asked));
+            if !fault.near.is_empty() {
+                let near = fault.near.iter().map(|name| tick(shown(name)));
+                text.push_str(&format!(" Did you mean {}?", either(near)));
+            }
+            text.push_str(&available(view));
+            text
+        }
+        // Claude Code's own words.
+        Refusal::NotForYou { name, why: Hidden::NotForModels } => format!(
+            "Skill {} cannot be used by a model due to disable-model-invocation. A person can type /{}",
+            shown(name),
+            shown(name)
+        ),
+        Refusal::NotForYou { name, why } => {
+            format!("Skill {} cannot be used: {}.", shown(name), why.reason())
+        }
+    };
+    ToolError::new(Why::NoSkill, text)
+}
+
+/// Asks the gate, and a person where the gate wants it. A rule that wants a question wants it every
+/// time, as it does for commands: a yes counts once.
+pub(crate) fn permit(
+    workshop: &Workshop,
+    entry: &Entry,
+    asked: &str,
+    deed: Deed,
+    arguments: &str,
+) -> Result<(), ToolError> {
+    let skill = &entry.skill;
+    let mut also: Vec<&str> = vec![&skill.name, asked];
+    also.extend(skill.alias.as_deref());
+    permit_name(workshop, entry.name(), &also, deed, arguments)
+}
+
+/// The same for all skills at once.
+pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolError> {
+    permit_name(workshop, "*", &[], deed, "")
+}
+
+fn permit_name(
+    workshop: &Workshop,
+    name: &str,
+    also: &[&str],
+    deed: Deed,
+    arguments: &str,
+) -> Result<(), ToolError> {
+    let action = Action::Skill { name, also, action: deed.as_str(), arguments };
+    let decision = workshop.gate().decide(&action, &Actor::default());
+    if deed.is_left_to_rules() && decision.rule.is_none() {
+        return Ok(());
+    }
+    let what = match name {
+        "*" => format!("To {} skills", deed.as_str()),
+        name => format!("To {} the skill {}", deed.as_str(), shown(name)),
+    };
+    match decision.verdict {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny => Err(ToolError::denied(&what, &decision)),
+        Verdict::Ask => {
+            let long = match arguments {
+                "" => what.clone(),
+                arguments => format!("{what}: {arguments}"),
+            };
+            // The gate is not held while a person thinks.
+            let question = Question { what: &long, decision: &decision, skill: Some(name) };
+            match workshop.approver.ask(&question) {
+                Answer::No => Err(ToolError::denied(&what, &decision)),
+                Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
+            }
+        }
+    }
+}
+
+/// ` Available: a, b, …`, as far as there is room.
+fn available(view: &View<'_>) -> String {
+    let names: Vec<String> = view.visible().map(|(entry, _)| shown(view.name(entry))).collect();
+    if names.is_empty() {
+        return " No skills available.".to_owned();
+    }
+    let (list, more) = listed(&names, MAX_NAMES);
+    match more {
+        0 => format!(" Available: {list}"),
+        more => format!(" Available: {list}, and {more} more"),
+    }
+}
+
+/// As many names as fit between commas, and how many do not.
+pub(crate) fn listed(names: &[String], characters: usize) -> (String, usize) {
+    let mut list = String::new();
+    for (at, name) in names.iter().enumerate() {
+        if at > 0 && list.len() + name.len() + 2 > characters {
+            return (list, names.len() - at);
+        }
+        if at > 0 {
+            list.push_str(", ");
+        }
+        list.push_str(name);
+    }
+    (list, 0)
+}
+
+/// A name in a sentence: one line, nothing hidden, not too long.
+pub(crate) fn shown(name: &str) -> String {
+    shorten(&sanitize::line(name), MAX_ASKED)
+}

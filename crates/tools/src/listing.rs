@@ -1,0 +1,101 @@
+//! What a model reads of skills that it did not load: one line each.
+
+use prowess_catalog::index::{
+    self, Budget, Bullets, DEFAULT_ENTRY_CHARS, Format, IndexOptions, Limit, Rank, Show,
+};
+use prowess_catalog::visibility::{Sight, View};
+use prowess_catalog::{Entry, Scope};
+use prowess_diag::sanitize;
+use prowess_diag::wording::shorten;
+use serde_json::{Value, json};
+
+use crate::loaded::Loaded;
+
+/// Most bytes of one page; an answer has room for a sentence more.
+const MAX_PAGE: usize = 48_000;
+
+/// A skill that is seen.
+pub(crate) type Seen<'c> = (&'c Entry, Sight);
+
+/// One line for each skill, escaped as in the index, as many as fit.
+pub(crate) fn bullets(view: &View<'_>, seen: &[Seen<'_>]) -> Vec<String> {
+    let mut room = MAX_PAGE;
+    let mut lines = Vec::new();
+    for entry in seen {
+        let line = bullet(view, entry);
+        if line.len() + 1 > room && !lines.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(line.len() + 1);
+        lines.push(line);
+    }
+    lines
+}
+
+/// `- **name**: description`.
+fn bullet(view: &View<'_>, seen: &Seen<'_>) -> String {
+    let unlimited = Budget { limit: Limit::Unlimited, entry_chars: DEFAULT_ENTRY_CHARS };
+    let text = index::index(&[entry(view, seen)], &options(unlimited)).text;
+    let line = text.lines().find(|line| line.starts_with("- "));
+    // Only a name that nobody could call has no line.
+    line.map_or_else(|| "- (a skill without a usable name)".to_owned(), str::to_owned)
+}
+
+/// All skills within a budget of characters: the lines, and how many skills have none.
+pub(crate) fn within(view: &View<'_>, characters: usize) -> (String, usize) {
+    let entries = index::entries(view, &[]);
+    let made = index::index(&entries, &options(Budget::of_characters(characters)));
+    let lines: Vec<&str> = made.text.lines().filter(|line| line.starts_with("- **")).collect();
+    (lines.join("\n"), entries.len() - lines.len())
+}
+
+fn entry<'v>(view: &'v View<'_>, (entry, sight): &Seen<'v>) -> index::Entry<'v> {
+    let show = if *sight == Sight::NameOnly { Show::NameOnly } else { Show::Full };
+    index::Entry { skill: &entry.skill, name: view.name(entry), show, rank: Rank::Rest }
+}
+
+fn options(budget: Budget) -> IndexOptions<'static> {
+    IndexOptions {
+        format: Format::Markdown(Bullets::Colon),
+        budget,
+        discovery_tool: None,
+        load_tool: None,
+        ..IndexOptions::default()
+    }
+}
+
+/// A skill as programs read it.
+pub(crate) fn value(view: &View<'_>, loaded: &Loaded, (entry, sight): &Seen<'_>) -> Value {
+    let skill = &entry.skill;
+    let mut value = json!({ "name": view.name(entry), "scope": skill.id.origin.scope.as_str() });
+    if *sight != Sight::NameOnly {
+        let text = skill.listing_text();
+        value["description"] = shorten(&sanitize::line(&text), DEFAULT_ENTRY_CHARS).into();
+    }
+    if let Some(version) = &skill.version {
+        value["version"] = shorten(&sanitize::line(version), 100).into();
+    }
+    value["loaded"] = loaded.get(entry.name()).is_some().into();
+    value
+}
+
+/// The schema of [`value`].
+pub(crate) fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string" },
+            "scope": { "type": "string", "enum": scopes() },
+            "description": { "type": "string" },
+            "version": { "type": "string" },
+            "loaded": { "type": "boolean" },
+        },
+        "required": ["name", "scope", "loaded"],
+        "additionalProperties": false,
+    })
+}
+
+/// The words for scopes.
+pub(crate) fn scopes() -> Vec<&'static str> {
+    Scope::ALL.iter().map(|scope| scope.as_str()).collect()
+}

@@ -1,0 +1,217 @@
+//! `load_skill_resource`: read one of a skill's files.
+//!
+//! core-agent's input and its fields of the answer: `{skill_name, resource_path}` and `{skill_name,
+//! path, content}`. skilled_crew calls it `load_skill_resources`; that name leads here too.
+//! Different from both: any file of the package, in parts, and a notice for what is no text. The
+//! registry opens the file below the skill's folder; no path and no link leads out of it.
+
+use std::path::Path;
+
+use prowess_catalog::{Entry, Form};
+use prowess_diag::suggest;
+use prowess_diag::wording::{size, tick};
+use prowess_registry::resource::{Error, Resource};
+use prowess_registry::{ReadError, digest};
+use prowess_spec::{PathFault, ResourcePath};
+use serde_json::{Value, json};
+
+use crate::access::{Deed, find, listed, permit, shown};
+use crate::cap;
+use crate::loaded::Loaded;
+use crate::tool::{Tool, ToolAnswer, ToolError, Why, number, object, text};
+use crate::workshop::Workshop;
+
+/// How many bytes are read where nobody says how many, and most of them. The answer has room for a
+/// sentence more.
+const MAX_PART: usize = cap::MAX_BYTES - 500;
+/// Most characters of file names in an error.
+const MAX_NAMES: usize = 1_000;
+
+/// `load_skill_resource`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadSkillResource;
+
+impl LoadSkillResource {
+    /// The name that skilled_crew has for it.
+    pub const ALIAS: &'static str = "load_skill_resources";
+}
+
+impl Tool for LoadSkillResource {
+    fn name(&self) -> &'static str {
+        "load_skill_resource"
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        "Reads a file of a skill: references, assets, scripts and whatever else its folder has. \
+         Long files come in parts: go on with `offset`."
+            .to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        object(
+            &[
+                (
+                    "skill_name",
+                    json!({ "type": "string", "description": "The name of the skill." }),
+                ),
+                (
+                    "resource_path",
+                    json!({ "type": "string", "description": "The path of the file, seen from the skill's folder." }),
+                ),
+                (
+                    "offset",
+                    json!({ "type": "integer", "minimum": 0, "description": "Where to begin, in bytes: `next` of the last answer." }),
+                ),
+                (
+                    "limit",
+                    json!({ "type": "integer", "minimum": 1, "description": "Most bytes to read." }),
+                ),
+            ],
+            &["skill_name", "resource_path"],
+        )
+    }
+
+    fn output_schema(&self) -> Value {
+        object(
+            &[
+                ("skill_name", json!({ "type": "string" })),
+                ("path", json!({ "type": "string" })),
+                (
+                    "content",
+                    json!({ "type": ["string", "null"], "description": "The text; null for what is no text." }),
+                ),
+                ("type", json!({ "type": "string" })),
+                ("size", json!({ "type": "integer", "minimum": 0 })),
+                ("offset", json!({ "type": "integer", "minimum": 0 })),
+                ("next", json!({ "type": ["integer", "null"] })),
+            ],
+            &["skill_name", "path", "content", "type", "size", "offset", "next"],
+        )
+    }
+
+    fn answer(
+        &self,
+        workshop: &Workshop,
+        _loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let (asked, raw) = (text(input, "skill_name"), text(input, "resource_path"));
+        let offset = number(input, "offset").unwrap_or(0);
+        let limit = number(input, "limit").and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.unwrap_or(MAX_PART).clamp(1, MAX_PART);
+
+        let catalog = workshop.registry.snapshot();
+        let entry = find(workshop, &catalog, asked)?;
+        // Rules see the path as it is used: `references/././x` is no other file.
+        let path = ResourcePath::new(raw).map_err(|fault| wrong_path(raw, fault))?;
+        let path = path.as_str();
+        permit(workshop, &entry, asked, Deed::Read, path)?;
+        let read = workshop.registry.file(&entry.skill.id, path, offset, limit);
+        let resource = read.map_err(|error| unread(&entry, path, &error))?;
+        Ok(answer(&entry, path, resource))
+    }
+}
+
+fn answer(entry: &Entry, path: &str, resource: Resource) -> ToolAnswer {
+    let name = entry.name();
+    match resource {
+        Resource::Binary { kind, size: bytes } => {
+            let text = format!(
+                "{} of the skill {} is not text: {kind}, {}. It was not loaded.",
+                tick(shown(path)),
+                shown(name),
+                size(bytes)
+            );
+            let value = json!({
+                "skill_name": name, "path": path, "content": null,
+                "type": kind, "size": bytes, "offset": 0, "next": null,
+            });
+            ToolAnswer { text, value }
+        }
+        Resource::Text { mut text, offset, size: bytes, mut next } => {
+            let kept = cap::head(&text, text.len(), cap::MAX_LINES - 10).len();
+            if kept < text.len() {
+                text.truncate(kept);
+                next = Some(offset + kept as u64);
+            }
+            let end = offset + text.len() as u64;
+            let mut told = text.clone();
+            if offset > 0 || next.is_some() {
+                if !told.is_empty() && !told.ends_with('\n') {
+                    told.push('\n');
+                }
+                told.push_str(&match next {
+                    Some(next) => {
+                        format!("[bytes {offset} to {end} of {bytes}; go on with offset {next}]\n")
+                    }
+                    None => format!("[bytes {offset} to {end} of {bytes}; this is the end]\n"),
+                });
+            }
+            let value = json!({
+                "skill_name": name, "path": path, "content": text,
+                "type": "text/plain", "size": bytes, "offset": offset, "next": next,
+            });
+            ToolAnswer { text: told, value }
+        }
+    }
+}
+
+fn wrong_path(raw: &str, fault: PathFault) -> ToolError {
+    let why = match fault {
+        PathFault::Empty => "it names no file",
+        PathFault::Absolute => "it must be relative to the skill's folder",
+        PathFault::Escapes => "it leads out of the skill's folder",
+        PathFault::Characters => "it has a backslash or a NUL in it",
+    };
+    let text = format!("{} is not a path inside the skill: {why}.", tick(shown(raw)));
+    ToolError::new(Why::NoFile, text)
+}
+
+fn unread(entry: &Entry, path: &str, error: &ReadError) -> ToolError {
+    let name = shown(entry.name());
+    let text = match error {
+        ReadError::File(Error::Missing { .. } | Error::NotAFile { .. }) => {
+            let what = match error {
+                ReadError::File(Error::NotAFile { kind, .. }) => {
+                    format!("{} of the skill {name} is {kind}, not a file.", tick(shown(path)))
+                }
+                _ => format!("The skill {name} has no file {}.", tick(shown(path))),
+            };
+            format!("{what}{}", others(entry, path))
+        }
+        ReadError::File(Error::Read { source, .. }) => {
+            format!("Cannot read {} of the skill {name}: {source}.", tick(shown(path)))
+        }
+        error => format!("Cannot read {} of the skill {name}: {error}.", tick(shown(path))),
+    };
+    ToolError::new(Why::NoFile, text)
+}
+
+/// Which file may have been meant, and which there are.
+fn others(entry: &Entry, path: &str) -> String {
+    let folder = Path::new(&*entry.skill.location).parent();
+    let folder = folder.filter(|_| entry.skill.form == Form::Folder);
+    let Some(files) = folder.and_then(|folder| digest::files(folder).ok()) else {
+        return String::new();
+    };
+    let paths: Vec<String> =
+        files.iter().map(|file| file.path.to_string_lossy().into_owned()).collect();
+    let last = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let inside = format!("{path}/");
+    let below = paths.iter().filter(|known| known.starts_with(&inside)).map(String::as_str);
+    // The whole path, then the same name in another folder, then what lies below a folder.
+    let near = suggest::nearest(path, paths.iter().map(String::as_str))
+        .or_else(|| paths.iter().map(String::as_str).find(|known| last(known) == last(path)))
+        .or_else(|| below.into_iter().next());
+    let mut text = String::new();
+    if let Some(near) = near {
+        text.push_str(&format!(" Did you mean {}?", tick(shown(near))));
+    }
+    let paths: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+    let (list, more) = listed(&paths, MAX_NAMES);
+    text.push_str(&format!(" Its files: {list}"));
+    if more > 0 {
+        text.push_str(&format!(", and {more} more"));
+    }
+    text
+}

@@ -1,0 +1,59 @@
+//! `submit`: hand in the result of a sub-run, in the shape that the caller wants.
+//!
+//! Agentick's: the input schema is the caller's, and the answer is `Submitted.`. Different: what
+//! does not fit comes back with every failing path, so that the model can mend it; how often is for
+//! the caller to say.
+
+use serde_json::Value;
+
+use crate::loaded::Loaded;
+use crate::schema::{Schema, SchemaFault};
+use crate::tool::{Tool, ToolAnswer, ToolError, wrong_input};
+use crate::workshop::Workshop;
+
+/// `submit`.
+#[derive(Clone, Debug)]
+pub struct Submit {
+    text: Value,
+    schema: Schema,
+}
+
+impl Submit {
+    /// Makes the tool for results of this schema. Nothing is fetched for it.
+    pub fn new(schema: Value) -> Result<Self, SchemaFault> {
+        Ok(Self { schema: Schema::new(&schema)?, text: schema })
+    }
+}
+
+impl Tool for Submit {
+    fn name(&self) -> &'static str {
+        "submit"
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        "Hands in the result. Call it once, when the work is done; do not write the result as \
+         text besides."
+            .to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        self.text.clone()
+    }
+
+    fn output_schema(&self) -> Value {
+        self.text.clone()
+    }
+
+    fn check(&self, input: &Value) -> Result<(), ToolError> {
+        self.schema.check(input).map_err(|errors| wrong_input(self.name(), &errors))
+    }
+
+    fn answer(
+        &self,
+        _workshop: &Workshop,
+        _loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        Ok(ToolAnswer { text: "Submitted.".to_owned(), value: input.clone() })
+    }
+}

@@ -1,0 +1,77 @@
+//! `unload_skill`: forget a skill.
+//!
+//! No seed has it (Squadron had it for a few commits). The text stays in the conversation's past;
+//! what ends is that it holds, survives compaction and may run commands.
+
+use serde_json::{Value, json};
+
+use crate::access::{Deed, find, listed, permit, shown};
+use crate::loaded::Loaded;
+use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
+use crate::workshop::Workshop;
+
+/// `unload_skill`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnloadSkill;
+
+impl Tool for UnloadSkill {
+    fn name(&self) -> &'static str {
+        "unload_skill"
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        "Unloads a skill whose work is done: its instructions no longer hold.".to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        object(
+            &[(
+                "name",
+                json!({ "type": "string", "description": "The name of a skill that is loaded." }),
+            )],
+            &["name"],
+        )
+    }
+
+    fn output_schema(&self) -> Value {
+        object(
+            &[
+                ("skill_name", json!({ "type": "string" })),
+                ("loaded", json!({ "type": "array", "items": { "type": "string" } })),
+            ],
+            &["skill_name", "loaded"],
+        )
+    }
+
+    fn answer(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let asked = text(input, "name");
+        let catalog = workshop.registry.snapshot();
+        // What is loaded can be unloaded, though it may be gone or hidden meanwhile.
+        let name = match find(workshop, &catalog, asked) {
+            Ok(entry) => {
+                permit(workshop, &entry, asked, Deed::Unload, "")?;
+                entry.name().to_owned()
+            }
+            Err(_) if loaded.get(asked).is_some() => asked.to_owned(),
+            Err(error) => return Err(error),
+        };
+        if !loaded.remove(&name) {
+            let names: Vec<String> = loaded.names().map(shown).collect();
+            let is = match &*names {
+                [] => "No skill is loaded.".to_owned(),
+                names => format!("Loaded: {}", listed(names, 1_000).0),
+            };
+            let text = format!("The skill {} is not loaded. {is}", shown(&name));
+            return Err(ToolError::new(Why::NoSkill, text));
+        }
+        let text = format!("Unloaded the skill {}. Its instructions no longer hold.", shown(&name));
+        let names: Vec<&str> = loaded.names().collect();
+        let value = json!({ "skill_name": name, "loaded": names });
+        Ok(ToolAnswer { text, value })
+    }
+}

@@ -1,0 +1,141 @@
+//! Which tools an agent gets, and the one way to call them.
+
+use std::sync::Arc;
+
+use prowess_catalog::visibility::{View, Who};
+use prowess_diag::suggest;
+use prowess_diag::wording::tick;
+use serde_json::Value;
+
+use crate::access::shown;
+use crate::loaded::Loaded;
+use crate::schema::SchemaFault;
+use crate::tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
+use crate::tools::{
+    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
+    UnloadSkill,
+};
+use crate::workshop::Workshop;
+
+/// What an agent is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// It talks to a person, and finds skills itself.
+    #[default]
+    Orchestrator,
+    /// It does a part of the work, and is told which skill to load.
+    Worker,
+}
+
+/// Which tools an agent wants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choice {
+    /// What the agent is.
+    pub role: Role,
+    /// Whether a worker has `list_skills` too; an orchestrator always has it.
+    pub list: bool,
+    /// Whether it has Agentick's `skill` beside `load_skill`. Its description lists every skill, so
+    /// it is for agents whose prompt has no index.
+    pub skill: bool,
+    /// The skill that commands run as, in a sub-run; nothing for the one that is loaded.
+    pub runs_as: Option<Box<str>>,
+    /// The schema of the result, in a sub-run.
+    pub result: Option<Value>,
+}
+
+impl Choice {
+    /// Every tool for skills that there is.
+    pub fn everything() -> Self {
+        Self { list: true, skill: true, ..Self::default() }
+    }
+}
+
+/// The tools of an agent. Which of them there are at a moment hangs on the skills that the agent
+/// sees then.
+#[derive(Clone, Debug)]
+pub struct Toolset {
+    /// In the order in which a model sees them.
+    tools: Vec<(Needs, Arc<dyn Tool>)>,
+}
+
+/// What must be there before a tool makes sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    Skills,
+    SkillsAndRunner,
+}
+
+impl Toolset {
+    /// Puts the tools of an agent together. Fails where the schema of the result is none.
+    pub fn new(choice: &Choice) -> Result<Self, SchemaFault> {
+        let mut tools: Vec<(Needs, Arc<dyn Tool>)> = Vec::new();
+        if choice.list || choice.role == Role::Orchestrator {
+            tools.push((Needs::Skills, Arc::new(ListSkills)));
+        }
+        tools.push((Needs::Skills, Arc::new(SearchSkills)));
+        tools.push((Needs::Skills, Arc::new(LoadSkill)));
+        tools.push((Needs::Skills, Arc::new(UnloadSkill)));
+        if choice.skill {
+            tools.push((Needs::Skills, Arc::new(SkillTool)));
+        }
+        tools.push((Needs::Skills, Arc::new(LoadSkillResource)));
+        let run = RunCommandLine { skill: choice.runs_as.clone() };
+        tools.push((Needs::SkillsAndRunner, Arc::new(run)));
+        if let Some(schema) = &choice.result {
+            tools.push((Needs::Nothing, Arc::new(Submit::new(schema.clone())?)));
+        }
+        Ok(Self { tools })
+    }
+
+    /// The tools that make sense now, in a fixed order. Without a skill that the agent sees there is
+    /// none for skills; without a runner none runs commands.
+    pub fn tools<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = &'t dyn Tool> {
+        let catalog = workshop.registry.snapshot();
+        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+        let skills = view.visible().next().is_some();
+        let runner = workshop.runner.is_some();
+        self.tools.iter().filter_map(move |(needs, tool)| {
+            let there = match needs {
+                Needs::Nothing => true,
+                Needs::Skills => skills,
+                Needs::SkillsAndRunner => skills && runner,
+            };
+            there.then_some(&**tool)
+        })
+    }
+
+    /// What a provider is told about the tools that make sense now.
+    pub fn specs(&self, workshop: &Workshop) -> Vec<ToolSpec> {
+        self.tools(workshop).map(|tool| tool.spec(workshop)).collect()
+    }
+
+    /// Calls a tool by name: the one entry for sessions, MCP and the command.
+    pub fn call(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        name: &str,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let wanted = if name == LoadSkillResource::ALIAS { LoadSkillResource.name() } else { name };
+        let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
+        match tools.iter().find(|tool| tool.name() == wanted) {
+            Some(tool) => tool.call(workshop, loaded, input),
+            None => Err(unknown(name, &tools)),
+        }
+    }
+}
+
+fn unknown(name: &str, tools: &[&dyn Tool]) -> ToolError {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+    let mut text = format!("Unknown tool: {}.", shown(name));
+    if let Some(near) = suggest::nearest(name, names.iter().copied()) {
+        text.push_str(&format!(" Did you mean {}?", tick(near)));
+    }
+    text.push_str(&match &*names {
+        [] => " No tools available.".to_owned(),
+        names => format!(" Available: {}", names.join(", ")),
+    });
+    ToolError::new(Why::NoTool, text)
+}
