@@ -18,6 +18,9 @@ const MAX_NAMES: usize = 1_000;
 /// Most characters of what was asked for that an error repeats.
 const MAX_ASKED: usize = 100;
 
+/// Most characters of arguments in a question to a person.
+const MAX_QUESTION: usize = 500;
+
 /// What is done with a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
@@ -42,6 +45,19 @@ impl Deed {
             Self::Unload => "unload",
             Self::Read => "read",
             Self::Run => "run",
+        }
+    }
+
+    /// What is refused, as the beginning of a sentence.
+    fn about(self, name: &str) -> String {
+        let name =
+            if name == "*" { "skills".to_owned() } else { format!("the skill {}", shown(name)) };
+        match self {
+            Self::List => format!("Listing {name}"),
+            Self::Load => format!("Loading {name}"),
+            Self::Unload => format!("Unloading {name}"),
+            Self::Read => format!("Reading a file of {name}"),
+            Self::Run => format!("Running a command as {name}"),
         }
     }
 
@@ -119,17 +135,16 @@ fn permit_name(
     if deed.is_left_to_rules() && decision.rule.is_none() {
         return Ok(());
     }
-    let what = match name {
-        "*" => format!("To {} skills", deed.as_str()),
-        name => format!("To {} the skill {}", deed.as_str(), shown(name)),
-    };
+    let what = deed.about(name);
     match decision.verdict {
         Verdict::Allow => Ok(()),
         Verdict::Deny => Err(ToolError::denied(&what, &decision)),
         Verdict::Ask => {
             let long = match arguments {
                 "" => what.clone(),
-                arguments => format!("{what}: {arguments}"),
+                arguments => {
+                    format!("{what}: {}", shorten(&sanitize::line(arguments), MAX_QUESTION))
+                }
             };
             // The gate is not held while a person thinks.
             let question = Question { what: &long, decision: &decision, skill: Some(name) };

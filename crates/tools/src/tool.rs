@@ -28,8 +28,13 @@ pub trait Tool: Send + Sync + Debug {
     fn output_schema(&self) -> Value;
 
     /// Whether it changes nothing outside of the conversation.
-    fn is_read_only(&self) -> bool {
+    fn is_read_only(&self, _workshop: &Workshop) -> bool {
         true
+    }
+
+    /// Whether it may change something for good.
+    fn is_destructive(&self, workshop: &Workshop) -> bool {
+        !self.is_read_only(workshop)
     }
 
     /// Does what it is for. The input fits the schema.
@@ -54,8 +59,8 @@ pub trait Tool: Send + Sync + Debug {
             description: self.description(workshop),
             input_schema: self.input_schema(),
             output_schema: self.output_schema(),
-            read_only: self.is_read_only(),
-            destructive: !self.is_read_only(),
+            read_only: self.is_read_only(workshop),
+            destructive: self.is_destructive(workshop),
         }
     }
 

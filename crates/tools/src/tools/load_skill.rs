@@ -53,6 +53,14 @@ impl Tool for LoadSkill {
         loaded_schema(true)
     }
 
+    fn is_read_only(&self, workshop: &Workshop) -> bool {
+        runs_nothing(workshop)
+    }
+
+    fn is_destructive(&self, workshop: &Workshop) -> bool {
+        !runs_nothing(workshop) && workshop.settings.edits
+    }
+
     fn answer(
         &self,
         workshop: &Workshop,
@@ -61,6 +69,11 @@ impl Tool for LoadSkill {
     ) -> Result<ToolAnswer, ToolError> {
         load(workshop, loaded, text(input, "name"), input.get("arguments"), Files::Listed)
     }
+}
+
+/// Whether loading only reads: a skill that is loaded may have commands in it.
+pub(crate) fn runs_nothing(workshop: &Workshop) -> bool {
+    workshop.runner.is_none() || !workshop.settings.commands
 }
 
 /// Whether the answer lists the files of a skill.
@@ -185,6 +198,10 @@ fn failed(error: &ActivationError) -> ToolError {
                 }
             }
             text
+        }
+        ActivationError::Read { name, why } => {
+            let why = why.strip_prefix("cannot read the skill: ").unwrap_or(why);
+            format!("Cannot read the skill {}: {why}.", shown(name))
         }
         error => error.to_string(),
     };

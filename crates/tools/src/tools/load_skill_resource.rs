@@ -1,7 +1,7 @@
 //! `load_skill_resource`: read one of a skill's files.
 //!
 //! core-agent's input and its fields of the answer: `{skill_name, resource_path}` and `{skill_name,
-//! path, content}`. skilled_crew calls it `load_skill_resources`; that name leads here too.
+//! path, content}`. `skilled_crew` calls it `load_skill_resources`; that name leads here too.
 //! Different from both: any file of the package, in parts, and a notice for what is no text. The
 //! registry opens the file below the skill's folder; no path and no link leads out of it.
 
@@ -32,7 +32,7 @@ const MAX_NAMES: usize = 1_000;
 pub struct LoadSkillResource;
 
 impl LoadSkillResource {
-    /// The name that skilled_crew has for it.
+    /// The name that `skilled_crew` has for it.
     pub const ALIAS: &'static str = "load_skill_resources";
 }
 

@@ -1,6 +1,6 @@
 //! `run_command_line`: run a command as a skill, in the skill's folder.
 //!
-//! skilled_crew's input, `{reason, commandLine}`, and its answer, JSON with `exitCode`, `stdout`,
+//! `skilled_crew`'s input, `{reason, commandLine}`, and its answer, JSON with `exitCode`, `stdout`,
 //! `stderr` and `timedOut`. Different: the gate judges the command with the skill's `allowed-tools`
 //! as the ceiling (each pattern is enough, not all of them), the sandbox confines it, `stderr` is
 //! kept also where all went well, `signal`, `truncated` and `durationMs` are told, and a refusal is
@@ -77,7 +77,7 @@ impl Tool for RunCommandLine {
         )
     }
 
-    fn is_read_only(&self) -> bool {
+    fn is_read_only(&self, _workshop: &Workshop) -> bool {
         false
     }
 

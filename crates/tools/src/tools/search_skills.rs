@@ -91,13 +91,18 @@ impl Tool for SearchSkills {
             .iter()
             .filter_map(|hit| catalog.entry_of(&hit.skill))
             .map(|entry| (entry, view.sight(entry)))
-            .filter(|(_, sight)| !matches!(sight, Sight::Hidden(_)))
+            .filter(|(entry, sight)| match sight {
+                Sight::Full => true,
+                Sight::NameOnly => query.metadata.is_empty() && has_word(entry.name(), words),
+                Sight::Hidden(_) => false,
+            })
             .collect();
         let total = seen.len();
         let best = &seen[..limit.min(total)];
         let lines = listing::bullets(&view, best);
         let mut told = match total {
             0 if view.visible().next().is_none() => "No skills available.".to_owned(),
+            0 if words.trim().is_empty() => "No skills match.".to_owned(),
             0 => format!("No skills match {}.", shown(words)),
             _ => lines.join("\n"),
         };
@@ -109,4 +114,12 @@ impl Tool for SearchSkills {
             best[..lines.len()].iter().map(|seen| listing::value(&view, loaded, seen)).collect();
         Ok(ToolAnswer { text: told, value: json!({ "skills": skills, "total": total }) })
     }
+}
+
+/// Whether a name has one of the words in it. Of a skill that shows only its name, only the name is
+/// searched.
+fn has_word(name: &str, words: &str) -> bool {
+    let name = name.to_lowercase();
+    let mut words = words.split_whitespace().peekable();
+    words.peek().is_none() || words.any(|word| name.contains(&word.to_lowercase()))
 }

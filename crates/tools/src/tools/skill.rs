@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::listing;
 use crate::loaded::Loaded;
 use crate::tool::{Tool, ToolAnswer, ToolError, object, text};
-use crate::tools::load_skill::{Files, load, loaded_schema};
+use crate::tools::load_skill::{Files, load, loaded_schema, runs_nothing};
 use crate::workshop::Workshop;
 
 /// Most characters of the description.
@@ -68,6 +68,14 @@ impl Tool for SkillTool {
 
     fn output_schema(&self) -> Value {
         loaded_schema(false)
+    }
+
+    fn is_read_only(&self, workshop: &Workshop) -> bool {
+        runs_nothing(workshop)
+    }
+
+    fn is_destructive(&self, workshop: &Workshop) -> bool {
+        !runs_nothing(workshop) && workshop.settings.edits
     }
 
     fn answer(

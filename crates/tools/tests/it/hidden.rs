@@ -1,0 +1,104 @@
+//! What an agent was not given looks exactly like what does not exist.
+
+use prowess_catalog::{Grant, Override, Policy};
+use prowess_tools::{Choice, Loaded, Toolset};
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn others(world: &World) -> &World {
+    world.skill("deploy", "", "Ship.").skill("secrets", "", "Do it.")
+}
+
+/// Everything that an agent can find out about the name `secret`.
+fn answers(world: &World, policy: Policy) -> String {
+    let (mut workshop, _) = world.running();
+    workshop.visibility = policy;
+    let tools = Toolset::new(&Choice::everything()).unwrap();
+    let mut all = String::new();
+    for spec in tools.specs(&workshop) {
+        all.push_str(&format!("{spec:?}\n"));
+    }
+    let calls: &[(&str, Value)] = &[
+        ("list_skills", json!({})),
+        ("list_skills", json!({"query": "secret"})),
+        ("search_skills", json!({"query": "secret"})),
+        ("search_skills", json!({"query": "what it does"})),
+        ("search_skills", json!({"query": "", "metadata": {"team": "x"}})),
+        ("load_skill", json!({"name": "secret"})),
+        ("load_skill", json!({"name": "user:secret"})),
+        ("load_skill", json!({"name": "secrte"})),
+        ("skill", json!({"name": "secret"})),
+        ("unload_skill", json!({"name": "secret"})),
+        ("load_skill_resource", json!({"skill_name": "secret", "resource_path": "a.txt"})),
+        ("load_skill_resource", json!({"skill_name": "secret", "resource_path": "../x"})),
+        ("run_command_line", json!({"reason": "", "commandLine": "pwd", "skill_name": "secret"})),
+    ];
+    for (tool, input) in calls {
+        let answer = tools.call(&workshop, &mut Loaded::default(), tool, input);
+        let answer = answer.map(|answer| (answer.text, answer.value.to_string()));
+        all.push_str(&format!("{tool} {input}: {answer:?}\n"));
+    }
+    all.replace(&world.path("").display().to_string(), "WORLD/")
+}
+
+#[test]
+fn core_agent_a_hidden_skill_and_a_missing_one_give_the_same_bytes() {
+    let without = World::new();
+    others(&without);
+    let with = World::new();
+    others(&with)
+        .skill("secret", "metadata:\n  team: x\n", "Hidden.")
+        .resource("secret/a.txt", "a");
+    let grant = |allow: Option<&[&str]>, deny: &[&str]| {
+        let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Policy { grant: Grant { allow: allow.map(own), deny: own(deny) }, ..Policy::default() }
+    };
+    let mut off = Policy::default();
+    off.overrides.insert("secret".into(), Override::Off);
+    let missing = answers(&without, Policy::default());
+    assert_ne!(answers(&with, Policy::default()), missing);
+    let same = [grant(Some(&["deploy", "secrets"]), &[]), grant(None, &["secret"]), off];
+    for policy in same {
+        assert_eq!(answers(&with, policy), missing);
+    }
+}
+
+#[test]
+fn core_agent_scoping_subset_none_and_all() {
+    let world = World::new();
+    others(&world);
+    let list = |allow: Option<Vec<String>>| {
+        let (mut workshop, _) = world.running();
+        workshop.visibility.grant.allow = allow;
+        let tools = Toolset::new(&Choice::default()).unwrap();
+        let answer = tools.call(&workshop, &mut Loaded::default(), "list_skills", &json!({}));
+        answer.map_or_else(|error| error.to_string(), |answer| answer.text)
+    };
+    assert_eq!(list(None), "- **deploy**: what deploy does\n- **secrets**: what secrets does");
+    assert_eq!(list(Some(vec!["deploy".into()])), "- **deploy**: what deploy does");
+    assert_eq!(list(Some(Vec::new())), "Unknown tool: list_skills. No tools available.");
+}
+
+#[test]
+fn planck_g1_g3_what_is_left_to_people() {
+    let world = World::new();
+    others(&world).skill("manual", "disable-model-invocation: true\n", "Do it.");
+    let workshop = world.workshop();
+    let tools = Toolset::new(&Choice::default()).unwrap();
+    let told = |tool: &str, input: &Value| {
+        let answer = tools.call(&workshop, &mut Loaded::default(), tool, input);
+        answer.map_or_else(|error| error.to_string(), |answer| answer.text)
+    };
+    assert!(!told("list_skills", &json!({})).contains("manual"));
+    assert!(!told("search_skills", &json!({"query": "manual"})).contains("**manual"));
+    assert!(!told("load_skill", &json!({"name": "zzz"})).contains("manual"));
+    // Claude Code says why: the model can tell the person what to type.
+    assert_eq!(
+        told("load_skill", &json!({"name": "manual"})),
+        "Skill manual cannot be used by a model due to disable-model-invocation. A person can type /manual"
+    );
+    world.skill("manual", "", "Do it.");
+    workshop.registry.refresh();
+    assert!(told("load_skill", &json!({"name": "manual"})).contains("Do it."));
+}

@@ -1,0 +1,264 @@
+//! `load_skill`.
+
+use std::sync::Arc;
+
+use prowess_policy::{Answer, Effect, Mode};
+use prowess_registry::NewSkill;
+use prowess_tools::{CLOSING, Loaded, Why};
+use serde_json::json;
+
+use crate::support::{Counted, Says, World, call, gate, told};
+
+fn world() -> World {
+    let world = World::new();
+    world
+        .skill("pdf", "version: 2.0\n", "Fill $ARGUMENTS.")
+        .resource("pdf/references/forms.md", "Forms.")
+        .skill("deploy", "", "Ship.");
+    world
+}
+
+#[test]
+fn planck_l2_l3_folder_body_and_files() {
+    let world = world();
+    let workshop = world.workshop();
+    let input = json!({"name": "pdf", "arguments": "form A"});
+    let answer = call(&workshop, &mut Loaded::default(), "load_skill", &input).unwrap();
+    let folder = world.folder_of("pdf");
+    let text = format!(
+        "Base directory for this skill: {folder}\nVersion: 2.0\n\nFill form A.\n\nFiles of this \
+         skill (read them with load_skill_resource):\n- references/forms.md (6 B)\n"
+    );
+    assert_eq!(answer.text, text);
+    let mut value = answer.value;
+    assert!(value["digest"].as_str().unwrap().len() > 32);
+    value["digest"] = json!("…");
+    assert_eq!(
+        value,
+        json!({
+            "skill_name": "pdf", "status": "loaded", "folder": folder, "version": "2.0",
+            "digest": "…", "trusted": true,
+            "files": [{ "path": "references/forms.md", "size": 6 }], "file_count": 1,
+            "instructions": text,
+        })
+    );
+}
+
+#[test]
+fn planck_l4_unknown_names_the_others() {
+    let world = world();
+    let workshop = world.workshop();
+    let load = |name: &str| told(&workshop, "load_skill", &json!({"name": name}));
+    assert_eq!(load("pfd"), "Unknown skill: pfd. Did you mean `pdf`? Available: deploy, pdf");
+    assert_eq!(load("zzz"), "Unknown skill: zzz. Available: deploy, pdf");
+    assert_eq!(load(""), "Unknown skill: . Available: deploy, pdf");
+    assert_eq!(load("a\nb\u{202e}"), "Unknown skill: a\\nb\\u{202e}. Available: deploy, pdf");
+    assert!(load(&"x".repeat(100_000)).len() < 500);
+}
+
+#[test]
+fn the_list_of_names_is_bounded() {
+    let world = World::new();
+    for n in 0..300 {
+        world.skill(&format!("skill-number-{n:03}"), "", "x");
+    }
+    let text = told(&world.workshop(), "load_skill", &json!({"name": "zzz"}));
+    assert!(text.len() < 1_200 && text.ends_with(" more"), "{text}");
+}
+
+#[test]
+fn planck_l5_no_skill_at_all() {
+    let workshop = World::new().workshop();
+    let error = prowess_tools::Tool::call(
+        &prowess_tools::LoadSkill,
+        &workshop,
+        &mut Loaded::default(),
+        &json!({"name": "x"}),
+    );
+    assert_eq!(error.unwrap_err().to_string(), "Unknown skill: x. No skills available.");
+}
+
+#[test]
+fn planck_l6_what_comes_later_is_found() {
+    let world = world();
+    let workshop = world.workshop();
+    assert!(told(&workshop, "load_skill", &json!({"name": "new"})).starts_with("Unknown"));
+    let new = NewSkill::builder("new", "x").instructions("Newer.").build().unwrap();
+    workshop.registry.register(new).unwrap();
+    assert_eq!(told(&workshop, "load_skill", &json!({"name": "new"})).trim(), "Newer.");
+}
+
+#[test]
+fn planck_l7_missing_arguments_are_told() {
+    let world = world();
+    let workshop = world.workshop();
+    for (input, error) in [
+        (json!({}), "`name` is missing (expected a string)"),
+        (json!({"name": 5}), "`name` must be a string, not a number"),
+        (
+            json!({"name": "pdf", "arguments": 1}),
+            "`arguments` must be a string, an array or an object, not a number",
+        ),
+        (
+            json!({"skill_name": "pdf", "name": "pdf"}),
+            "`skill_name` is not known (expected `name`, `arguments`)",
+        ),
+    ] {
+        let text = told(&workshop, "load_skill", &input);
+        assert_eq!(text, format!("Wrong input for load_skill: {error}."));
+    }
+}
+
+#[test]
+fn planck_l9_use_is_recorded_once_and_only_on_success() {
+    let world = world();
+    world.skill("bad", "", "Run !`false` now.");
+    let (mut workshop, _) = world.running();
+    let store = Arc::new(Counted::default());
+    workshop.usage = Some(store.clone());
+    workshop.gate = gate(Mode::Yolo, &[]);
+    told(&workshop, "load_skill", &json!({"name": "pdf"}));
+    told(&workshop, "load_skill", &json!({"name": "bad"}));
+    told(&workshop, "load_skill", &json!({"name": "zzz"}));
+    assert_eq!(store.uses(), ["pdf"]);
+}
+
+#[test]
+fn case_127_and_squadron_idempotence() {
+    let world = world();
+    let workshop = world.workshop();
+    let mut loaded = Loaded::default();
+    let mut load = |input| call(&workshop, &mut loaded, "load_skill", &input).unwrap();
+    load(json!({"name": "pdf", "arguments": "a"}));
+    let again = load(json!({"name": "pdf", "arguments": "a"}));
+    assert_eq!(again.text, "The skill pdf is already loaded; its instructions still hold.");
+    assert_eq!(again.value["status"], "already_loaded");
+    assert!(again.value.get("instructions").is_none());
+    let other = load(json!({"name": "pdf", "arguments": "b"}));
+    assert!(other.text.contains("Fill b."));
+}
+
+#[test]
+fn arguments_are_text_lists_or_objects() {
+    let world = World::new();
+    world.skill("s", "arguments: [who]\n", "Hello $who|$0.");
+    let workshop = world.workshop();
+    for arguments in [json!("Ada"), json!(["Ada"]), json!({"who": "Ada"})] {
+        let input = json!({"name": "s", "arguments": arguments});
+        let text = told(&workshop, "load_skill", &input);
+        let expected = if arguments.is_array() { "|Ada." } else { "Hello Ada|Ada." };
+        assert!(text.contains(expected), "{arguments}: {text}");
+    }
+}
+
+#[test]
+fn core_agent_framing_closes_the_tool_result() {
+    let world = world();
+    world.file("home/.agents/skills/empty/SKILL.md", "---\nname: empty\ndescription: x\n---\n");
+    let mut workshop = world.workshop();
+    workshop.settings.closing = Some(CLOSING.to_owned());
+    let text = told(&workshop, "load_skill", &json!({"name": "pdf"}));
+    assert!(text.ends_with(&format!("\n\n{CLOSING}\n")), "{text}");
+    // Blank bodies, descriptions and resources are not framed.
+    assert!(!told(&workshop, "load_skill", &json!({"name": "empty"})).contains(CLOSING));
+    assert!(!told(&workshop, "list_skills", &json!({})).contains(CLOSING));
+    let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md"});
+    assert_eq!(told(&workshop, "load_skill_resource", &input), "Forms.");
+    assert!(!told(&workshop, "load_skill", &json!({"name": "zzz"})).contains(CLOSING));
+}
+
+#[test]
+fn a_long_body_is_cut_and_what_follows_it_is_not() {
+    let world = World::new();
+    world.skill("long", "", &"one line of many\n".repeat(5_000)).resource("long/a.txt", "a");
+    let mut workshop = world.workshop();
+    workshop.settings.closing = Some(CLOSING.to_owned());
+    for tool in ["load_skill", "skill"] {
+        let text = told(&workshop, tool, &json!({"name": "long"}));
+        assert!(text.contains("read SKILL.md with load_skill_resource for the rest]"), "{tool}");
+        assert!(text.ends_with(&format!("{CLOSING}\n")), "{tool}");
+        assert_eq!(text.contains("- a.txt (1 B)"), tool == "load_skill");
+    }
+}
+
+#[test]
+fn a_command_that_fails_fails_the_call() {
+    let world = World::new();
+    world.skill("bad", "", "Run !`false` now.").skill("denied", "", "Run !`touch x` now.");
+    let (mut workshop, runner) = world.running();
+    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
+    let mut loaded = Loaded::default();
+    let failed = call(&workshop, &mut loaded, "load_skill", &json!({"name": "bad"})).unwrap_err();
+    assert_eq!(failed.why(), Some(Why::Failed));
+    assert!(failed.to_string().starts_with("Shell command failed for pattern"), "{failed}");
+    let denied = call(&workshop, &mut loaded, "load_skill", &json!({"name": "denied"}));
+    let denied = denied.unwrap_err();
+    assert_eq!(denied.why(), Some(Why::Denied));
+    assert!(denied.to_string().starts_with("Shell command permission check failed"), "{denied}");
+    assert_eq!((runner.ran(), loaded.names().count()), (1, 0));
+}
+
+#[test]
+fn rules_name_the_skill_by_every_name() {
+    let world = world();
+    let workshop = || world.workshop();
+    for rule in ["Skill(pdf)", "skill:pdf", "skill:pdf/load", "Skill(p*)", "Skill"] {
+        let mut workshop = workshop();
+        workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, rule)]);
+        for tool in ["load_skill", "skill"] {
+            let no = call(&workshop, &mut Loaded::default(), tool, &json!({"name": "user:pdf"}));
+            assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{rule}");
+        }
+    }
+    let mut workshop = workshop();
+    workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "skill:pdf/read")]);
+    assert!(told(&workshop, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
+    workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:pdf")]);
+    let text = told(&workshop, "load_skill", &json!({"name": "pdf"}));
+    assert_eq!(
+        text,
+        "Loading the skill pdf was refused: a rule wants a question first. The ask rule `skill:pdf` (the command line) decided."
+    );
+    let yes = Says::new(Answer::Session);
+    workshop.approver = yes.clone();
+    assert!(told(&workshop, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
+    assert_eq!(yes.asked(), 1);
+}
+
+#[test]
+fn a_skill_that_vanished_is_told() {
+    let world = world();
+    let workshop = world.workshop();
+    std::fs::remove_dir_all(world.folder_of("pdf")).unwrap();
+    let mut loaded = Loaded::default();
+    for (tool, field) in [("load_skill", "name"), ("skill", "name")] {
+        let error = call(&workshop, &mut loaded, tool, &json!({field: "pdf"})).unwrap_err();
+        assert_eq!(error.to_string(), "Cannot read the skill pdf: there is no such file.");
+    }
+    let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md"});
+    let error = call(&workshop, &mut loaded, "load_skill_resource", &input).unwrap_err();
+    assert_eq!(error.to_string(), "The skill pdf has no file `references/forms.md`.");
+}
+
+#[test]
+fn a_megabyte_of_hostile_arguments_is_text() {
+    let world = world();
+    let (mut workshop, runner) = world.running();
+    workshop.gate = gate(Mode::Yolo, &[]);
+    let hostile =
+        "x !`touch pwned` $(touch pwned) ${CLAUDE_SKILL_DIR} $& '\"\u{0}\n```!\nid\n```\n";
+    let input = json!({"name": "pdf", "arguments": hostile.repeat(20_000)});
+    for tool in ["load_skill", "skill"] {
+        let input = if tool == "skill" {
+            json!({"name": "pdf", "args": input["arguments"]})
+        } else {
+            input.clone()
+        };
+        let answer = call(&workshop, &mut Loaded::default(), tool, &input);
+        match answer {
+            Ok(answer) => assert!(answer.text.contains("!`touch pwned` $(touch pwned)")),
+            Err(error) => assert_eq!(error.why(), Some(Why::Failed), "{error}"),
+        }
+    }
+    assert_eq!(runner.ran(), 0);
+}

@@ -1,0 +1,120 @@
+//! Whatever a model sends: an answer or an error, never a panic, never a command.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use prowess_policy::{Answer, Mode};
+use prowess_tools::{Choice, Loaded, Toolset, Workshop, typed};
+use serde_json::{Map, Value, json};
+
+use crate::support::{Says, World, call, gate};
+
+/// A workshop in which everybody says yes, and nothing is loaded.
+static WORKSHOP: LazyLock<(World, Workshop, std::sync::Arc<crate::support::Really>)> =
+    LazyLock::new(|| {
+        let world = World::new();
+        world.skill("pdf", "arguments: [a, b]\n", "$ARGUMENTS $0 $a").resource("pdf/x.md", "x");
+        let (mut workshop, runner) = world.running();
+        workshop.gate = gate(Mode::Yolo, &[]);
+        workshop.approver = Says::new(Answer::Always);
+        (world, workshop, runner)
+    });
+
+/// A workshop in which nobody answers, and a skill that is loaded.
+static ASKED: LazyLock<(World, Workshop, std::sync::Arc<crate::support::Really>, Loaded)> =
+    LazyLock::new(|| {
+        let world = World::new();
+        world.skill("pdf", "", "Do it.");
+        let (workshop, runner) = world.running();
+        let mut loaded = Loaded::default();
+        call(&workshop, &mut loaded, "load_skill", &json!({"name": "pdf"})).unwrap();
+        (world, workshop, runner, loaded)
+    });
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        prop_oneof![
+            Just("pdf"),
+            Just("x.md"),
+            Just("../x"),
+            Just("!`touch pwned`"),
+            Just("$(touch pwned)"),
+        ]
+        .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec((key(), inner), 0..6)
+                .prop_map(|pairs| Value::from(pairs.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "name",
+            "skill_name",
+            "resource_path",
+            "arguments",
+            "args",
+            "query",
+            "metadata",
+            "offset",
+            "limit",
+            "reason",
+            "commandLine",
+        ])
+        .prop_map(str::to_owned),
+        any::<String>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_input_gives_an_answer_or_an_error(input in any_json(), object in prop::collection::vec((key(), any_json()), 0..5)) {
+        let (world, workshop, runner) = &*WORKSHOP;
+        let result = json!({"type": "object", "required": ["name"]});
+        let tools = Toolset::new(&Choice { result: Some(result), ..Choice::everything() }).unwrap();
+        let object = Value::from(object.into_iter().collect::<Map<_, _>>());
+        for input in [&input, &object] {
+            for tool in tools.tools(workshop) {
+                match tools.call(workshop, &mut Loaded::default(), tool.name(), input) {
+                    Ok(answer) => prop_assert!(answer.text.len() <= prowess_tools::MAX_BYTES),
+                    Err(error) => prop_assert!(error.to_string().len() <= 11_000),
+                }
+            }
+        }
+        // Without a loaded skill no command runs, whatever the input says.
+        prop_assert_eq!(runner.ran(), 0);
+        prop_assert!(!world.path("repo/pwned").exists());
+    }
+
+    #[test]
+    fn no_command_runs_that_nobody_allowed(command in "\\PC{1,60}", shell in "[a-z ;|&$()`'\"<>=*/.-]{1,40}") {
+        let world = &*ASKED;
+        let (_, workshop, runner, loaded) = world;
+        let tools = Toolset::new(&Choice::default()).unwrap();
+        for line in [command, shell] {
+            let input = json!({"reason": "", "commandLine": line});
+            let answer = tools.call(workshop, &mut loaded.clone(), "run_command_line", &input);
+            prop_assert!(answer.is_err());
+        }
+        prop_assert_eq!(runner.ran(), 0);
+    }
+
+    #[test]
+    fn any_message_is_read(message in "[/$ab \\n\\PC]{0,40}") {
+        let (_, workshop, _) = &*WORKSHOP;
+        let _ = typed(workshop, &message);
+    }
+}

@@ -1,0 +1,160 @@
+//! `load_skill_resource`.
+
+use prowess_policy::{Effect, Mode};
+use prowess_tools::{Loaded, Why};
+use serde_json::json;
+
+use crate::support::{World, call, gate, told};
+
+fn world() -> World {
+    let world = World::new();
+    world
+        .skill("pdf", "", "Do it.")
+        .resource("pdf/references/forms.md", "Forms.\nMore forms.\n")
+        .resource("pdf/assets/logo.png", b"\x89PNG\r\n\x1a\nxyz")
+        .resource("pdf/scripts/fill.py", "print(1)\n");
+    world
+}
+
+fn read(world: &World, path: &str) -> String {
+    let input = json!({"skill_name": "pdf", "resource_path": path});
+    told(&world.workshop(), "load_skill_resource", &input)
+}
+
+#[test]
+fn core_agent_any_file_of_the_package() {
+    let world = world();
+    let workshop = world.workshop();
+    let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md"});
+    for name in ["load_skill_resource", "load_skill_resources"] {
+        let answer = call(&workshop, &mut Loaded::default(), name, &input).unwrap();
+        assert_eq!(answer.text, "Forms.\nMore forms.\n");
+        assert_eq!(
+            answer.value,
+            json!({
+                "skill_name": "pdf", "path": "references/forms.md",
+                "content": "Forms.\nMore forms.\n", "type": "text/plain",
+                "size": 19, "offset": 0, "next": null,
+            })
+        );
+    }
+    // Theirs reads three folders; harmless dots are allowed there too.
+    assert_eq!(read(&world, "scripts/../scripts/./fill.py"), "print(1)\n");
+    assert!(read(&world, "SKILL.md").starts_with("---\nname: pdf"));
+}
+
+#[test]
+fn long_files_come_in_parts() {
+    let world = world();
+    let content: String = (0..30_000).map(|n| format!("line {n} é\n")).collect();
+    world.resource("pdf/long.txt", &content);
+    let workshop = world.workshop();
+    let (mut offset, mut whole, mut parts) = (json!(0), String::new(), 0);
+    while !offset.is_null() {
+        let input = json!({"skill_name": "pdf", "resource_path": "long.txt", "offset": offset});
+        let answer =
+            call(&workshop, &mut Loaded::default(), "load_skill_resource", &input).unwrap();
+        whole.push_str(answer.value["content"].as_str().unwrap());
+        offset = answer.value["next"].clone();
+        parts += 1;
+        if !offset.is_null() {
+            assert!(answer.text.ends_with(&format!("go on with offset {offset}]\n")));
+        }
+    }
+    assert!(whole == content && parts > 5);
+    let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md", "limit": 3});
+    assert_eq!(
+        told(&workshop, "load_skill_resource", &input),
+        "For\n[bytes 0 to 3 of 19; go on with offset 3]\n"
+    );
+    let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md", "offset": 99});
+    assert_eq!(
+        told(&workshop, "load_skill_resource", &input),
+        "[bytes 19 to 19 of 19; this is the end]\n"
+    );
+}
+
+#[test]
+fn what_is_no_text_is_a_notice() {
+    let world = world();
+    let workshop = world.workshop();
+    let input = json!({"skill_name": "pdf", "resource_path": "assets/logo.png"});
+    let answer = call(&workshop, &mut Loaded::default(), "load_skill_resource", &input).unwrap();
+    assert_eq!(
+        answer.text,
+        "`assets/logo.png` of the skill pdf is not text: image/png, 11 B. It was not loaded."
+    );
+    assert_eq!(answer.value["type"], "image/png");
+    assert!(answer.value["content"].is_null());
+}
+
+#[test]
+fn near_misses_and_the_files_there_are() {
+    let world = world();
+    let files = " Its files: SKILL.md, assets/logo.png, references/forms.md, scripts/fill.py";
+    for (path, error) in [
+        (
+            "references/froms.md",
+            "The skill pdf has no file `references/froms.md`. Did you mean `references/forms.md`?",
+        ),
+        ("forms.md", "The skill pdf has no file `forms.md`. Did you mean `references/forms.md`?"),
+        ("zzz", "The skill pdf has no file `zzz`."),
+        (
+            "references",
+            "`references` of the skill pdf is a folder, not a file. Did you mean `references/forms.md`?",
+        ),
+    ] {
+        assert_eq!(read(&world, path), format!("{error}{files}"));
+    }
+}
+
+#[test]
+fn core_agent_and_skilled_crew_escapes_are_refused() {
+    let world = world();
+    world.file("home/secret", "secret");
+    std::os::unix::fs::symlink(
+        world.path("home/secret"),
+        world.path("home/.agents/skills/pdf/link"),
+    )
+    .unwrap();
+    for (path, error) in [
+        ("../../../secret", "it leads out of the skill's folder."),
+        ("/etc/passwd", "it must be relative to the skill's folder."),
+        ("", "it names no file."),
+        ("a\\b", "it has a backslash or a NUL in it."),
+        ("references/\0", "it has a backslash or a NUL in it."),
+        ("link", "Cannot read `link` of the skill pdf: `link` leads out of the skill."),
+    ] {
+        let text = read(&world, path);
+        assert!(text.ends_with(error) && !text.contains("secret\n"), "{path}: {text}");
+    }
+}
+
+#[test]
+fn rules_see_the_path_as_it_is_used() {
+    let world = world();
+    let mut workshop = world.workshop();
+    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:pdf/read:references/*")]);
+    for path in ["references/forms.md", "references/././forms.md", "x/../references/forms.md"] {
+        let input = json!({"skill_name": "pdf", "resource_path": path});
+        let no = call(&workshop, &mut Loaded::default(), "load_skill_resource", &input);
+        assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{path}");
+    }
+    let input = json!({"skill_name": "pdf", "resource_path": "scripts/fill.py"});
+    assert_eq!(told(&workshop, "load_skill_resource", &input), "print(1)\n");
+}
+
+#[test]
+fn wrong_input_and_unknown_skills() {
+    let world = world();
+    let workshop = world.workshop();
+    let read = |input| told(&workshop, "load_skill_resource", &input);
+    assert_eq!(
+        read(json!({"name": "pdf", "resource_path": "x"})),
+        "Wrong input for load_skill_resource:\n- `skill_name` is missing (expected a string)\n- `name` is not known (expected `skill_name`, `resource_path`, `offset`, `limit`)"
+    );
+    assert_eq!(
+        read(json!({"skill_name": "pfd", "resource_path": "x"})),
+        "Unknown skill: pfd. Did you mean `pdf`? Available: pdf"
+    );
+}

@@ -1,0 +1,218 @@
+//! `run_command_line`.
+
+use prowess_policy::{Answer, Effect, Mode};
+use prowess_tools::{Choice, Loaded, Toolset, Why, Workshop};
+use prowess_trust::TrustStore;
+use serde_json::{Value, json};
+
+use crate::support::{Says, World, call, gate};
+
+fn input(command: &str) -> Value {
+    json!({"reason": "a test", "commandLine": command})
+}
+
+/// A conversation in which one skill is loaded.
+fn with_skill(workshop: &Workshop, name: &str) -> Loaded {
+    let mut loaded = Loaded::default();
+    call(workshop, &mut loaded, "load_skill", &json!({"name": name})).unwrap();
+    loaded
+}
+
+fn world() -> World {
+    let world = World::new();
+    world
+        .skill("tools", "allowed-tools: Bash(cat:*) Bash(pwd) Bash(sh run.sh)\n", "Do it.")
+        .resource("tools/data.txt", "content\n")
+        .skill("free", "", "Do it.");
+    world
+}
+
+#[test]
+fn skilled_crew_e1_and_the_skill_s_folder() {
+    let world = world();
+    let (workshop, runner) = world.running();
+    let mut loaded = with_skill(&workshop, "tools");
+    let answer = call(&workshop, &mut loaded, "run_command_line", &input("cat data.txt")).unwrap();
+    assert_eq!(
+        answer.text,
+        r#"{"exitCode":0,"stdout":"content","stderr":"","timedOut":false,"signal":null,"truncated":false,"durationMs":7}"#
+    );
+    assert_eq!(answer.value["stdout"], "content");
+    let here = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap();
+    let folder = std::fs::canonicalize(world.folder_of("tools")).unwrap();
+    assert_eq!(here.value["stdout"], json!(folder));
+    assert_eq!(runner.ran(), 2);
+}
+
+#[test]
+fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
+    let world = world();
+    world.resource("tools/run.sh", "echo out; echo err >&2; exit 3\n");
+    let (workshop, _) = world.running();
+    let mut loaded = with_skill(&workshop, "tools");
+    let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
+    assert_eq!(answer.value["exitCode"], 3);
+    assert_eq!((&answer.value["stdout"], &answer.value["stderr"]), (&json!("out"), &json!("err")));
+    // Theirs drops complaints where all went well.
+    world.resource("tools/run.sh", "echo err >&2\n");
+    let mut loaded = with_skill(&workshop, "tools");
+    let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
+    assert_eq!((&answer.value["exitCode"], &answer.value["stderr"]), (&json!(0), &json!("err")));
+}
+
+#[test]
+fn skilled_crew_e5_e8_time_and_output_are_bounded() {
+    let world = world();
+    world.resource("tools/run.sh", "exec sleep 30\n");
+    let (mut workshop, _) = world.running();
+    workshop.settings.deadline_ms = 100;
+    let mut loaded = with_skill(&workshop, "tools");
+    let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
+    assert_eq!(
+        (&answer.value["timedOut"], &answer.value["exitCode"]),
+        (&json!(true), &json!(null))
+    );
+    workshop.settings.deadline_ms = 60_000;
+    for flood in ["yes | head -c 300000", "head -c 300000 /dev/zero", "seq 1 5000"] {
+        world.resource("tools/run.sh", flood);
+        let mut loaded = with_skill(&workshop, "tools");
+        let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
+        assert_eq!(answer.value["truncated"], true, "{flood}");
+        assert!(answer.value["stdout"].as_str().unwrap().contains(" bytes left out]"));
+        let parsed: Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!(parsed, answer.value);
+    }
+}
+
+#[test]
+fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
+    let world = world();
+    let (mut workshop, runner) = world.running();
+    let mut loaded = with_skill(&workshop, "tools");
+    // Either pattern is enough (theirs wants all of them), and a yes of a person cannot pass it.
+    workshop.approver = Says::new(Answer::Once);
+    for command in ["ls", "catx data.txt", "cat data.txt && ls", "cat $(ls)", "pwd -P"] {
+        let no = call(&workshop, &mut loaded, "run_command_line", &input(command)).unwrap_err();
+        assert_eq!(no.why(), Some(Why::Denied), "{command}");
+    }
+    assert_eq!(runner.ran(), 0);
+    let no = call(&workshop, &mut loaded, "run_command_line", &input("ls")).unwrap_err();
+    assert_eq!(
+        no.to_string(),
+        "The command of the skill tools was refused: the skill tools may use only its allowed-tools, and ls is not among them. A person can change that: add it to the skill's allowed-tools."
+    );
+}
+
+#[test]
+fn skilled_crew_k3_without_allowed_tools_the_person_decides() {
+    let world = world();
+    let (mut workshop, runner) = world.running();
+    let mut loaded = with_skill(&workshop, "free");
+    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    assert_eq!(no.why(), Some(Why::Denied));
+    let yes = Says::new(Answer::Once);
+    workshop.approver = yes.clone();
+    call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap();
+    assert_eq!((yes.asked(), runner.ran()), (1, 1));
+    // A rule about the skill holds whatever the command.
+    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:free/run")]);
+    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    assert!(no.to_string().contains("The deny rule `skill:free/run`"), "{no}");
+    assert_eq!(runner.ran(), 1);
+}
+
+#[test]
+fn an_unreadable_allowed_tools_is_a_ceiling_too() {
+    let world = World::new();
+    world.skill("odd", "allowed-tools: \"Bash(\"\n", "Do it.");
+    let (mut workshop, runner) = world.running();
+    workshop.approver = Says::new(Answer::Once);
+    let mut loaded = with_skill(&workshop, "odd");
+    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    assert_eq!((no.why(), runner.ran()), (Some(Why::Denied), 0));
+}
+
+#[test]
+fn nothing_runs_for_a_skill_that_nobody_trusts() {
+    let world = World::new();
+    world.file(
+        "repo/.agents/skills/theirs/SKILL.md",
+        "---\nname: theirs\ndescription: x\nallowed-tools: Bash(pwd)\n---\n\nDo it.\n",
+    );
+    let (mut workshop, runner) = world.running();
+    workshop.approver = Says::new(Answer::Always);
+    workshop.gate = gate(Mode::Yolo, &[]);
+    workshop.trust = Some(TrustStore::new(world.path("trust")));
+    let mut loaded = with_skill(&workshop, "theirs");
+    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    assert_eq!(
+        no.to_string(),
+        "The command of the skill theirs was refused: the skill theirs is not trusted, so it runs nothing. A person can change that: read it, then type `prowess trust theirs`."
+    );
+    assert_eq!(runner.ran(), 0);
+}
+
+#[test]
+fn a_command_belongs_to_a_loaded_skill() {
+    let world = world();
+    let (workshop, runner) = world.running();
+    let run = |loaded: &mut Loaded, input: &Value| {
+        call(&workshop, loaded, "run_command_line", input)
+            .map(|answer| answer.value["stdout"].clone())
+    };
+    let none = run(&mut Loaded::default(), &input("pwd")).unwrap_err();
+    assert_eq!(
+        none.to_string(),
+        "No skill is loaded, and a command runs as a skill. Load one first: load_skill."
+    );
+    let named =
+        |name: &str| json!({"reason": "", "commandLine": "cat data.txt", "skill_name": name});
+    let mut loaded = with_skill(&workshop, "free");
+    let other = run(&mut loaded, &named("tools")).unwrap_err();
+    assert_eq!(other.to_string(), "The skill tools is not loaded. Load it first: load_skill.");
+    call(&workshop, &mut loaded, "load_skill", &json!({"name": "tools"})).unwrap();
+    let several = run(&mut loaded, &input("pwd")).unwrap_err();
+    assert_eq!(
+        several.to_string(),
+        "Several skills are loaded. Say in `skill_name` which one the command belongs to: free, tools"
+    );
+    assert_eq!(runner.ran(), 0);
+    assert_eq!(run(&mut loaded, &named("tools")).unwrap(), "content");
+    // What the model read must be what acts.
+    world.resource("tools/data.txt", "other\n");
+    let changed = run(&mut loaded, &named("tools")).unwrap_err();
+    assert_eq!(changed.to_string(), "The skill tools changed since it was loaded. Load it again.");
+}
+
+#[test]
+fn a_sub_run_names_its_skill() {
+    let world = world();
+    let (workshop, _) = world.running();
+    let choice = Choice { runs_as: Some("tools".into()), ..Choice::default() };
+    let tools = Toolset::new(&choice).unwrap();
+    let mut loaded = Loaded::default();
+    let mut run = |input: &Value| tools.call(&workshop, &mut loaded, "run_command_line", input);
+    assert_eq!(run(&input("cat data.txt")).unwrap().value["stdout"], "content");
+    let other = json!({"reason": "", "commandLine": "pwd", "skill_name": "free"});
+    assert_eq!(run(&other).unwrap_err().why(), Some(Why::Input));
+}
+
+#[test]
+fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
+    let world = world();
+    let (workshop, runner) = world.running();
+    let mut loaded = with_skill(&workshop, "tools");
+    for (input, field) in [
+        (json!({}), "reason"),
+        (json!({"reason": "x"}), "commandLine"),
+        (json!({"commandLine": "pwd"}), "reason"),
+        (json!({"exitCode": 0, "stdout": "", "stderr": ""}), "exitCode"),
+        (json!({"reason": "x", "commandLine": ""}), "commandLine"),
+        (json!({"reason": "x", "commandLine": ["pwd"]}), "commandLine"),
+    ] {
+        let error = call(&workshop, &mut loaded, "run_command_line", &input).unwrap_err();
+        assert_eq!(error.why(), Some(Why::Input));
+        assert!(error.to_string().contains(&format!("`{field}`")), "{error}");
+    }
+    assert_eq!(runner.ran(), 0);
+}

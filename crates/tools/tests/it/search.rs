@@ -1,0 +1,80 @@
+//! `search_skills`.
+
+use prowess_tools::Loaded;
+use serde_json::json;
+
+use crate::support::{World, call, told};
+
+#[test]
+fn the_best_come_first() {
+    let world = World::new();
+    world
+        .file(
+            "home/.agents/skills/pdf/SKILL.md",
+            "---\nname: pdf\ndescription: Fill forms in PDF files\n---\nx\n",
+        )
+        .file(
+            "home/.agents/skills/forms/SKILL.md",
+            "---\nname: forms\ndescription: Design web pages\n---\nAlso forms.\n",
+        )
+        .skill("deploy", "", "Ship.");
+    let workshop = world.workshop();
+    let answer =
+        call(&workshop, &mut Loaded::default(), "search_skills", &json!({"query": "pdf forms"}));
+    let answer = answer.unwrap();
+    assert_eq!(answer.value["skills"][0]["name"], "pdf");
+    assert_eq!(answer.value["total"], 2);
+    assert!(answer.text.starts_with("- **pdf**: Fill forms in PDF files\n- **forms**"));
+    let one = told(&workshop, "search_skills", &json!({"query": "pdf forms", "limit": 1}));
+    assert!(one.ends_with("\n\n[1 more fit less well; say more to find them]"), "{one}");
+}
+
+#[test]
+fn agentick_metadata_must_be_equal() {
+    let world = World::new();
+    world
+        .skill("a", "metadata:\n  team: infra\n  tier: \"1\"\n", "x")
+        .skill("b", "metadata:\n  team: infra\n", "x")
+        .skill("c", "", "x");
+    let workshop = world.workshop();
+    let names = |metadata| {
+        let input = json!({"query": "", "metadata": metadata});
+        let answer = call(&workshop, &mut Loaded::default(), "search_skills", &input).unwrap();
+        let skills = answer.value["skills"].as_array().unwrap().clone();
+        skills.iter().map(|skill| skill["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(json!({"team": "infra"})), ["a", "b"]);
+    assert_eq!(names(json!({"team": "infra", "tier": "1"})), ["a"]);
+    assert_eq!(names(json!({"team": "Infra"})), [] as [&str; 0]);
+    assert_eq!(names(json!({})), ["a", "b", "c"]);
+}
+
+#[test]
+fn of_a_bare_name_only_the_name_is_searched() {
+    let world = World::new();
+    world.skill("deploy", "metadata:\n  team: infra\n", "Rockets.");
+    let mut workshop = world.workshop();
+    workshop.visibility.overrides.insert("deploy".into(), prowess_catalog::Override::NameOnly);
+    let search = |input| told(&workshop, "search_skills", &input);
+    assert_eq!(search(json!({"query": "rockets"})), "No skills match rockets.");
+    assert_eq!(search(json!({"query": "deploy rockets"})), "- **deploy**");
+    let by_team = json!({"query": "", "metadata": {"team": "infra"}});
+    assert_eq!(search(by_team), "No skills match.");
+}
+
+#[test]
+fn nothing_found_and_wrong_input() {
+    let world = World::new();
+    world.skill("pdf", "", "x");
+    let workshop = world.workshop();
+    let search = |input| told(&workshop, "search_skills", &input);
+    assert_eq!(search(json!({"query": "zzzzqq"})), "No skills match zzzzqq.");
+    assert_eq!(
+        search(json!({})),
+        "Wrong input for search_skills: `query` is missing (expected a string)."
+    );
+    assert_eq!(
+        search(json!({"query": "x", "metadata": {"a": 1}})),
+        "Wrong input for search_skills: `metadata.a` must be a string, not a number."
+    );
+}

@@ -1,0 +1,74 @@
+//! `submit`.
+
+use prowess_tools::{Choice, Loaded, Submit, Toolset, Why};
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn tools(schema: Value) -> Toolset {
+    Toolset::new(&Choice { result: Some(schema), ..Choice::default() }).unwrap()
+}
+
+fn issue() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "title": { "type": "string", "pattern": "^[A-Z]" },
+            "lines": { "type": "array", "items": { "type": "integer" } },
+            "kind": { "enum": ["bug", "wish"] },
+        },
+        "required": ["title"],
+    })
+}
+
+#[test]
+fn agentick_a_result_that_fits_is_stored() {
+    let workshop = World::new().workshop();
+    let result = json!({"title": "Crash", "lines": [1, 2], "kind": "bug"});
+    let answer = tools(issue()).call(&workshop, &mut Loaded::default(), "submit", &result).unwrap();
+    assert_eq!((answer.text.as_str(), answer.value), ("Submitted.", result));
+}
+
+#[test]
+fn agentick_a_wrong_result_comes_back_with_its_paths() {
+    // Theirs fails the whole call; ours lets the model try again.
+    let workshop = World::new().workshop();
+    let result = json!({"lines": [1, "2", 3.5], "kind": "joke", "title": "crash"});
+    let error = tools(issue()).call(&workshop, &mut Loaded::default(), "submit", &result);
+    let error = error.unwrap_err();
+    assert_eq!(error.why(), Some(Why::Input));
+    assert_eq!(
+        error.to_string(),
+        "Wrong input for submit:
+- `lines.1` must be an integer, not a string
+- `lines.2` must be an integer, not a number with a fraction
+- `kind`: value is not one of \"bug\" or \"wish\"
+- `title`: value does not match \"^[A-Z]\""
+    );
+}
+
+#[test]
+fn agentick_two_callers_two_shapes() {
+    let workshop = World::new().workshop();
+    let (number, text) = (tools(json!({"type": "number"})), tools(json!({"type": "string"})));
+    let mut loaded = Loaded::default();
+    assert!(number.call(&workshop, &mut loaded, "submit", &json!(1)).is_ok());
+    assert!(text.call(&workshop, &mut loaded, "submit", &json!(1)).is_err());
+}
+
+#[test]
+fn a_schema_that_is_none_is_told_at_once() {
+    for bad in [json!({"type": "objekt"}), json!("x"), json!({"$ref": "https://example.com/s"})] {
+        assert!(Submit::new(bad).is_err());
+    }
+    let error = Submit::new(json!({"type": "objekt"})).unwrap_err();
+    assert!(error.to_string().starts_with("the schema is not usable: at /type: "), "{error}");
+}
+
+#[test]
+fn a_pattern_that_would_take_for_ever_does_not() {
+    let workshop = World::new().workshop();
+    let tools = tools(json!({"type": "string", "pattern": "^(a+)+$"}));
+    let input = json!("a".repeat(50_000) + "!");
+    assert!(tools.call(&workshop, &mut Loaded::default(), "submit", &input).is_err());
+}

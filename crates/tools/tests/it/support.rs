@@ -1,0 +1,245 @@
+//! A world of folders, and a workshop in it.
+
+use std::path::PathBuf;
+use std::process::{Command as Process, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use prowess_catalog::Precedence;
+use prowess_policy::{
+    Answer, Approved, Command, Effect, Gate, Mode, Plan, Profile, RuleSet, Source,
+};
+use prowess_ports::{
+    Approver, CommandRunner, Forget, Output, Question, Ran, RunError, Summary, UsageError,
+    UsageQuery, UsageRow, UsageStore, Use,
+};
+use prowess_registry::{FileOptions, FileSource, Place, Registry};
+use prowess_test::ManualClock;
+use prowess_tools::{Choice, Loaded, Places, ToolAnswer, ToolError, Toolset, Workshop};
+use serde_json::Value;
+
+/// A folder that is gone when the test is over: a repository and a home.
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir_all(world.path("repo/.git")).unwrap();
+        std::fs::create_dir_all(world.path("home")).unwrap();
+        world
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        self
+    }
+
+    /// A skill of the person.
+    pub(crate) fn skill(&self, name: &str, more: &str, body: &str) -> &Self {
+        let text = format!("---\nname: {name}\ndescription: what {name} does\n{more}---\n{body}\n");
+        self.file(&format!("home/.agents/skills/{name}/SKILL.md"), text)
+    }
+
+    /// A file of a skill of the person.
+    pub(crate) fn resource(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        self.file(&format!("home/.agents/skills/{path}"), content)
+    }
+
+    pub(crate) fn folder_of(&self, skill: &str) -> String {
+        self.path(&format!("home/.agents/skills/{skill}")).display().to_string()
+    }
+
+    pub(crate) fn workshop(&self) -> Workshop {
+        let registry = Registry::new(Precedence::default());
+        let place =
+            Place { current: self.path("repo"), home: Some(self.path("home")), ..Place::default() };
+        registry.add_files(FileSource::new(place, FileOptions::default()));
+        registry.refresh();
+        let mut workshop =
+            Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1_000_000_000)));
+        workshop.places =
+            Places { workspace: self.path("repo"), home: self.path("home"), ..Places::default() };
+        workshop.settings.closing = None;
+        workshop
+    }
+
+    /// A workshop that really runs commands, and the number of those that ran.
+    pub(crate) fn running(&self) -> (Workshop, Arc<Really>) {
+        let runner = Arc::new(Really::default());
+        let mut workshop = self.workshop();
+        workshop.runner = Some(Arc::clone(&runner) as _);
+        (workshop, runner)
+    }
+}
+
+/// Calls a tool by name, as sessions do.
+pub(crate) fn call(
+    workshop: &Workshop,
+    loaded: &mut Loaded,
+    name: &str,
+    input: &Value,
+) -> Result<ToolAnswer, ToolError> {
+    let tools = Toolset::new(&Choice::everything()).unwrap();
+    let answer = tools.call(workshop, loaded, name, input);
+    if let Ok(answer) = &answer {
+        let tool = tools.tools(workshop).find(|tool| {
+            tool.name() == name
+                || name == prowess_tools::LoadSkillResource::ALIAS
+                    && tool.name() == "load_skill_resource"
+        });
+        let schema = tool.unwrap().output_schema();
+        let errors: Vec<String> = jsonschema::validator_for(&schema)
+            .unwrap()
+            .iter_errors(&answer.value)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        assert!(answer.text.len() <= prowess_tools::MAX_BYTES);
+        assert!(answer.text.lines().count() <= prowess_tools::MAX_LINES);
+    }
+    answer
+}
+
+/// What a model reads, in a new conversation.
+pub(crate) fn told(workshop: &Workshop, name: &str, input: &Value) -> String {
+    match call(workshop, &mut Loaded::default(), name, input) {
+        Ok(answer) => answer.text,
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A gate with these rules.
+pub(crate) fn gate(mode: Mode, rules: &[(Effect, &str)]) -> Mutex<Gate> {
+    let mut set = RuleSet::default();
+    for (effect, rule) in rules {
+        set.add(*effect, rule, Source::Flag);
+    }
+    assert!(set.unread().is_empty(), "{:?}", set.unread());
+    Mutex::new(Gate { rules: set, mode, ..Gate::default() })
+}
+
+/// Always gives the same answer, and counts the questions.
+#[derive(Debug)]
+pub(crate) struct Says(pub(crate) Answer, pub(crate) AtomicUsize);
+
+impl Says {
+    pub(crate) fn new(answer: Answer) -> Arc<Self> {
+        Arc::new(Self(answer, AtomicUsize::new(0)))
+    }
+
+    pub(crate) fn asked(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+impl Approver for Says {
+    fn ask(&self, _question: &Question<'_>) -> Answer {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0
+    }
+}
+
+/// Starts processes, without a sandbox.
+#[derive(Debug, Default)]
+pub(crate) struct Really(AtomicUsize);
+
+impl Really {
+    pub(crate) fn ran(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl CommandRunner for Really {
+    fn run(
+        &self,
+        command: &Approved<Command>,
+        profile: &Profile,
+        _input: Option<&[u8]>,
+    ) -> Result<Ran, RunError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let words: Vec<String> = match &command.value().plan {
+            Plan::Words(words) => words.iter().map(ToString::to_string).collect(),
+            Plan::Script(script) | Plan::AsTyped(script) => {
+                ["bash", "--norc", "--noprofile", "-c", script].map(str::to_owned).into()
+            }
+        };
+        let failed = |error: std::io::Error| RunError { message: error.to_string() };
+        let start = Instant::now();
+        let mut child = Process::new(&words[0])
+            .args(&words[1..])
+            .current_dir(&profile.cwd)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let mut stopped = None;
+        if profile.limits.deadline_ms < 10_000 {
+            while child.try_wait().map_err(failed)?.is_none() {
+                if start.elapsed() > Duration::from_millis(profile.limits.deadline_ms) {
+                    child.kill().map_err(failed)?;
+                    stopped = Some("deadline");
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let output = child.wait_with_output().map_err(failed)?;
+        let stream = |bytes: Vec<u8>| Output {
+            bytes: bytes.len() as u64,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            omitted: 0,
+        };
+        Ok(Ran {
+            code: output.status.code(),
+            signal: std::os::unix::process::ExitStatusExt::signal(&output.status),
+            stopped,
+            stdout: stream(output.stdout),
+            stderr: stream(output.stderr),
+            milliseconds: 7,
+            layers: Vec::new(),
+        })
+    }
+}
+
+/// Remembers which skills were used.
+#[derive(Debug, Default)]
+pub(crate) struct Counted(Mutex<Vec<String>>);
+
+impl Counted {
+    pub(crate) fn uses(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl UsageStore for Counted {
+    fn record(&self, used: &Use) -> Result<(), UsageError> {
+        self.0.lock().unwrap().push(used.skill.to_string());
+        Ok(())
+    }
+
+    fn settle(&self, _used: &Use) -> Result<(), UsageError> {
+        Ok(())
+    }
+
+    fn rows(&self, _query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError> {
+        Ok(Vec::new())
+    }
+
+    fn summary(&self, _project: Option<&str>, _limit: usize) -> Result<Summary, UsageError> {
+        Ok(Summary { skills: Vec::new(), total: 0 })
+    }
+
+    fn forget(&self, _which: &Forget) -> Result<u64, UsageError> {
+        Ok(0)
+    }
+}
