@@ -7,8 +7,9 @@ use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
 use prowess_catalog::{Catalog, Entry};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Action, Actor, Answer, Verdict};
+use prowess_policy::{Action, Actor, Answer, Decision, Verdict};
 use prowess_ports::Question;
+use serde_json::Value;
 
 use crate::tool::{ToolError, Why};
 use crate::workshop::Workshop;
@@ -121,6 +122,48 @@ pub(crate) fn permit(
 /// The same for all skills at once.
 pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolError> {
     permit_name(workshop, "*", &[], deed, "")
+}
+
+/// What rules say of a tool by its name; nothing where none is about it. What no rule is about is
+/// for the tool itself to ask.
+pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Option<Decision> {
+    let plain = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Some((name.clone(), text.clone())),
+        Value::Bool(_) | Value::Number(_) => Some((name.clone(), value.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let fields: Vec<(String, String)> =
+        input.as_object().into_iter().flatten().filter_map(plain).collect();
+    let arguments: Vec<(&str, &str)> =
+        fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let action = Action::Tool { name: tool, arguments: &arguments };
+    let decision = workshop.gate().decide(&action, &Actor::default());
+    decision.rule.is_some().then_some(decision)
+}
+
+/// Asks a person about a call that a rule wants a question for.
+pub(crate) fn permit_tool(workshop: &Workshop, tool: &str, input: &Value) -> Result<(), ToolError> {
+    let Some(decision) = tool_rules(workshop, tool, input) else { return Ok(()) };
+    let what = format!("Calling {tool}");
+    if decision.verdict == Verdict::Ask {
+        let input = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
+        let long = format!("{what}: {input}");
+        let question = Question { what: &long, decision: &decision, skill: None };
+        if workshop.approver.ask(&question) != Answer::No {
+            return Ok(());
+        }
+    }
+    match decision.verdict {
+        Verdict::Allow => Ok(()),
+        Verdict::Ask | Verdict::Deny => Err(ToolError::denied(&what, &decision)),
+    }
+}
+
+/// Tells whether a rule forbids every skill to models: `Skill`. Then there are no tools for them.
+pub(crate) fn is_forbidden(workshop: &Workshop) -> bool {
+    let action = Action::Skill { name: "*", also: &[], action: "load", arguments: "" };
+    let decision = workshop.gate().decide(&action, &Actor::default());
+    decision.verdict == Verdict::Deny && decision.rule.is_some()
 }
 
 fn permit_name(

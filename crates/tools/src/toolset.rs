@@ -5,9 +5,10 @@ use std::sync::Arc;
 use prowess_catalog::visibility::{View, Who};
 use prowess_diag::suggest;
 use prowess_diag::wording::tick;
+use prowess_policy::Verdict;
 use serde_json::Value;
 
-use crate::access::shown;
+use crate::access::{is_forbidden, permit_tool, shown, tool_rules};
 use crate::loaded::Loaded;
 use crate::schema::SchemaFault;
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
@@ -88,9 +89,22 @@ impl Toolset {
         Ok(Self { tools })
     }
 
-    /// The tools that make sense now, in a fixed order. Without a skill that the agent sees there is
-    /// none for skills; without a runner none runs commands.
+    /// The tools that an agent is offered now, in a fixed order. Without a skill that the agent sees
+    /// there is none for skills; without a runner none runs commands. What a rule forbids by name is
+    /// not offered, as in Claude Code: a tool (`run_command_line`), or all skills (`Skill`).
     pub fn tools<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = &'t dyn Tool> {
+        let no_skills = is_forbidden(workshop);
+        self.there(workshop)
+            .filter(move |(needs, tool)| {
+                let rules = tool_rules(workshop, tool.name(), &Value::Null);
+                let denied = rules.is_some_and(|decision| decision.verdict == Verdict::Deny);
+                !denied && (*needs == Needs::Nothing || !no_skills)
+            })
+            .map(|(_, tool)| tool)
+    }
+
+    /// The tools that make sense now, whatever rules say.
+    fn there<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = (Needs, &'t dyn Tool)> {
         let catalog = workshop.registry.snapshot();
         let view = View::new(&catalog, &workshop.visibility, Who::Model);
         let skills = view.visible().next().is_some();
@@ -101,11 +115,11 @@ impl Toolset {
                 Needs::Skills => skills,
                 Needs::SkillsAndRunner => skills && runner,
             };
-            there.then_some(&**tool)
+            there.then_some((*needs, &**tool))
         })
     }
 
-    /// What a provider is told about the tools that make sense now.
+    /// What a provider is told about the tools that an agent is offered now.
     pub fn specs(&self, workshop: &Workshop) -> Vec<ToolSpec> {
         self.tools(workshop).map(|tool| tool.spec(workshop)).collect()
     }
@@ -119,11 +133,15 @@ impl Toolset {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let wanted = if name == LoadSkillResource::ALIAS { LoadSkillResource.name() } else { name };
-        let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
-        match tools.iter().find(|tool| tool.name() == wanted) {
-            Some(tool) => tool.call(workshop, loaded, input),
-            None => Err(unknown(name, &tools)),
-        }
+        let found = self.there(workshop).find(|(_, tool)| tool.name() == wanted);
+        let Some((_, tool)) = found else {
+            let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
+            return Err(unknown(name, &tools));
+        };
+        // Nobody is asked about an input that is wrong.
+        tool.check(input)?;
+        permit_tool(workshop, wanted, input)?;
+        tool.call(workshop, loaded, input)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Everything that tools need, handed in by whoever composes the program.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_catalog::{Policy, Skill};
@@ -157,6 +157,23 @@ impl Workshop {
     /// Asks the gate about a command line, and the person where the gate wants it.
     pub fn approve(&self, text: &str, actor: &Actor<'_>) -> Result<Approved<Command>, Decision> {
         let outcome = self.gate().command(text, actor);
+        self.answer(outcome, actor)
+    }
+
+    /// The same for a command line that starts in a folder, where its relative paths begin.
+    pub fn approve_in(
+        &self,
+        folder: &Path,
+        text: &str,
+        actor: &Actor<'_>,
+    ) -> Result<Approved<Command>, Decision> {
+        let outcome = {
+            let mut gate = self.gate();
+            let before = gate.places.cwd.replace(folder.to_string_lossy().into());
+            let outcome = gate.command(text, actor);
+            gate.places.cwd = before;
+            outcome
+        };
         self.answer(outcome, actor)
     }
 

@@ -113,14 +113,16 @@ impl Tool for RunCommandLine {
             return Err(failed(text));
         }
         permit(workshop, &entry, asked, Deed::Run, command)?;
-        let approved = workshop.approve(command, &standing.actor(has_ceiling(&standing))).map_err(
-            |decision| ToolError::denied(&format!("The command of the skill {name}"), &decision),
-        )?;
+        let profile = workshop.profile(Some(&standing));
+        let actor = standing.actor(has_ceiling(&standing));
+        let approved = workshop.approve_in(&profile.cwd, command, &actor).map_err(|decision| {
+            ToolError::denied(&format!("The command of the skill {name}"), &decision)
+        })?;
         let Some(runner) = &workshop.runner else {
             return Err(failed("This program runs no commands.".to_owned()));
         };
         let ran = runner
-            .run(&approved, &workshop.profile(Some(&standing)), None)
+            .run(&approved, &profile, None)
             .map_err(|error| failed(format!("The command did not run: {error}.")))?;
         Ok(answer(&ran))
     }

@@ -254,11 +254,8 @@ fn a_megabyte_of_hostile_arguments_is_text() {
         } else {
             input.clone()
         };
-        let answer = call(&workshop, &mut Loaded::default(), tool, &input);
-        match answer {
-            Ok(answer) => assert!(answer.text.contains("!`touch pwned` $(touch pwned)")),
-            Err(error) => assert_eq!(error.why(), Some(Why::Failed), "{error}"),
-        }
+        let answer = call(&workshop, &mut Loaded::default(), tool, &input).unwrap();
+        assert!(answer.text.contains("!`touch pwned` $(touch pwned) ${CLAUDE_SKILL_DIR}"));
     }
     assert_eq!(runner.ran(), 0);
 }

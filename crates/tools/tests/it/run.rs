@@ -216,3 +216,23 @@ fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
     }
     assert_eq!(runner.ran(), 0);
 }
+
+#[test]
+fn rules_about_files_see_paths_from_the_skill_s_folder() {
+    let world = world();
+    world.file("repo/secret.txt", "secret").resource("tools/secret.txt", "not secret");
+    let (mut workshop, runner) = world.running();
+    workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "Read(/secret.txt)")]);
+    let root = world.path("repo").to_string_lossy().into_owned();
+    workshop.gate().places.root = root.into();
+    let mut loaded = with_skill(&workshop, "tools");
+    let mut run = |command: &str| {
+        let answer = call(&workshop, &mut loaded, "run_command_line", &input(command));
+        answer.map(|answer| answer.value["stdout"].clone())
+    };
+    let no = run("cat ../../../../repo/secret.txt").unwrap_err();
+    assert!(no.to_string().contains("The deny rule `Read(/secret.txt)`"), "{no}");
+    assert_eq!(run("cat secret.txt").unwrap(), "not secret");
+    assert_eq!(runner.ran(), 1);
+    assert_eq!(workshop.gate().places.cwd, None);
+}

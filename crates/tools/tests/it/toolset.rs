@@ -1,11 +1,12 @@
 //! Which tools an agent gets.
 
 use prowess_catalog::Override;
+use prowess_policy::{Answer, Effect, Mode};
 use prowess_registry::NewSkill;
 use prowess_tools::{Choice, Loaded, Role, Toolset, Workshop};
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{Says, World, gate};
 
 fn names(workshop: &Workshop, choice: &Choice) -> Vec<String> {
     let specs = Toolset::new(choice).unwrap().specs(workshop);
@@ -75,4 +76,43 @@ fn core_agent_tools_are_never_confused_with_skills() {
     world.skill("list-skills", "", "x").skill("submit", "", "x");
     let names = names(&world.workshop(), &Choice::everything());
     assert!(!names.contains(&"submit".to_owned()) && !names.contains(&"list-skills".to_owned()));
+}
+
+#[test]
+fn what_a_rule_forbids_by_name_is_not_offered() {
+    let world = World::new();
+    world.skill("a", "", "x");
+    let (mut workshop, runner) = world.running();
+    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "run_command_line")]);
+    let offered = names(&workshop, &Choice::default());
+    assert!(!offered.contains(&"run_command_line".to_owned()) && offered.len() == 5);
+    let tools = Toolset::new(&Choice::default()).unwrap();
+    let mut loaded = Loaded::default();
+    let input = json!({"reason": "", "commandLine": "pwd", "skill_name": "a"});
+    let no = tools.call(&workshop, &mut loaded, "run_command_line", &input).unwrap_err();
+    assert_eq!(
+        no.to_string(),
+        "Calling run_command_line was refused: a rule forbids it. The deny rule `run_command_line` (the command line) decided."
+    );
+    // A bare `Skill` takes every skill from models; the result can still be handed in.
+    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Skill")]);
+    let choice = Choice { result: Some(json!({})), ..Choice::everything() };
+    assert_eq!(names(&workshop, &choice), ["submit"]);
+    // Rules may look at arguments, and may want a question.
+    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "search_skills(query:secret*)")]);
+    let search = |query: &str| {
+        let input = json!({"query": query});
+        tools.call(&workshop, &mut Loaded::default(), "search_skills", &input)
+    };
+    assert!(search("secrets").is_err() && search("what").is_ok());
+    workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "load_skill")]);
+    let yes = Says::new(Answer::Once);
+    let load = |workshop: &Workshop, input| {
+        tools.call(workshop, &mut Loaded::default(), "load_skill", &input)
+    };
+    assert!(load(&workshop, json!({"name": "a"})).is_err());
+    workshop.approver = yes.clone();
+    assert!(load(&workshop, json!({"name": "a"})).is_ok());
+    assert!(load(&workshop, json!({"nam": "a"})).is_err());
+    assert_eq!((yes.asked(), runner.ran()), (1, 0));
 }
