@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use prowess_catalog::Precedence;
 use prowess_catalog::index::{Entry, IndexOptions, Rank, Show, index};
-use prowess_registry::{FileOptions, FileSource, Place, Registry, WalkOptions, WatchOptions};
+use prowess_registry::{FileOptions, FileSource, Place, Registry, WalkOptions, WatchMode, WatchOptions};
 use prowess_search::Query;
 
 use crate::bench::{
@@ -195,6 +195,9 @@ fn edits(registry: &Registry, library: &Path) -> Result<()> {
     let options = WatchOptions { quiet, longest: quiet, ..WatchOptions::default() };
     let changes = registry.subscribe();
     let watching = registry.watch(options);
+    if let WatchMode::Polling { reason } = watching.mode() {
+        println!("the system does not watch this many folders ({reason}): we look every 2 s");
+    }
     // The first look after the start is over when a first edit has arrived.
     let set = library.join("set-0000");
     let mut skills: Vec<PathBuf> = Vec::new();
