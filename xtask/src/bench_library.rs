@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use prowess_catalog::Precedence;
 use prowess_catalog::index::{Entry, IndexOptions, Rank, Show, index};
-use prowess_registry::{FileOptions, FileSource, Place, Registry, WalkOptions, WatchMode, WatchOptions};
+use prowess_registry::{
+    FileOptions, FileSource, Place, Registry, WalkOptions, WatchMode, WatchOptions,
+};
 use prowess_search::Query;
 
 use crate::bench::{

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use prowess_catalog::{Origin, Scope};
 use prowess_diag::wording;
+use prowess_exec::Runner;
 use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
 
 /// How many skills that cannot be read are named.
@@ -174,6 +175,29 @@ pub fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Check {
             found
         }
     }
+}
+
+/// Each layer of the sandbox, tested by doing.
+pub fn sandbox(runner: &Runner) -> Vec<Check> {
+    use prowess_exec::State as Layer;
+    let layers = match prowess_exec::layers(runner) {
+        Ok(layers) => layers,
+        Err(error) => return vec![Check::new("sandbox", State::Bad, error.to_string())],
+    };
+    let check = |found: &prowess_exec::LayerState| {
+        let name = found.layer.name();
+        match &found.state {
+            Layer::On => Check::new("sandbox", State::Good, format!("{name}: works")),
+            Layer::Off(why) => {
+                Check::new("sandbox", State::Good, format!("{name}: not used, {why}"))
+            }
+            Layer::Missing(why) => {
+                let text = format!("{name} is missing: {why}");
+                Check::new("sandbox", State::Odd, text).hint(found.layer.remedy())
+            }
+        }
+    };
+    layers.iter().map(check).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,10 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
 mod gate;
 
-pub(crate) use gate::{CheckArgs, ExecArgs, PolicyArgs, PolicyCommand, PolicyShowArgs, TrustArgs};
+pub(crate) use gate::{
+    CheckArgs, ExecArgs, PolicyArgs, PolicyCommand, PolicyShowArgs, ToolArgs, ToolCallArgs,
+    ToolCommand, ToolListArgs, TrustArgs,
+};
 
 use crate::commands::completions;
 use crate::env::Environment;
@@ -49,6 +52,7 @@ Use:
   prompt                   Print exactly what a model would see
   why NAME|PATH            Explain why a skill is listed, hidden or cut
   exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
+  tool list|call           List and call the tools that models get
 
 Manage:
   trust [PATH|NAME]        Show what a skill may do, and trust it
@@ -161,6 +165,7 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     Why(WhyArgs),
     Exec(ExecArgs),
+    Tool(ToolArgs),
     Trust(TrustArgs),
     Policy(PolicyArgs),
     Stats(StatsArgs),

@@ -56,6 +56,7 @@ fn run(
         Some(Command::Prompt(args)) => commands::prompt::run(args, global, environment, printer),
         Some(Command::Why(args)) => commands::why::run(args, global, environment, printer),
         Some(Command::Exec(args)) => commands::exec::run(args, global, environment, printer),
+        Some(Command::Tool(args)) => commands::tool::run(args, global, environment, printer),
         Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),
         Some(Command::Policy(args)) => commands::policy::run(args, global, environment, printer),
         Some(Command::Stats(args)) => commands::stats::run(args, environment, printer),

@@ -7,7 +7,7 @@ use prowess_exec::{Captured, End, Outcome, State as Layer, Stopped};
 use prowess_policy::{Decision, RuleSet};
 use prowess_render::Became;
 use prowess_spec::tokens;
-use prowess_tools::Activation;
+use prowess_tools::{Activation, ToolSpec};
 use prowess_trust::{Change, Entry, State, Summary};
 use serde_json::{Value, json};
 
@@ -97,6 +97,55 @@ pub fn trust(path: &Path, state: &State, summary: &Summary) -> Value {
         })).collect::<Vec<_>>(),
         "links": summary.links.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect::<Vec<_>>(),
     })
+}
+
+/// A part of what trusting a skill would allow, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// What it is about.
+    pub title: &'static str,
+    /// A line for each thing; never empty.
+    pub lines: Vec<String>,
+    /// Whether a person should look twice.
+    pub alarming: bool,
+}
+
+/// What trusting a skill would allow, in parts, without the empty ones.
+pub fn trust_sections(state: &State, summary: &Summary) -> Vec<Section> {
+    let grants = |unrestricted: bool| {
+        let sound = summary.grants.iter().filter(|grant| grant.fault.is_none());
+        let these = sound.filter(move |grant| grant.unrestricted == unrestricted);
+        these.map(|grant| grant.text.clone()).collect()
+    };
+    let faulty = summary
+        .grants
+        .iter()
+        .filter_map(|grant| grant.fault.as_ref().map(|why| format!("{} ({why})", grant.text)));
+    let hooks = summary.hooks.then(|| "hooks: commands that run at certain events".to_owned());
+    let hidden = summary.hidden.iter();
+    let hidden =
+        hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
+    let links = summary.links.iter();
+    let links = links.map(|(from, to)| format!("{} -> {}", from.display(), to.display()));
+    let scripts = summary.scripts.iter().map(|path| path.display().to_string());
+    let all: [(&'static str, Vec<String>, bool); 10] = [
+        ("Changed since it was trusted", trust_changes(state), true),
+        ("May do anything, unasked", grants(true), true),
+        ("May use unasked", grants(false), false),
+        ("Asks for, but in a way that means nothing", faulty.collect(), false),
+        ("Runs whenever it is loaded", summary.commands.clone(), true),
+        ("Runs later", hooks.into_iter().collect(), true),
+        ("Brings scripts and programs", scripts.collect(), false),
+        (
+            "Names hosts and programs of the network",
+            summary.network.iter().cloned().collect(),
+            false,
+        ),
+        ("Has text that you would not see", hidden.collect(), true),
+        ("Links to files outside of its folder", links.collect(), true),
+    ];
+    let filled = all.into_iter().filter(|(_, lines, _)| !lines.is_empty());
+    filled.map(|(title, lines, alarming)| Section { title, lines, alarming }).collect()
 }
 
 /// Everything that is trusted.
@@ -234,4 +283,50 @@ pub fn activation_report(activation: &Activation, source: &str) -> Vec<String> {
     more(&mut lines, activation.runs.len(), "command");
     lines.extend(activation.notes.iter().map(|note| format!("  note: {}", note.message)));
     lines
+}
+
+/// What the sandbox did, a line for each thing; the first says how the command ended.
+pub fn ran_report(outcome: &Outcome) -> Vec<String> {
+    let end = match (outcome.stopped, outcome.end) {
+        (Some(Stopped::Deadline), _) => "stopped: its time was over".to_owned(),
+        (Some(Stopped::Cancelled), _) => "stopped".to_owned(),
+        (None, End::Code(code)) => format!("ended with {code}"),
+        (None, End::Signal(signal)) => format!("ended by signal {signal}"),
+    };
+    let time = match outcome.duration.as_millis() {
+        below @ 0..1000 => format!("{below} ms"),
+        _ => format!("{:.1} s", outcome.duration.as_secs_f64()),
+    };
+    let on = outcome.layers.iter().filter(|layer| layer.state == Layer::On);
+    let on: Vec<&str> = on.map(|layer| layer.layer.name()).collect();
+    let on = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
+    let mut lines = vec![format!("{end} after {time}; sandbox: {on}")];
+    for layer in &outcome.layers {
+        if let Layer::Missing(why) = &layer.state {
+            lines.push(format!("the sandbox layer {} is missing: {why}", layer.layer.name()));
+        }
+    }
+    for (name, stream) in [("output", &outcome.stdout), ("error output", &outcome.stderr)] {
+        if stream.omitted() > 0 {
+            let total = usize::try_from(stream.total).unwrap_or(usize::MAX);
+            lines.push(format!("{name}: {} bytes in all", wording::thousands(total)));
+        }
+    }
+    lines.extend(outcome.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}
+
+/// The tools that a model gets.
+pub fn tools(specs: &[ToolSpec]) -> Value {
+    let one = |spec: &ToolSpec| {
+        json!({
+            "name": spec.name,
+            "description": spec.description,
+            "input_schema": spec.input_schema,
+            "output_schema": spec.output_schema,
+            "read_only": spec.read_only,
+            "destructive": spec.destructive,
+        })
+    };
+    json!({ "schema": "prowess.tools/1", "tools": specs.iter().map(one).collect::<Vec<_>>() })
 }

@@ -15,8 +15,8 @@ mod why;
 pub use documents::{index, usage};
 pub use find::{found, reasons};
 pub use gate::{
-    activation, activation_report, became, decision, ran, rules, trust, trust_changes, trust_word,
-    trusted,
+    Section, activation, activation_report, became, decision, ran, ran_report, rules, tools, trust,
+    trust_changes, trust_sections, trust_word, trusted,
 };
 pub use lines::answer_lines;
 pub use list::{changes, list};

@@ -143,3 +143,66 @@ pub(crate) struct ExecArgs {
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) line: Vec<String>,
 }
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List and call the tools that models get, as a model would\n\nA tool's error is an answer, too: what a model would read goes to standard error, with exit code 1, or 3 where the rules refuse it.",
+    after_help = "\
+Examples:
+  prowess tool list                              the tools and what they take
+  prowess tool call load_skill --json '{\"name\":\"csv-report\"}'"
+)]
+pub(crate) struct ToolArgs {
+    #[command(subcommand)]
+    pub(crate) command: ToolCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolCommand {
+    List(ToolListArgs),
+    Call(ToolCallArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List the tools that a model gets, with what they take",
+    after_help = "\
+Examples:
+  prowess tool list
+  prowess tool list --json                       with JSON Schemas"
+)]
+pub(crate) struct ToolListArgs {
+    /// As this agent of the configuration gets them
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Print as JSON, with schemas
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Call a tool as a model would",
+    after_help = "\
+Examples:
+  prowess tool call list_skills
+  prowess tool call search_skills --json '{\"query\":\"forms\"}'
+  prowess tool call load_skill --json '{\"name\":\"csv-report\"}' --value"
+)]
+pub(crate) struct ToolCallArgs {
+    /// Name of the tool
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// What it is given, as JSON; `-` reads standard input (default: an empty object)
+    #[arg(long, value_name = "JSON")]
+    pub(crate) json: Option<String>,
+    /// Run commands as this skill
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
+    pub(crate) skill: Option<String>,
+    /// As this agent of the configuration
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Print the text and its value as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) value: bool,
+}

@@ -40,7 +40,10 @@ pub(crate) fn run(
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
     checks.push(health::cache(cache.as_deref(), &show));
     checks.push(store(environment));
-    checks.extend(sandbox(environment));
+    if let Some(helper) = environment.helper.clone() {
+        let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
+        checks.extend(health::sandbox(&runner));
+    }
     let bad = checks.iter().filter(|check| check.state == State::Bad).count();
     if args.json {
         printer.json(&document(&checks))?;
@@ -127,33 +130,6 @@ fn store(environment: &Environment) -> Check {
             };
             found
         }
-    }
-}
-
-/// Each layer of the sandbox, tested by doing.
-fn sandbox(environment: &Environment) -> Vec<Check> {
-    let Some(helper) = environment.helper.clone() else { return Vec::new() };
-    let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
-    match prowess_exec::layers(&runner) {
-        Err(error) => vec![Check::new("sandbox", State::Bad, error.to_string())],
-        Ok(layers) => layers
-            .iter()
-            .map(|found| {
-                let (name, layer) = (found.layer.name(), &found.state);
-                match layer {
-                    prowess_exec::State::On => {
-                        Check::new("sandbox", State::Good, format!("{name}: works"))
-                    }
-                    prowess_exec::State::Missing(why) => {
-                        let text = format!("{name} is missing: {why}");
-                        Check::new("sandbox", State::Odd, text).hint(found.layer.remedy())
-                    }
-                    prowess_exec::State::Off(why) => {
-                        Check::new("sandbox", State::Good, format!("{name}: not used, {why}"))
-                    }
-                }
-            })
-            .collect(),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use prowess_diag::{sanitize, wording};
-use prowess_exec::{End, ExecError, Options, Outcome, Runner, State, Stopped, Stream};
+use prowess_diag::sanitize;
+use prowess_exec::{End, ExecError, Options, Outcome, Runner, Stream};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
 use prowess_terminal::{Foreign, Printer};
@@ -65,7 +65,9 @@ pub(crate) fn run(
         printer.json(&prowess_describe::ran(&line, &outcome))?;
         return Ok(Exit::Done);
     }
-    report(&outcome, printer);
+    for line in prowess_describe::ran_report(&outcome) {
+        printer.status(&sanitize::line(&line));
+    }
     Ok(match outcome.end {
         // As `timeout` does it.
         _ if outcome.stopped.is_some() => Exit::Code(124),
@@ -168,47 +170,5 @@ fn failed(error: &ExecError) -> CliError {
             failure.hint(format!("is `{}` installed for everybody?", sanitize::line(name)))
         }
         _ => failure,
-    }
-}
-
-/// Says what the sandbox did.
-fn report(outcome: &Outcome, printer: &Printer) {
-    let end = match (outcome.stopped, outcome.end) {
-        (Some(Stopped::Deadline), _) => "stopped: its time was over".to_owned(),
-        (Some(Stopped::Cancelled), _) => "stopped".to_owned(),
-        (None, End::Code(code)) => format!("ended with {code}"),
-        (None, End::Signal(signal)) => format!("ended by signal {signal}"),
-    };
-    let on: Vec<&str> = outcome
-        .layers
-        .iter()
-        .filter(|layer| layer.state == State::On)
-        .map(|layer| layer.layer.name())
-        .collect();
-    printer.status(&format!(
-        "{end} after {}; sandbox: {}",
-        elapsed(outcome.duration),
-        if on.is_empty() { "none".to_owned() } else { on.join(", ") }
-    ));
-    for layer in &outcome.layers {
-        if let State::Missing(why) = &layer.state {
-            printer.warn(&format!("sandbox layer {} is missing: {why}", layer.layer.name()));
-        }
-    }
-    for (name, stream) in [("output", &outcome.stdout), ("error output", &outcome.stderr)] {
-        if stream.omitted() > 0 {
-            let total = usize::try_from(stream.total).unwrap_or(usize::MAX);
-            printer.status(&format!("{name}: {} bytes in all", wording::thousands(total)));
-        }
-    }
-    for note in &outcome.notes {
-        printer.status(&format!("note: {}", sanitize::line(&note.to_string())));
-    }
-}
-
-fn elapsed(duration: std::time::Duration) -> String {
-    match duration.as_millis() {
-        below @ 0..1000 => format!("{below} ms"),
-        _ => format!("{:.1} s", duration.as_secs_f64()),
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod show;
 pub(crate) mod show_file;
 pub(crate) mod stats;
 pub(crate) mod targets;
+pub(crate) mod tool;
 pub(crate) mod trust;
 pub(crate) mod validate;
 pub(crate) mod why;

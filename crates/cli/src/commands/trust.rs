@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
-use prowess_describe as describe;
+use prowess_describe::{self as describe, Section};
 use prowess_diag::{sanitize, wording};
 use prowess_terminal::{Cell, Printer, Table, bold, wrap};
 use prowess_trust::{Entry, State, Summary, TrustStore, is_required, place_of, summarise};
@@ -195,12 +195,13 @@ fn text(
         short(&summary.digest),
     );
     if let State::Damaged { path, why } = state {
-        text.push_str(&format!("{red}damaged{red:#}  {}: {why}\n", path.display()));
+        text.push_str(&format!(
+            "{red}damaged{red:#}  {}: {}\n",
+            targets::display(path, environment),
+            sanitize::line(why)
+        ));
     }
-    let mut section = |title: &str, lines: Vec<String>, alarming: bool| {
-        if lines.is_empty() {
-            return;
-        }
+    for Section { title, lines, alarming } in describe::trust_sections(state, summary) {
         let style = if alarming { red } else { strong };
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
         let more = lines.len().saturating_sub(MOST);
@@ -209,44 +210,9 @@ fn text(
             text.push_str(&format!("  {line}\n"));
         }
         if more > 0 {
-            text.push_str(&format!("  {dim}and {}{dim:#}\n", wording::count(more, "more")));
+            text.push_str(&format!("  {dim}and {} more{dim:#}\n", wording::thousands(more)));
         }
-    };
-    section("Changed since it was trusted", describe::trust_changes(state), true);
-    let (wide, narrow): (Vec<_>, Vec<_>) = summary
-        .grants
-        .iter()
-        .filter(|grant| grant.fault.is_none())
-        .partition(|grant| grant.unrestricted);
-    section(
-        "May do anything, unasked",
-        wide.iter().map(|grant| grant.text.clone()).collect(),
-        true,
-    );
-    section("May use unasked", narrow.iter().map(|grant| grant.text.clone()).collect(), false);
-    let faulty = summary
-        .grants
-        .iter()
-        .filter_map(|grant| grant.fault.as_ref().map(|why| format!("{} ({why})", grant.text)));
-    section("Asks for, but in a way that means nothing", faulty.collect(), false);
-    section("Runs whenever it is loaded", summary.commands.clone(), true);
-    let hooks = summary.hooks.then(|| "hooks: commands that run at certain events".to_owned());
-    section("Runs later", hooks.into_iter().collect(), true);
-    let scripts = summary.scripts.iter().map(|path| path.display().to_string());
-    section("Brings scripts and programs", scripts.collect(), false);
-    section(
-        "Names hosts and programs of the network",
-        summary.network.iter().cloned().collect(),
-        false,
-    );
-    let hidden = summary
-        .hidden
-        .iter()
-        .map(|hidden| format!("{}:{} {}", hidden.file.display(), hidden.line, hidden.what));
-    section("Has text that you would not see", hidden.collect(), true);
-    let links =
-        summary.links.iter().map(|(from, to)| format!("{} -> {}", from.display(), to.display()));
-    section("Links to files outside of its folder", links.collect(), true);
+    }
     if text.lines().count() == 1 {
         text.push_str("\nIt asks for nothing, runs nothing and brings no scripts.\n");
     }

@@ -34,17 +34,18 @@ fn examples(help: &str) -> Vec<Vec<String>> {
 /// The words of a command, up to two blanks in a row, where the explanation begins.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    let mut quoted = false;
+    let mut quoted = None;
     let mut characters = line.chars().peekable();
     while let Some(c) = characters.next() {
         match c {
-            '"' | '\'' => quoted = !quoted,
-            ' ' if !quoted && characters.peek() == Some(&' ') => break,
-            ' ' if !quoted => words.push(String::new()),
+            _ if quoted == Some(c) => quoted = None,
+            '"' | '\'' if quoted.is_none() => quoted = Some(c),
+            ' ' if quoted.is_none() && characters.peek() == Some(&' ') => break,
+            ' ' if quoted.is_none() => words.push(String::new()),
             c => words.last_mut().unwrap().push(c),
         }
     }
-    assert!(!quoted, "a quote is open: {line}");
+    assert!(quoted.is_none(), "a quote is open: {line}");
     words
 }
 

@@ -32,6 +32,7 @@ mod render;
 mod schema;
 mod show;
 mod stats;
+mod tool;
 mod trust;
 mod unsafe_fixes;
 mod validate;

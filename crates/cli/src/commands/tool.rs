@@ -1,0 +1,143 @@
+//! `prowess tool`
+
+use std::io::Read;
+
+use anstyle::{AnsiColor, Style};
+use prowess_diag::{sanitize, wording};
+use prowess_terminal::{Cell, Printer, Table};
+use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why};
+use serde_json::{Value, json};
+
+use super::render;
+use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::library::Library;
+
+/// Most bytes of JSON that are read from standard input.
+const MAX_INPUT: u64 = 8 * 1024 * 1024;
+
+pub(crate) fn run(
+    args: &ToolArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let library = Library::open(global, environment, printer)?;
+    match &args.command {
+        ToolCommand::List(args) => list(args, &library, environment, printer),
+        ToolCommand::Call(args) => call(args, &library, environment, printer),
+    }
+}
+
+fn list(
+    args: &ToolListArgs,
+    library: &Library,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let workshop = render::workshop(library, args.agent.as_deref(), environment)?;
+    let specs = toolset(&Choice::everything())?.specs(&workshop);
+    if args.json {
+        printer.json(&prowess_describe::tools(&specs))?;
+        return Ok(Exit::Done);
+    }
+    if specs.is_empty() {
+        printer.status("No tools: there are no skills that a model may see");
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["TOOL", "INPUT", "WHAT IT DOES"]).wrapping();
+    for spec in &specs {
+        let input: Vec<&str> = spec.input_schema["properties"]
+            .as_object()
+            .map(|fields| fields.keys().map(String::as_str).collect())
+            .unwrap_or_default();
+        let first = spec.description.lines().next().unwrap_or_default();
+        table.row(vec![
+            Cell::styled(&spec.name, AnsiColor::Cyan.on_default()),
+            Cell::styled(&input.join(", "), Style::new().dimmed()),
+            Cell::new(&wording::shorten(&sanitize::line(first), 160)),
+        ]);
+    }
+    printer.answer(&table.render(printer.width()))?;
+    printer.status(&format!(
+        "{}; call one with `prowess tool call NAME --json JSON`",
+        wording::count(specs.len(), "tool")
+    ));
+    Ok(Exit::Done)
+}
+
+fn toolset(choice: &Choice) -> Result<Toolset, CliError> {
+    Toolset::new(choice).map_err(|fault| CliError::new(fault.to_string()))
+}
+
+fn call(
+    args: &ToolCallArgs,
+    library: &Library,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let input = input(args.json.as_deref())?;
+    let workshop = render::workshop(library, args.agent.as_deref(), environment)?;
+    let choice = Choice { runs_as: args.skill.clone().map(Into::into), ..Choice::everything() };
+    let answer = toolset(&choice)?.call(&workshop, &mut Loaded::default(), &args.name, &input);
+    match answer {
+        Ok(answer) if args.value => {
+            printer.json(&json!({
+                "schema": "prowess.tool/1", "tool": args.name, "text": answer.text, "value": answer.value,
+            }))?;
+            Ok(Exit::Done)
+        }
+        Ok(answer) => {
+            let text = format!("{}\n", answer.text.trim_end_matches('\n'));
+            if printer.width().is_some() {
+                printer.answer(&sanitize::block(&text))?;
+            } else {
+                printer.verbatim(text.as_bytes())?;
+            }
+            Ok(Exit::Done)
+        }
+        Err(ToolError::ForModel { why, text }) => {
+            if args.value {
+                printer.json(&json!({
+                    "schema": "prowess.tool/1", "tool": args.name, "error": { "kind": kind(why), "text": text },
+                }))?;
+            } else {
+                // What a model would read; the error is its answer.
+                printer.aside(&sanitize::block(&format!("{}\n", text.trim_end_matches('\n'))));
+            }
+            Ok(if why == Why::Denied { Exit::Denied } else { Exit::No })
+        }
+        Err(error) => Err(CliError::new(error.to_string())),
+    }
+}
+
+fn kind(why: Why) -> &'static str {
+    match why {
+        Why::Input => "input",
+        Why::NoTool => "no-tool",
+        Why::NoSkill => "no-skill",
+        Why::NoFile => "no-file",
+        Why::Denied => "denied",
+        _ => "failed",
+    }
+}
+
+fn input(given: Option<&str>) -> Result<Value, CliError> {
+    let text = match given {
+        None => return Ok(json!({})),
+        Some("-") => {
+            let mut text = String::new();
+            std::io::stdin()
+                .take(MAX_INPUT)
+                .read_to_string(&mut text)
+                .map_err(|error| CliError::new("cannot read standard input").cause(error))?;
+            text
+        }
+        Some(text) => text.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        CliError::new("`--json` is not JSON").cause(error).hint("such as `{\"name\": \"pdf\"}`")
+    })
+}

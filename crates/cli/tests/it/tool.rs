@@ -1,0 +1,138 @@
+//! `prowess tool`: the tools as a model calls them.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn world() -> World {
+    let world = World::new();
+    world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\n");
+    world.skill(
+        "~/.agents/skills/forms",
+        "name: forms\ndescription: Fills in forms. Use when a form is to be filled in.\nallowed-tools: Bash(./run.sh:*)\n",
+    );
+    world.file("~/.agents/skills/forms/references/fields.md", "# Fields\n");
+    world.file_with_mode("~/.agents/skills/forms/run.sh", "#!/bin/sh\necho \"ran $*\"\n", 0o755);
+    world
+}
+
+fn value(world: &World, name: &str, input: &Value, code: i32) -> Value {
+    world.run(&["tool", "call", name, "--json", &input.to_string(), "--value"]).expect(code).json()
+}
+
+#[test]
+fn the_tools_that_there_are() {
+    let world = world();
+    insta::assert_snapshot!(world.run(&["tool", "list"]).expect(0).snapshot());
+    let document = world.run(&["tool", "list", "--json"]).expect(0).json();
+    let names: Vec<&str> = document["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    for name in [
+        "list_skills",
+        "search_skills",
+        "load_skill",
+        "unload_skill",
+        "load_skill_resource",
+        "run_command_line",
+    ] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    assert!(
+        document["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|tool| tool["input_schema"]["type"] == "object")
+    );
+}
+
+#[test]
+fn a_model_gets_the_same_text_as_a_person_sees() {
+    let world = world();
+    let loaded = world
+        .run(&["tool", "call", "load_skill", "--json", "{\"name\":\"forms\"}"])
+        .expect(0)
+        .stdout;
+    let shown = world.run(&["prompt", "--skill", "forms"]).expect(0).stdout;
+    assert_eq!(loaded, shown);
+    assert!(loaded.contains("references/fields.md"), "{loaded}");
+}
+
+#[test]
+fn the_same_call_through_the_library_gives_the_same_bytes() {
+    use prowess::tools::{Choice, Loaded, Toolset};
+    use std::sync::Arc;
+
+    let world = world();
+    let place = prowess::Place {
+        current: world.path("").components().collect(),
+        home: Some(world.path("~").components().collect()),
+        ..prowess::Place::default()
+    };
+    let registry = prowess::Registry::open(
+        place,
+        prowess::FileOptions::default(),
+        prowess::Precedence::default(),
+    );
+    let host = prowess::Host {
+        workspace: world.path("").components().collect(),
+        ..prowess::Host::default()
+    };
+    let workshop = host.workshop(
+        &registry,
+        &prowess::config::Config::default(),
+        prowess::Policy::default(),
+        Arc::new(prowess_store::SystemClock),
+    );
+    for (name, input) in [
+        ("list_skills", json!({})),
+        ("search_skills", json!({ "query": "forms" })),
+        ("load_skill", json!({ "name": "forms", "arguments": "a b" })),
+        (
+            "load_skill_resource",
+            json!({ "skill_name": "forms", "resource_path": "references/fields.md" }),
+        ),
+    ] {
+        let library = Toolset::new(&Choice::everything())
+            .unwrap()
+            .call(&workshop, &mut Loaded::default(), name, &input)
+            .unwrap();
+        let command = value(&world, name, &input, 0);
+        assert_eq!(command["text"], json!(library.text), "{name}");
+        assert_eq!(command["value"], library.value, "{name}");
+    }
+}
+
+#[test]
+fn commands_run_as_the_skill_and_nothing_else_does() {
+    let world = world();
+    let run = |line: &str, code: i32| {
+        let input = json!({ "reason": "to see", "commandLine": line }).to_string();
+        let args =
+            ["tool", "call", "run_command_line", "--skill", "forms", "--json", &input, "--value"];
+        world.run(&args).expect(code).json()
+    };
+    let answer = run("./run.sh a", 0);
+    assert_eq!(answer["value"]["stdout"], "ran a", "{answer}");
+    let refused = run("touch pwned", 3);
+    assert_eq!(refused["error"]["kind"], "denied", "{refused}");
+    assert!(!world.path("~/.agents/skills/forms/pwned").exists());
+}
+
+#[test]
+fn errors_are_answers_for_a_model() {
+    let world = world();
+    let unknown =
+        world.run(&["tool", "call", "load_skill", "--json", "{\"name\":\"form\"}"]).expect(1);
+    insta::assert_snapshot!("unknown_skill", unknown.snapshot());
+    assert_eq!(value(&world, "load_skill", &json!({}), 1)["error"]["kind"], "input");
+    assert_eq!(value(&world, "lod_skill", &json!({}), 1)["error"]["kind"], "no-tool");
+    let missing = json!({ "skill_name": "forms", "resource_path": "../../../config.toml" });
+    assert_eq!(value(&world, "load_skill_resource", &missing, 1)["error"]["kind"], "no-file");
+    let output = world.run(&["tool", "call", "load_skill", "--json", "{"]).expect(2);
+    assert!(output.stderr.contains("is not JSON"), "{}", output.stderr);
+}
