@@ -68,6 +68,8 @@ pub struct Config {
     pub confine: Option<bool>,
     /// `sandbox.strength`
     pub sandbox: Option<Strength>,
+    /// `sandbox.timeout`: seconds until a command is stopped
+    pub timeout: Option<usize>,
 }
 
 impl Config {
@@ -103,6 +105,11 @@ impl Config {
             skill_commands: self.skill_commands.or(base.skill_commands),
             confine: self.confine.or(base.confine),
             sandbox: self.sandbox.or(base.sandbox),
+            // A project may shorten it, not draw it out.
+            timeout: match (self.timeout, base.timeout) {
+                (Some(near), Some(far)) => Some(near.min(far)),
+                (near, far) => near.or(far),
+            },
         }
     }
 }

@@ -18,7 +18,7 @@ const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
 const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
 const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
-const SANDBOX_KEYS: [&str; 1] = ["strength"];
+const SANDBOX_KEYS: [&str; 2] = ["strength", "timeout"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 
 /// Reads a file. Unknown keys are warnings; values that cannot be understood are errors. A project's
@@ -239,6 +239,7 @@ impl Reader {
                     self.own_settings_only(key.span(), "strength");
                     self.config.sandbox.take_if(|_| self.is_project);
                 }
+                "timeout" => self.config.timeout = self.number(value, "timeout"),
                 _ => self.unknown(key, &SANDBOX_KEYS),
             }
         }

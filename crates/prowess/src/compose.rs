@@ -71,6 +71,9 @@ impl Host {
                 strength: config.sandbox.unwrap_or_default(),
                 commands: config.skill_commands.unwrap_or(true),
                 confine: config.confine.unwrap_or(false),
+                deadline_ms: config.timeout.map_or(Settings::default().deadline_ms, |seconds| {
+                    u64::try_from(seconds).unwrap_or(u64::MAX).saturating_mul(1000)
+                }),
                 ..Settings::default()
             },
             ..Workshop::reading(Arc::new(registry.clone()), clock)

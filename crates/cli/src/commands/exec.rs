@@ -127,7 +127,8 @@ fn profile(
                 .hint("it is `required`, `best-effort` or `off`")
         })?,
     };
-    if let Some(seconds) = args.timeout {
+    let configured = library.config.timeout.and_then(|seconds| u64::try_from(seconds).ok());
+    if let Some(seconds) = args.timeout.or(configured) {
         profile.limits.deadline_ms = seconds.saturating_mul(1000);
     }
     Ok(profile)

@@ -106,6 +106,14 @@ fn case_098_complaints_are_part_of_the_output() {
 }
 
 #[test]
+fn case_099_time_is_bounded() {
+    let world = world(ANY, "!`sh -c 'sleep 600 & sleep 600'`\n");
+    world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\ntimeout = 1\n");
+    let output = render(&world, &[]).expect(2);
+    assert!(output.stderr.contains("its time was over"), "{}", output.stderr);
+}
+
+#[test]
 fn case_100_long_output_is_in_a_file() {
     let world = world(ANY, "!`seq 1 100000`\n");
     let document = render(&world, &[]).expect(0).json();
