@@ -313,18 +313,22 @@ impl Gate {
                 .flat_map(RuleSet::all)
                 .any(|placed| placed.effect != Effect::Allow && wanted(&placed.rule.subject))
         };
-        let locate = |path: &'f str| Located::new(path, &self.places);
+        let locate = |(path, pattern): (&'f str, bool)| (Located::new(path, &self.places), pattern);
         let mut files = Files::default();
         if about(|subject| matches!(subject, Subject::Read(_))) {
             let operands = commands.iter().flat_map(|words| matching::file_words(words));
-            files.read =
-                operands.chain(findings.reads.iter().map(|path| &**path)).map(locate).collect();
+            files.read = operands
+                .chain(findings.reads.iter().map(|path| (&**path, false)))
+                .map(locate)
+                .collect();
         }
         if about(|subject| matches!(subject, Subject::Write(_))) {
             let changing = commands.iter().filter(|words| matching::changes_files(words));
             let operands = changing.flat_map(|words| matching::file_words(words));
-            files.written =
-                operands.chain(findings.writes.iter().map(|path| &**path)).map(locate).collect();
+            files.written = operands
+                .chain(findings.writes.iter().map(|path| (&**path, false)))
+                .map(locate)
+                .collect();
         }
         files
     }
@@ -359,13 +363,19 @@ impl Gate {
             Subject::Read(glob) => files
                 .read
                 .iter()
-                .find(|file| file.is_in(glob, &self.places, true))
-                .map(Located::name),
+                .find(|(file, pattern)| {
+                    file.is_in(glob, &self.places, true)
+                        || *pattern && matching::may_become(file.written(), glob)
+                })
+                .map(|(file, _)| file.written().to_owned()),
             Subject::Write(glob) => files
                 .written
                 .iter()
-                .find(|file| file.is_in(glob, &self.places, true))
-                .map(Located::name),
+                .find(|(file, pattern)| {
+                    file.is_in(glob, &self.places, true)
+                        || *pattern && matching::may_become(file.written(), glob)
+                })
+                .map(|(file, _)| file.written().to_owned()),
             _ => None,
         }
     }
@@ -657,8 +667,9 @@ impl Gate {
 /// Files that a line seems to name.
 #[derive(Default)]
 struct Files<'f> {
-    read: Vec<Located<'f>>,
-    written: Vec<Located<'f>>,
+    /// Each with whether it is a pattern of the shell.
+    read: Vec<(Located<'f>, bool)>,
+    written: Vec<(Located<'f>, bool)>,
 }
 
 /// A question that a rule wants takes the place of a yes, never of a no.

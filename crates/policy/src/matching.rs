@@ -46,7 +46,10 @@ pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit 
             beyond(&command.words, words.len())
         }
         Commands::Like(pattern) => {
-            if !like(pattern, &canonical(&command.words)) {
+            let climbs = |text: &str| text.split(['/', '=', ' ']).any(|part| part == "..");
+            let up = command.words.iter().any(|word| climbs(&word.text)) && !climbs(pattern);
+            // A star is not meant for the way out: `./scripts/*` and `./scripts/../evil`.
+            if up || !like(pattern, &canonical(&command.words)) {
                 return Fit::No;
             }
             // Words before the first star were written by the person and so agreed to.
@@ -92,6 +95,10 @@ pub(crate) fn every_command(findings: &finder::Findings) -> Everything {
 }
 
 fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
+    // What a variable would add is not known; where it is a whole word, it may be no word at all.
+    let there = |word: &&Loose| !(word.unknown && word.text.is_empty());
+    let known: Vec<Loose> = words.iter().filter(there).cloned().collect();
+    let words = known.as_slice();
     let mut seen = vec![false; words.len()];
     let mut open = vec![0_usize];
     let mut looked = 0;
@@ -108,6 +115,11 @@ fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
         }
         let words = &words[from..];
         all.commands.push(words.to_vec());
+        // `eval` joins its words and reads them again.
+        if base_name(&words[0].text) == "eval" && words.len() > 1 {
+            let joined: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
+            script(&format!("{} ", joined.join(" ")), depth, all);
+        }
         let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
         let report = programs::inspect(&plain);
         for at in report.starts.into_iter().filter(|&at| at > 0 && at < words.len()) {
@@ -173,6 +185,13 @@ pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
                 return true;
             }
             plain[0] = Word::plain(base);
+            // Options before a subcommand are passed over.
+            if let Some(at) = programs::inspect(&plain).subcommand.filter(|&at| at < plain.len()) {
+                let direct: Vec<Word> = plain[..1].iter().chain(&plain[at..]).cloned().collect();
+                if like(pattern, &joined(&direct)) {
+                    return true;
+                }
+            }
             // `rm *` is about `rm` alone as well.
             let bare = pattern.strip_suffix(" *").unwrap_or(pattern);
             like(pattern, &joined(&plain)) || like(bare, &joined(&plain))
@@ -189,9 +208,33 @@ fn same_program(rule: &str, program: &Loose) -> bool {
     // A rule with a path is about that file; what it is called is what counts for the rest.
     let wanted = base_name(rule);
     if program.pattern {
-        return like(&base.replace(['?', '['], "*").replace(']', ""), wanted);
+        return like(&loosened(base), wanted);
     }
     base == wanted || program.text == rule
+}
+
+/// A pattern of the shell with everything that it may stand for as `*`.
+fn loosened(pattern: &str) -> String {
+    let mut loose = String::new();
+    let mut inside = false;
+    for c in pattern.chars() {
+        match c {
+            ']' if inside => inside = false,
+            _ if inside => {}
+            '[' => {
+                inside = true;
+                loose.push('*');
+            }
+            '?' => loose.push('*'),
+            _ => loose.push(c),
+        }
+    }
+    loose
+}
+
+/// Tells whether a word is one of a rule, or may become it.
+fn is_word(word: &Loose, wanted: &str) -> bool {
+    *word.text == *wanted || word.pattern && like(&loosened(&word.text), wanted)
 }
 
 /// Tells whether the words behind a program hold those of a rule.
@@ -204,8 +247,17 @@ fn follows(rule: &[Word], words: &[Loose]) -> bool {
     }
     let Some(first) = names.first() else { return true };
     let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+    let is_first = |at: usize| words.get(at).is_some_and(|word| is_word(word, &first.text));
     let mut at = match programs::inspect(&plain).subcommand {
-        Some(at) if at < words.len() && *words[at].text == *first.text => at,
+        Some(at) if is_first(at) => at,
+        // What was taken for the subcommand may be the value of an option, or a toolchain.
+        Some(at) if is_first(at + 1) && at > 0 && at < words.len() => {
+            let value = words[at - 1].text.starts_with('-') || words[at].text.starts_with('+');
+            if !value {
+                return false;
+            }
+            at + 1
+        }
         Some(_) => return false,
         None => 1,
     };
@@ -214,7 +266,7 @@ fn follows(rule: &[Word], words: &[Loose]) -> bool {
         loop {
             let Some(word) = words.get(at) else { return false };
             at += 1;
-            if *word.text == *name.text {
+            if is_word(word, &name.text) {
                 break;
             }
             let value = at >= 2 && words[at - 2].text.starts_with('-') && at > 2;
@@ -234,18 +286,36 @@ fn has_flag(flag: &str, words: &[Loose]) -> bool {
                 let given = given.split('=').next().unwrap_or_default();
                 !given.is_empty() && long.starts_with(given)
             })
-        }) || words.iter().any(|word| *word.text == *flag);
+        }) || words.iter().any(|word| *word.text == *flag)
+            || short_form(long).is_some_and(|short| has_letter(short, words));
     }
     let letters = &flag[1..];
     words.iter().any(|word| *word.text == *flag)
-        || letters.chars().all(|letter| {
-            words.iter().any(|word| {
-                word.text
-                    .strip_prefix('-')
-                    .is_some_and(|given| !given.starts_with('-') && given.contains(letter))
-            })
-        })
+        || letters.chars().all(|letter| has_letter(letter, words))
         || long_form(letters).is_some_and(|long| has_all_long(&long, words))
+}
+
+/// Tells whether a short option is among the words, alone or in a cluster. `-R` is `-r` for most
+/// programs that have both.
+fn has_letter(letter: char, words: &[Loose]) -> bool {
+    let same = |c: char| c == letter || (matches!(letter, 'r' | 'R') && matches!(c, 'r' | 'R'));
+    words.iter().any(|word| {
+        word.text
+            .strip_prefix('-')
+            .is_some_and(|given| !given.starts_with('-') && given.contains(same))
+    })
+}
+
+/// The short name of a long flag that deny rules name.
+fn short_form(long: &str) -> Option<char> {
+    Some(match long {
+        "recursive" => 'r',
+        "force" => 'f',
+        "in-place" => 'i',
+        "all" => 'a',
+        "delete" => 'd',
+        _ => return None,
+    })
 }
 
 /// The long names of the flags that deny rules name most.
@@ -274,14 +344,27 @@ fn has_all_long(long: &[&str], words: &[Loose]) -> bool {
     })
 }
 
-/// Words that name files, for path rules: operands, values of `--option=file`, files behind `@`.
-pub(crate) fn file_words(words: &[Loose]) -> impl Iterator<Item = &str> {
+/// Words that name files, for path rules: operands, values of options, files behind `@`. Patterns
+/// of the shell come along, marked: they may become any name that fits.
+pub(crate) fn file_words(words: &[Loose]) -> impl Iterator<Item = (&str, bool)> {
     words.iter().skip(1).flat_map(|word| {
         let text = word.text.as_str();
         let value = text.split_once('=').map(|(_, value)| value);
+        let attached = text
+            .strip_prefix('-')
+            .and_then(|rest| rest.get(1..))
+            .filter(|_| !text.starts_with("--"));
         let at = text.strip_prefix('@');
-        [Some(text), value, at].into_iter().flatten().filter(|text| !text.is_empty())
+        let behind = attached.and_then(|rest| rest.strip_prefix('@'));
+        let all = [Some(text), value, attached, at, behind];
+        all.into_iter().flatten().filter(|text| !text.is_empty()).map(|text| (text, word.pattern))
     })
+}
+
+/// Tells whether a pattern of the shell may become a name that a rule is about.
+pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
+    let wanted = base_name(glob.trim_end_matches('/'));
+    !wanted.contains(['*', '?', '[']) && like(&loosened(base_name(pattern)), wanted)
 }
 
 /// Programs that change the files they are given.
@@ -291,9 +374,14 @@ pub(crate) fn changes_files(words: &[Loose]) -> bool {
         "rm" | "mv" | "cp" | "tee" | "touch" | "ln" | "chmod" | "chown" | "truncate" | "dd"
         | "install" | "rmdir" | "mkdir" | "shred" | "unlink" | "rsync" | "patch" | "ed" | "ex"
         | "vi" | "vim" | "nano" | "emacs" => true,
-        "sed" | "perl" | "yq" => words[1..]
-            .iter()
-            .any(|word| word.text.starts_with("-i") || word.text.starts_with("--in")),
-        _ => false,
+        "sed" | "perl" | "yq" => words[1..].iter().any(|word| {
+            let text = word.text.as_str();
+            let cluster = text.starts_with('-') && !text.starts_with("--");
+            text.starts_with("--in") || cluster && text.contains('i')
+        }),
+        _ => {
+            let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+            programs::inspect(&plain).hits.iter().any(|hit| hit.effect == programs::Effect::Writes)
+        }
     }
 }

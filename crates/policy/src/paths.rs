@@ -38,8 +38,8 @@ impl<'p> Located<'p> {
     }
 
     /// As it was written.
-    pub fn name(&self) -> String {
-        self.name.to_owned()
+    pub fn written(&self) -> &str {
+        self.name
     }
 
     /// Tells whether a pattern covers it.

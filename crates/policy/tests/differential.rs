@@ -171,7 +171,7 @@ impl Random {
         // would be accepted.
         let tame = self.below(4) > 0;
         for _ in 0..=self.below(9) {
-            let limit = if tame { 63 } else { TOKENS.len() };
+            let limit = if tame { 64 } else { TOKENS.len() };
             line.push_str(TOKENS[self.below(limit)]);
             if self.below(3) == 0 {
                 line.push(' ');

@@ -92,30 +92,33 @@ impl Scan<'_, '_> {
         let mut word: Option<Loose> = None;
         // Parentheses that were opened here and belong to groups.
         let mut groups = 0_usize;
+        // `case` commands that are open here.
+        let mut cases = 0_usize;
         while let Some(c) = self.next() {
             match c {
+                // The parenthesis behind a pattern of `case` closes nothing.
+                ')' if groups == 0 && ends_pattern(&words, word.as_ref(), &mut cases) => {
+                    words.clear();
+                    word = None;
+                }
                 _ if Some(c) == end && groups == 0 => {
-                    self.close(&mut words, word.take());
+                    self.close(&mut words, word.take(), depth);
                     return;
                 }
                 ' ' | '\t' | '\r' => words.extend(word.take()),
-                '\n' | ';' | '&' | '|' => self.close(&mut words, word.take()),
+                '\n' | ';' | '&' | '|' => self.close(&mut words, word.take(), depth),
                 '(' => {
                     groups += 1;
                     // `name()` defines a function: its body is a command like any other.
-                    self.close(&mut words, word.take());
+                    self.close(&mut words, word.take(), depth);
                 }
                 ')' => {
                     groups = groups.saturating_sub(1);
-                    self.close(&mut words, word.take());
+                    self.close(&mut words, word.take(), depth);
                 }
                 '<' | '>' => {
                     // Digits right before it are a descriptor.
-                    if let Some(word) =
-                        word.take().filter(|w| !w.text.bytes().all(|b| b.is_ascii_digit()))
-                    {
-                        words.push(word);
-                    }
+                    words.extend(word.take().filter(|word| !is_descriptor(&word.text)));
                     self.redirect(c, depth);
                 }
                 '#' if self.comments && word.is_none() => {
@@ -131,7 +134,7 @@ impl Scan<'_, '_> {
                 return self.stop("it has too many commands");
             }
         }
-        self.close(&mut words, word);
+        self.close(&mut words, word, depth);
         if end.is_some() {
             self.stop("a substitution is not closed");
         }
@@ -222,11 +225,21 @@ impl Scan<'_, '_> {
                 word.unknown = true;
                 // What stands behind `:-` and the like may become a command.
                 let name = |c: char| !(c.is_ascii_alphanumeric() || "_!#@*:-=+?".contains(c));
-                self.at += self.rest().find(name).map_or(0, |length| {
+                let behind = self.rest().find(name).map_or(0, |length| {
                     let head = &self.rest()[..length];
-                    head.rfind(['-', '=', '+', '?']).map_or(0, |at| at + 1)
+                    head.find(['-', '=', '+', '?']).map_or(0, |at| at + 1)
                 });
+                self.at += behind;
+                let start = self.at;
                 self.list(Some('}'), depth + 1);
+                // `${x:-r}m` may be `rm`.
+                let default =
+                    self.text[start..].get(..self.at.saturating_sub(start + 1)).unwrap_or_default();
+                if behind > 0
+                    && default.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
+                {
+                    word.text.push_str(default);
+                }
             }
             Some('[') => {
                 self.at += 1;
@@ -294,6 +307,7 @@ impl Scan<'_, '_> {
     fn redirect(&mut self, sign: char, depth: usize) {
         let mut writes = sign == '>';
         let mut here = false;
+        let triple = sign == '<' && self.rest().starts_with("<<");
         loop {
             match self.rest().chars().next() {
                 Some('(') => {
@@ -324,6 +338,11 @@ impl Scan<'_, '_> {
             self.at += c.len_utf8();
             self.piece(c, &mut target, depth);
         }
+        if triple {
+            // A shell may be reading it.
+            Scan { text: &target.text, at: 0, found: self.found, comments: self.comments }
+                .list(None, depth + 1);
+        }
         // The lines of a here-document are searched like commands: a shell may be reading them.
         if !here && !target.text.is_empty() {
             let list = if writes { &mut self.found.writes } else { &mut self.found.reads };
@@ -332,26 +351,81 @@ impl Scan<'_, '_> {
     }
 
     /// Ends a command: takes off what only introduces it and keeps the rest.
-    fn close(&mut self, words: &mut Vec<Loose>, last: Option<Loose>) {
+    fn close(&mut self, words: &mut Vec<Loose>, last: Option<Loose>, depth: usize) {
         words.extend(last);
         let mut all = std::mem::take(words);
-        let introduces = |word: &Loose| OPENERS.contains(&&*word.text) || is_assignment(&word.text);
-        let start = all.iter().position(|word| !introduces(word)).unwrap_or(all.len());
-        all.drain(..start);
-        match all.first() {
-            None => {}
-            // `{rm,-rf,x}` is a command of three words.
-            Some(first) if first.text.starts_with('{') && first.text.contains(',') => {
-                let inner = first.text.trim_matches(['{', '}']).to_owned();
-                let parts = inner
-                    .split(',')
-                    .map(|text| Loose { text: text.to_owned(), ..Loose::default() });
-                let spelled = parts.chain(all.iter().skip(1).cloned()).collect();
-                self.found.commands.push(spelled);
+        let mut start = 0;
+        while let Some(word) = all.get(start) {
+            let text = word.text.as_str();
+            match text {
+                "function" => start += 2,
+                "time" => {
+                    start += 1;
+                    start +=
+                        all[start..].iter().take_while(|word| word.text.starts_with('-')).count();
+                }
+                // `coproc NAME { …`
+                "coproc" if all.get(start + 2).is_some_and(|word| word.text == "{") => start += 2,
+                _ if OPENERS.contains(&text) => start += 1,
+                _ => match assigned(text) {
+                    Some(value) => {
+                        // Programs run what stands in some variables.
+                        let value = value.to_owned();
+                        Scan { text: &value, at: 0, found: self.found, comments: self.comments }
+                            .list(None, depth + 1);
+                        start += 1;
+                    }
+                    None => break,
+                },
             }
-            Some(_) => self.found.commands.push(all),
+        }
+        all.drain(..start.min(all.len()));
+        if all.iter().any(|word| word.text.contains('{') && word.text.contains(',')) {
+            let spelled = all.iter().flat_map(braces).take(256).collect();
+            self.found.commands.push(spelled);
+        }
+        if !all.is_empty() {
+            self.found.commands.push(all);
         }
     }
+}
+
+/// `{rm,-rf,x}` and `r{m,n}`: what the shell makes of braces, one level deep.
+fn braces(word: &Loose) -> Vec<Loose> {
+    let parts = word.text.split_once('{').and_then(|(before, rest)| {
+        let (inner, after) = rest.split_once('}')?;
+        inner.contains(',').then_some((before, inner, after))
+    });
+    match parts {
+        None => vec![word.clone()],
+        Some((before, inner, after)) => inner
+            .split(',')
+            .map(|part| Loose { text: format!("{before}{part}{after}"), ..word.clone() })
+            .collect(),
+    }
+}
+
+/// Tells whether a closing parenthesis ends a pattern of `case`, and keeps count of those open.
+fn ends_pattern(words: &[Loose], last: Option<&Loose>, cases: &mut usize) -> bool {
+    let is = |word: Option<&Loose>, text: &str| word.is_some_and(|word| word.text == text);
+    if *cases > 0 && (is(last, "esac") && words.is_empty() || is(words.first(), "esac")) {
+        *cases -= 1;
+    }
+    let opens =
+        words.iter().any(|word| word.text == "case") && words.iter().any(|word| word.text == "in");
+    *cases += usize::from(opens);
+    opens || *cases > 0
+}
+
+/// `2` and `{fd}` right before a redirection.
+fn is_descriptor(word: &str) -> bool {
+    let named = word.strip_prefix('{').and_then(|word| word.strip_suffix('}'));
+    word.bytes().all(|b| b.is_ascii_digit()) || named.is_some_and(|name| !name.contains(','))
+}
+
+/// The value of `NAME=value`.
+fn assigned(word: &str) -> Option<&str> {
+    is_assignment(word).then(|| word.split_once('=').map_or("", |(_, value)| value))
 }
 
 /// `NAME=value` and `NAME+=value`.

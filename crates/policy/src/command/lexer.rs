@@ -414,6 +414,10 @@ impl<'a> Lexer<'a> {
                 }
                 // `[` and `]` alone are words of `[ -f x ]`; inside a word they make a pattern.
                 '[' | ']' if start == self.at && self.is_alone() => text.push(c),
+                // `find … ! -name x`: behind the program it is a word like any other.
+                '!' if start == self.at && self.is_alone() && !self.words.is_empty() => {
+                    text.push(c);
+                }
                 _ if is_plain(c) => text.push(c),
                 _ => return self.refuse(unseen(c)),
             }
