@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use prowess_diag::{sanitize, wording};
 use prowess_terminal::{Cell, Printer, Table};
 use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why};
@@ -47,22 +47,17 @@ fn list(
         printer.status("No tools: there are no skills that a model may see");
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["TOOL", "INPUT", "WHAT IT DOES"]).wrapping();
+    let mut table = Table::new(&["TOOL", "WHAT IT DOES"]).wrapping();
     for spec in &specs {
-        let input: Vec<&str> = spec.input_schema["properties"]
-            .as_object()
-            .map(|fields| fields.keys().map(String::as_str).collect())
-            .unwrap_or_default();
-        let first = spec.description.lines().next().unwrap_or_default();
+        let first = spec.description.split_inclusive(['.', '\n']).next().unwrap_or_default();
         table.row(vec![
             Cell::styled(&spec.name, AnsiColor::Cyan.on_default()),
-            Cell::styled(&input.join(", "), Style::new().dimmed()),
-            Cell::new(&wording::shorten(&sanitize::line(first), 160)),
+            Cell::new(sanitize::line(first.trim_end_matches(['.', '\n', ':'])).as_ref()),
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
     printer.status(&format!(
-        "{}; call one with `prowess tool call NAME --json JSON`",
+        "{}; what they take is printed with `--json`",
         wording::count(specs.len(), "tool")
     ));
     Ok(Exit::Done)
