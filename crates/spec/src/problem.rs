@@ -5,6 +5,9 @@ use prowess_diag::{Edit, Span};
 
 use crate::yaml::{Duplicate, Refusal};
 
+/// The commonest reason why a line is not YAML.
+pub const UNQUOTED_COLON: &str = "an unquoted value contains a colon followed by a space";
+
 /// One thing the parser noticed, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -51,7 +54,7 @@ pub enum ProblemKind {
         /// What the YAML parser says of it.
         message: String,
         /// What is done about it, as a title for the fix.
-        title: String,
+        title: &'static str,
         /// The repair.
         edits: Vec<Edit>,
     },

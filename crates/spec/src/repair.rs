@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use prowess_diag::{Edit, Span};
 
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{Problem, ProblemKind, UNQUOTED_COLON};
 use crate::yaml::{self, Entry, Value, full};
 
 /// What could be read.
@@ -45,21 +45,16 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                 let mended = mend(entry_text)
                     .and_then(|mended| Some((mended.read(base + range.start)?, mended)));
                 if let Some((document, mended)) = mended {
-                    let edits =
-                        mended.edits.iter().map(|edit| shift(edit, base + range.start)).collect();
-                    let message = mended.reason.unwrap_or(message);
-                    let span = mended.place.map_or(at, |place| {
-                        Span::new(base + range.start + place.start, base + range.start + place.end)
-                    });
-                    let kind = ProblemKind::YamlRepaired { message, title: mended.title, edits };
+                    let start = base + range.start;
+                    let edits = mended.edits.iter().map(|edit| shift(edit, start)).collect();
+                    let span = Span::new(start + mended.place.start, start + mended.place.end);
+                    let (message, title) = (mended.reason, mended.title);
+                    let kind = ProblemKind::YamlRepaired { message, title, edits };
                     keep(&mut result, document, Some(Problem { span, kind }));
                 } else {
                     result.lost.extend(key.map(Box::from));
-                    let key = key.map(str::to_owned);
-                    result.problems.push(Problem {
-                        span: at,
-                        kind: ProblemKind::YamlInvalid { message, key },
-                    });
+                    let kind = ProblemKind::YamlInvalid { message, key: key.map(str::to_owned) };
+                    result.problems.push(Problem { span: at, kind });
                 }
             }
         }
@@ -153,9 +148,9 @@ struct Mended<'t> {
     /// What was mended.
     source: &'t str,
     edits: Vec<Edit>,
-    title: String,
-    reason: Option<String>,
-    place: Option<Range<usize>>,
+    title: &'static str,
+    reason: String,
+    place: Range<usize>,
     text: String,
 }
 
@@ -211,17 +206,12 @@ impl Mended<'_> {
 /// Mends one entry, if that makes it parse.
 fn mend(text: &str) -> Option<Mended<'_>> {
     let mut edits: Vec<Edit> = Vec::new();
-    let mut reason = None;
-    let mut place = None;
-    let mut note = |why: &str, at: Range<usize>| {
-        reason.get_or_insert_with(|| why.to_owned());
-        place.get_or_insert(at);
+    let mut first_fault = None;
+    let mut note = |why: &str, remedy: &'static str, at: Range<usize>| {
+        first_fault.get_or_insert((why.to_owned(), remedy, at));
     };
     if let Some(key) = glued_key(text) {
-        let colon = key.len() + 1;
-        let mut mended = mend_glued(text, colon)?;
-        mended.place = Some(0..colon);
-        return Some(mended);
+        return mend_glued(text, key.len() + 1);
     }
     let all = lines(text);
     let mut index = 0;
@@ -233,11 +223,10 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         if line[..blanks].contains('\t') {
             let spaces = line[..blanks].replace('\t', "  ");
             edits.push(Edit::replace(Span::new(range.start, range.start + blanks), spaces));
-            note("a tab is used for indentation", range.start..range.start + blanks);
+            let at = range.start..range.start + blanks;
+            note("a tab is used for indentation", INDENT, at);
         }
-        let Some(value_at) = value_start(line) else {
-            continue;
-        };
+        let Some(value_at) = value_start(line) else { continue };
         let value = line[value_at..].trim_end();
         if value.is_empty() {
             continue;
@@ -283,27 +272,28 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 for next in &follow {
                     edits.push(Edit::insert(next.start, "  "));
                 }
-                note(
-                    "a line continues the value but is not indented",
-                    follow[0].start..follow[0].start + text[follow[0].clone()].trim_end().len(),
-                );
+                let at =
+                    follow[0].start..follow[0].start + text[follow[0].clone()].trim_end().len();
+                note("a line continues the value but is not indented", INDENT, at);
             }
             continue;
         }
         let (value, comment) = split_comment(&joined);
         let quoted = quote(value)?;
         let first = whole.lines().next().unwrap_or_default().trim_end();
-        // The colon itself, where that is what is wrong; else the value.
-        let colon = first.find(": ").filter(|_| why(value) == UNQUOTED_COLON);
-        let place = colon.map_or(start..start + first.len(), |at| start + at..start + at + 1);
-        note(&why(value), place);
+        // The colon or the mark itself, where that is what is wrong; else the value.
+        let why = why(value);
+        let one = match why.as_str() {
+            UNQUOTED_COLON => first.find(": "),
+            why => (why == UNCLOSED).then_some(0),
+        };
+        let place = one.map_or(start..start + first.len(), |at| start + at..start + at + 1);
+        note(&why, remedy(value, &quoted), place);
         let indent = " ".repeat(blanks);
         let replacement = format!("{quoted}{comment}").replace("\n  ", &format!("\n{indent}  "));
         edits.push(Edit::replace(Span::new(start, end), replacement));
     }
-    if edits.is_empty() {
-        return None;
-    }
+    let (reason, title, place) = first_fault?;
     edits.sort_by_key(|edit| edit.span);
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     let document = full::read(&mended, 0).ok()?;
@@ -312,10 +302,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
     if found != kept_key {
         return None;
     }
-    let quotes_only =
-        edits.iter().all(|edit| !edit.span.is_empty() && !edit.replacement.trim().is_empty());
-    let title = if quotes_only { "quote the value" } else { "indent with spaces" };
-    Some(Mended { source: text, edits, title: title.to_owned(), reason, place, text: mended })
+    Some(Mended { source: text, edits, title, reason, place, text: mended })
 }
 
 /// Puts the missing blank behind a key's colon, and then mends whatever else is wrong.
@@ -336,15 +323,9 @@ fn mend_glued(text: &str, colon: usize) -> Option<Mended<'_>> {
     }
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
-    let reason = Some("no space follows the colon".to_owned());
-    Some(Mended {
-        source: text,
-        edits,
-        title: "put a space after the colon".to_owned(),
-        reason,
-        place: None,
-        text: mended,
-    })
+    let reason = "no space follows the colon".to_owned();
+    let title = "put a space after the colon";
+    Some(Mended { source: text, edits, title, reason, place: 0..colon, text: mended })
 }
 
 fn one_entry(document: &yaml::Document) -> bool {
@@ -402,25 +383,17 @@ fn quote(value: &str) -> Option<String> {
         full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document))
     };
     let mut candidates = Vec::new();
-    // `"a" or "b"` begins and ends with a mark, but they are not a pair.
-    let is_pair = |inner: &str, mark: char| {
-        let Some(at) = inner.find(mark) else { return true };
-        let (before, after) = (&inner[..at], &inner[at + 1..]);
-        before.is_empty()
-            || before.ends_with(char::is_whitespace)
-            || after.starts_with(char::is_alphanumeric)
-    };
-    if let Some(inner) = enclosed(value, '"').filter(|inner| is_pair(inner, '"')) {
-        candidates.push(format!("\"{}\"", double_bad_escapes(inner)));
-        candidates.push(single(inner));
-    } else if let Some(inner) = enclosed(value, '\'').filter(|inner| is_pair(inner, '\'')) {
+    if let Some((mark, inner, is_closed)) = opened(value) {
+        candidates.push(match (mark, is_closed) {
+            ('"', true) => format!("\"{}\"", double_bad_escapes(inner)),
+            (_, true) => single(inner),
+            (_, false) => format!("{value}{mark}"),
+        });
         candidates.push(single(inner));
     } else if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
         && !inner.contains(['[', ']', '"', '\''])
     {
         candidates.push(quote_items(inner));
-    } else if value.starts_with('"') && !value[1..].contains('"') {
-        candidates.push(format!("{value}\""));
     }
     // Nobody knows where a list that is never closed was meant to end; it is no text either.
     let open = value.matches('[').count() > value.matches(']').count() && value.contains(',');
@@ -428,8 +401,36 @@ fn quote(value: &str) -> Option<String> {
     candidates.into_iter().find(|candidate| parses(candidate))
 }
 
-fn enclosed(value: &str, mark: char) -> Option<&str> {
-    value.strip_prefix(mark)?.strip_suffix(mark)
+/// The mark that a value as a whole begins with, what stands behind it, and whether the value ends
+/// with its partner. The first mark of `"a" or "b"` belongs to `a`, that of `'tis` to the word.
+fn opened(value: &str) -> Option<(char, &str, bool)> {
+    let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
+    // In `"say "hi"` the last mark belongs to `hi`.
+    let marks = value.matches('"').count() - value.matches("\\\"").count();
+    let closed =
+        value[1..].strip_suffix(mark).filter(|_| mark == '\'' || marks < 3 || marks % 2 == 0);
+    let inner = closed.unwrap_or(&value[1..]);
+    let is_whole = match inner.split_once(mark) {
+        None => closed.is_some() || !value.starts_with("'tis"),
+        Some((before, after)) => {
+            before.is_empty()
+                || before.ends_with(char::is_whitespace)
+                || after.starts_with(|c: char| c.is_alphanumeric() || c == mark)
+        }
+    };
+    is_whole.then_some((mark, inner, closed.is_some()))
+}
+
+/// Says what was done to a value.
+fn remedy(value: &str, quoted: &str) -> &'static str {
+    match opened(value) {
+        _ if !value.starts_with(['"', '\'']) => "quote the value",
+        Some(_) if quoted.strip_prefix(value).is_some() => "close the quotation mark",
+        Some(_) if quoted.starts_with('"') => "double the backslash",
+        Some(('\'', _, true)) => "double the inner `'`",
+        Some(('\'', ..)) => "close the quotation mark and double the inner `'`",
+        _ => "put `'` around it",
+    }
 }
 
 fn single(text: &str) -> String {
@@ -480,33 +481,32 @@ fn quote_items(inner: &str) -> String {
     format!("[{}]", items.join(", "))
 }
 
-/// The commonest reason of all.
-const UNQUOTED_COLON: &str = "an unquoted value contains a colon";
+const INDENT: &str = "indent with spaces";
+const UNCLOSED: &str = "a quotation mark is never closed";
 
 /// Says why a value is not YAML, in the author's terms.
 fn why(value: &str) -> String {
     let first = value.chars().next().unwrap_or(' ');
-    if first == '"' || first == '\'' {
-        let closed = value.len() > 1 && value.ends_with(first);
-        return match (closed, first) {
-            (true, '"') if value.contains('\\') => {
-                "a quoted value contains an escape that YAML does not know".to_owned()
-            }
-            (true, _) => "a quoted value contains its own quotation mark".to_owned(),
-            (false, _) if value[1..].contains(first) => {
-                "text follows the closing quotation mark".to_owned()
-            }
-            (false, _) => "a quotation mark is never closed".to_owned(),
-        };
-    }
-    if "[]{}@`%&*!|>,#?".contains(first) {
-        let shown = if first == '`' { "a backtick".to_owned() } else { format!("`{first}`") };
-        return format!("an unquoted value begins with {shown}");
-    }
-    if value.contains(": ") || value.ends_with(':') {
-        return UNQUOTED_COLON.to_owned();
-    }
-    "an unquoted value is not plain text".to_owned()
+    let is_quoted = first == '"' || first == '\'';
+    let is_closed = is_quoted && value[1..].ends_with(first);
+    let why = match first {
+        '"' if is_closed && value.contains('\\') => {
+            "a quoted value contains an escape that YAML does not know"
+        }
+        _ if is_closed => "a quoted value contains its own quotation mark",
+        _ if is_quoted && value[1..].contains(first) && opened(value).is_none() => {
+            "text follows the closing quotation mark"
+        }
+        _ if is_quoted => UNCLOSED,
+        '`' => "an unquoted value begins with a backtick",
+        _ if "[]{}@%&*!|>,#?".contains(first) => {
+            return format!("an unquoted value begins with `{first}`");
+        }
+        _ if value.contains(": ") => UNQUOTED_COLON,
+        _ if value.ends_with(':') => "an unquoted value ends with a colon",
+        _ => "an unquoted value is not plain text",
+    };
+    why.to_owned()
 }
 
 fn shift(edit: &Edit, by: usize) -> Edit {
@@ -547,7 +547,7 @@ mod tests {
         check(
             "name: x\ndescription: Use when: y\n",
             &["name=x", "description=Use when: y"],
-            &["an unquoted value contains a colon"],
+            &[UNQUOTED_COLON],
         );
         check(
             "argument-hint: [file] [fmt]\n",
@@ -557,14 +557,10 @@ mod tests {
         check("a: @b\n", &["a=@b"], &["an unquoted value begins with `@`"]);
         check("a: `b` c\n", &["a=`b` c"], &["an unquoted value begins with a backtick"]);
         check("paths: *.md\n", &["paths=*.md"], &["an unquoted value begins with `*`"]);
-        check("a: it's: so\n", &["a=it's: so"], &["an unquoted value contains a colon"]);
-        check("a: x: y # why\n", &["a=x: y"], &["an unquoted value contains a colon"]);
-        check("a: fix: #12\n", &["a=fix: #12"], &["an unquoted value contains a colon"]);
-        check(
-            "a: one: two\n  three\nb: c\n",
-            &["a=one: two three", "b=c"],
-            &["an unquoted value contains a colon"],
-        );
+        check("a: it's: so\n", &["a=it's: so"], &[UNQUOTED_COLON]);
+        check("a: x: y # why\n", &["a=x: y"], &[UNQUOTED_COLON]);
+        check("a: fix: #12\n", &["a=fix: #12"], &[UNQUOTED_COLON]);
+        check("a: one: two\n  three\nb: c\n", &["a=one: two three", "b=c"], &[UNQUOTED_COLON]);
     }
 
     #[test]
@@ -593,6 +589,42 @@ mod tests {
         check("a: 'it's'\n", &["a=it's"], &["a quoted value contains its own quotation mark"]);
         check("a: \"open\nb: c\n", &["a=open", "b=c"], &["a quotation mark is never closed"]);
         check("a: 'tis: so\n", &["a='tis: so"], &["a quotation mark is never closed"]);
+    }
+
+    /// The mended line, and what the fix is called.
+    #[test]
+    fn an_open_mark_is_closed_or_dropped_and_never_becomes_text() {
+        for (value, mended, title) in [
+            ("\"Writes notes.", "\"Writes notes.\"", "close the quotation mark"),
+            ("'Writes notes.", "'Writes notes.'", "close the quotation mark"),
+            ("'Don''t: ever.", "'Don''t: ever.'", "close the quotation mark"),
+            ("\"Says \\\"hi\\\" now.", "\"Says \\\"hi\\\" now.\"", "close the quotation mark"),
+            (
+                "'Don't do it. Use it's here.",
+                "'Don''t do it. Use it''s here.'",
+                "close the quotation mark and double the inner `'`",
+            ),
+            ("'Don't do it.'", "'Don''t do it.'", "double the inner `'`"),
+            ("\"Says \"hello\" to all.", "'Says \"hello\" to all.'", "put `'` around it"),
+            ("\"Says \"hello\"", "'Says \"hello\"'", "put `'` around it"),
+            ("\"Reads C:\\dir forms.", "'Reads C:\\dir forms.'", "put `'` around it"),
+            ("\"Reads C:\\dir\\\"", "\"Reads C:\\\\dir\\\\\"", "double the backslash"),
+            ("\"PDF\" forms.", "'\"PDF\" forms.'", "put `'` around it"),
+            ("Use when: asked.", "'Use when: asked.'", "quote the value"),
+        ] {
+            let text = format!("description: {value}\n");
+            let result = salvage(&text, 0, None);
+            let [Problem { kind: ProblemKind::YamlRepaired { edits, title: said, .. }, span }] =
+                result.problems.as_slice()
+            else {
+                panic!("{text}: {:?}", result.problems)
+            };
+            let fix = prowess_diag::Fix::safe("", edits.clone());
+            let (after, _) = prowess_diag::fix::apply(&text, [&fix]);
+            assert_eq!((after, *said), (format!("description: {mended}\n"), title));
+            let is_open = title.starts_with("close");
+            assert!(!is_open || span.of(&text).len() == 1, "{text}: {span:?}");
+        }
     }
 
     #[test]

@@ -30,12 +30,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         Some(_) => return,
     };
     let stand_in = match identity::first_line(parsed.body_text()) {
-        Some(_) if out.profile() != Profile::Spec => "the first line of the body is used instead",
+        Some(_) if out.profile() != Profile::Spec => {
+            "clients refuse it, or show the first line of the body instead"
+        }
         _ => "a model cannot tell what the skill is for",
     };
     out.report(
         Finding::at(span, message)
             .label(stand_in)
-            .help("say what the skill does and when to use it: `description: Fills PDF forms. Use when a PDF has form fields.`"),
+            .help("add a line that says what the skill does and when to use it, for example:\ndescription: Fills PDF forms. Use when a PDF has form fields."),
     );
 }

@@ -25,7 +25,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         out.report(
             Finding::at(
                 entry.key_span,
-                format!("unexpected field in frontmatter: {}", wording::tick(&entry.key)),
+                format!("unknown key in the frontmatter: {}", wording::tick(&entry.key)),
             )
             .label(format!("did you mean `{meant}`? As it stands it has no effect"))
             .fix(fix),

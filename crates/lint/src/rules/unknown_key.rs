@@ -21,7 +21,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         let finding = Finding::at(
             entry.key_span,
-            format!("unexpected field in frontmatter: {}", wording::tick(key)),
+            format!("unknown key in the frontmatter: {}", wording::tick(key)),
         );
         out.report(if METADATA_KEYS.contains(&key) {
             finding

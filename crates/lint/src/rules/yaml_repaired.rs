@@ -3,7 +3,7 @@
 use prowess_diag::Fix;
 
 use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::problem::ProblemKind;
+use prowess_spec::problem::{ProblemKind, UNQUOTED_COLON};
 
 rule!(
     "yaml-repaired",
@@ -16,10 +16,15 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::YamlRepaired { message, title, edits } = &problem.kind {
+            let label = if message == UNQUOTED_COLON {
+                "YAML takes this for another key; strict readers refuse the whole file"
+            } else {
+                "strict readers refuse the whole file"
+            };
             out.report(
                 Finding::at(problem.span, format!("invalid YAML: {message}"))
-                    .label("strict readers refuse the whole file")
-                    .fix(Fix::safe(title.clone(), edits.clone())),
+                    .label(label)
+                    .fix(Fix::safe(*title, edits.clone())),
             );
         }
     }

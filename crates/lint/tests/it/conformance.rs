@@ -282,8 +282,8 @@ fn case_56_unexpected_keys_come_before_missing_ones() {
         [
             "missing required field in frontmatter: `description`",
             "missing required field in frontmatter: `name`",
-            "unexpected field in frontmatter: `foo`",
-            "unexpected field in frontmatter: `bar`",
+            "unknown key in the frontmatter: `foo`",
+            "unknown key in the frontmatter: `bar`",
         ]
     );
 }
