@@ -116,7 +116,7 @@ impl Job {
     /// Counts findings. A suggestion that was asked for and could not be applied is no offer.
     fn count(&self, findings: &[Diagnostic]) -> Counts {
         let mut counts: Counts = findings.iter().collect();
-        if self.action == Action::Fix && self.least == Applicability::Suggested {
+        if self.action != Action::Report && self.least == Applicability::Suggested {
             counts.suggested = 0;
         }
         counts
@@ -211,7 +211,7 @@ impl<S: Surface> Run<'_, S> {
             let mut mended = Mended {
                 file: file.to_owned(),
                 path: path.clone(),
-                findings: fixed.applied,
+                rules: fixed.applied,
                 diff: String::new(),
             };
             if self.job.action == Action::Diff {

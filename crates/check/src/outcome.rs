@@ -51,8 +51,8 @@ pub struct Mended {
     pub file: PathBuf,
     /// Its path as the surface shows it.
     pub path: String,
-    /// How many findings are gone.
-    pub findings: usize,
+    /// The rules of the findings that are gone, once for each finding.
+    pub rules: Vec<&'static str>,
     /// What would change; empty if it has changed.
     pub diff: String,
 }
@@ -73,7 +73,7 @@ impl<P> Default for Outcome<P> {
 impl<P> Outcome<P> {
     /// Returns how many findings were mended, or would be.
     pub fn fixed(&self) -> usize {
-        self.mended.iter().map(|mended| mended.findings).sum()
+        self.mended.iter().map(|mended| mended.rules.len()).sum()
     }
 
     /// Returns where things were found.

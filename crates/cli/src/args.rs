@@ -39,6 +39,7 @@ const ROOT_HELP: &str = "\
 {about}
 
 Usage: {usage}
+Without a command, an overview of the skills here is printed.
 
 Author:
   new NAME|PATH            Create a skill from a template
@@ -58,7 +59,7 @@ Manage:
   trust [PATH|NAME]        Show what a skill may do, and trust it
   policy check|show        Check a command against the rules; show them
   stats                    Show which skills are used
-  doctor                   Check configuration, folders, cache and store
+  doctor                   Check configuration, folders, store and sandbox
   schema [NAME]            Print a JSON Schema
   completions SHELL        Print a script that completes commands and names
   help [COMMAND|TOPIC]     Show help on a command or a topic
@@ -214,7 +215,7 @@ pub(crate) enum TemplateArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check skills against the specification\n\nChecks every skill in the named folders, down to six levels. A file that cannot be read, or that is not YAML, or that is not a skill at all is reported like any other finding and never hides the others.",
+    about = "Check skills against the specification\n\nChecks every skill in the named folders, six levels deep. Findings are printed; nothing is changed without `--fix`.",
     after_help = "\
 Exit codes:
   0  nothing as severe as `--fail-on`
@@ -223,8 +224,8 @@ Exit codes:
 
 Examples:
   prowess validate                        check everything prowess can see
-  prowess validate skills --fix           check a folder and mend it
-  prowess validate --format github        annotate a pull request"
+  prowess validate skills --diff          show what `--fix` would change
+  prowess validate skills --fix           check a folder and mend it"
 )]
 pub(crate) struct ValidateArgs {
     /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills)

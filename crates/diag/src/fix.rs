@@ -83,20 +83,29 @@ impl Fix {
 /// that overlaps an earlier one is left for the next round, except that an identical one counts
 /// as applied. Edits that do not fit the text are refused.
 pub fn apply<'a>(text: &str, fixes: impl IntoIterator<Item = &'a Fix>) -> (String, usize) {
+    let (result, applied) = apply_named(text, fixes.into_iter().map(|fix| ((), fix)));
+    (result, applied.len())
+}
+
+/// Does what [`apply`] does, and returns the names of the fixes that went in.
+pub fn apply_named<'a, N>(
+    text: &str,
+    fixes: impl IntoIterator<Item = (N, &'a Fix)>,
+) -> (String, Vec<N>) {
     let mut taken: BTreeMap<u32, &Edit> = BTreeMap::new();
-    let mut applied = 0;
-    for fix in fixes {
+    let mut applied = Vec::new();
+    for (name, fix) in fixes {
         let fits = fix.edits.iter().all(|edit| text.get(edit.span.range()).is_some());
         if !fits || fix.edits.is_empty() {
             continue;
         }
         if fix.edits.iter().all(|edit| taken.get(&edit.span.start) == Some(&edit)) {
-            applied += 1;
+            applied.push(name);
             continue;
         }
         if !fix.edits.iter().any(|edit| touches(&taken, edit)) {
             taken.extend(fix.edits.iter().map(|edit| (edit.span.start, edit)));
-            applied += 1;
+            applied.push(name);
         }
     }
     let mut result = String::with_capacity(text.len() + 64);

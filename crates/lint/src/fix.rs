@@ -23,8 +23,8 @@ const MOST_TRIED: usize = 64;
 pub struct Fixed {
     /// The new text.
     pub text: String,
-    /// How many fixes went in.
-    pub applied: usize,
+    /// The rules whose fixes went in, once for each fix.
+    pub applied: Vec<&'static str>,
     /// What is still wrong. What can be done about it was not done: no fix is safe.
     pub remaining: Vec<Diagnostic>,
 }
@@ -48,26 +48,30 @@ pub fn fix_all(
     }
     // Once only: a suggestion that comes up behind another was never shown to anybody.
     Some(match fix_suggested(&fixed, package, rules) {
-        Some(next) => Fixed { applied: fixed.applied + next.applied, ..next },
+        Some(next) => Fixed { applied: [fixed.applied, next.applied].concat(), ..next },
         None => fixed,
     })
 }
 
+/// A fix and the rule that offers it.
+type Named<'a> = (&'static str, &'a Fix);
+
+fn named(finding: &Diagnostic) -> Option<Named<'_>> {
+    finding.fix.as_ref().map(|fix| (finding.rule, fix))
+}
+
 /// Applies the safe fixes until none is left.
 fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
-    let mut applied = 0;
+    let mut applied = Vec::new();
     let mut remaining = findings(&text, package, rules);
     for _ in 0..MAX_ROUNDS {
-        let safe: Vec<&Fix> = remaining
-            .iter()
-            .filter_map(|finding| finding.fix.as_ref())
-            .filter(|fix| fix.is_safe())
-            .collect();
-        let (next, count) = apply(&text, &safe);
+        let safe: Vec<Named<'_>> =
+            remaining.iter().filter_map(named).filter(|(_, fix)| fix.is_safe()).collect();
+        let (next, names) = apply(&text, &safe);
         if next == text {
             break;
         }
-        applied += count;
+        applied.extend(names);
         text = next;
         remaining = findings(&text, package, rules);
     }
@@ -80,13 +84,12 @@ fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
 /// Applies the suggestions, and the safe fixes that they uncover; nothing if there are none to
 /// apply. All at once if that does no harm, else as many as do none together.
 fn fix_suggested(before: &Fixed, package: &dyn Facts, rules: &RuleSet) -> Option<Fixed> {
-    let fixes: Vec<&Fix> =
-        before.remaining.iter().filter_map(|finding| finding.fix.as_ref()).collect();
+    let fixes: Vec<Named<'_>> = before.remaining.iter().filter_map(named).collect();
     // Whoever asks for one rule only does not ask for harm that another would see.
     let all = RuleSet::new(rules.profile(), rules.target());
     let faults = [rules, &all].map(|rules| errors(&before.text, package, rules));
-    let attempt = |fixes: &[&Fix]| {
-        let (text, count) = fix::apply(&before.text, fixes.iter().copied());
+    let attempt = |fixes: &[Named<'_>]| {
+        let (text, names) = fix::apply_named(&before.text, fixes.iter().copied());
         if text == before.text {
             return None;
         }
@@ -97,12 +100,12 @@ fn fix_suggested(before: &Fixed, package: &dyn Facts, rules: &RuleSet) -> Option
                 let after = errors(&next.text, package, rules);
                 after.iter().all(|(rule, count)| before.get(rule) >= Some(count))
             });
-        is_harmless.then(|| Fixed { applied: count + next.applied, ..next })
+        is_harmless.then(|| Fixed { applied: [names, next.applied].concat(), ..next })
     };
     if let Some(next) = attempt(&fixes) {
         return Some(next);
     }
-    let mut chosen: Vec<&Fix> = Vec::new();
+    let mut chosen: Vec<Named<'_>> = Vec::new();
     let mut best = None;
     for fix in fixes.into_iter().take(MOST_TRIED) {
         chosen.push(fix);
@@ -126,26 +129,26 @@ fn errors(text: &str, package: &dyn Facts, rules: &RuleSet) -> BTreeMap<&'static
 }
 
 /// Applies all fixes at once if that keeps every other key, else one by one.
-fn apply(text: &str, fixes: &[&Fix]) -> (String, usize) {
-    let (next, count) = fix::apply(text, fixes.iter().copied());
+fn apply(text: &str, fixes: &[Named<'_>]) -> (String, Vec<&'static str>) {
+    let (next, names) = fix::apply_named(text, fixes.iter().copied());
     if keeps_meaning(text, &next, fixes) {
-        return (next, count);
+        return (next, names);
     }
-    let harmless: Vec<&Fix> = fixes
+    let harmless: Vec<Named<'_>> = fixes
         .iter()
         .copied()
-        .filter(|fix| keeps_meaning(text, &fix::apply(text, [*fix]).0, &[*fix]))
+        .filter(|fix| keeps_meaning(text, &fix::apply(text, [fix.1]).0, &[*fix]))
         .collect();
-    let (next, count) = fix::apply(text, harmless.iter().copied());
-    if keeps_meaning(text, &next, &harmless) { (next, count) } else { (text.to_owned(), 0) }
+    let (next, names) = fix::apply_named(text, harmless.iter().copied());
+    if keeps_meaning(text, &next, &harmless) { (next, names) } else { (text.to_owned(), vec![]) }
 }
 
 /// Whether every key that no edit touches reads as before, and no YAML was broken.
-fn keeps_meaning(before: &str, after: &str, fixes: &[&Fix]) -> bool {
+fn keeps_meaning(before: &str, after: &str, fixes: &[Named<'_>]) -> bool {
     let (old, new) = (parse(before.as_bytes()), parse(after.as_bytes()));
     let touched = |span: Span| {
         let near = |edit: &Edit| edit.span.start <= span.end && span.start <= edit.span.end;
-        fixes.iter().flat_map(|fix| &fix.edits).any(near)
+        fixes.iter().flat_map(|(_, fix)| &fix.edits).any(near)
     };
     let kept = old.manifest.entries.iter().all(|entry| {
         let is_same = |other: &Entry| entry.value.same(&other.value);

@@ -434,7 +434,9 @@ fn with_notes<'a>(findings: impl Iterator<Item = (&'static str, &'a str)>) -> St
         if !explained.contains(&rule) {
             explained.push(rule);
             let green = anstyle::AnsiColor::Green.on_default().bold();
-            text.push_str(&format!("{green}note{green:#}: run `prowess explain {rule}`\n"));
+            text.push_str(&format!(
+                "{green}note{green:#}: why it matters: `prowess explain {rule}`\n"
+            ));
         }
         text.push('\n');
     }
@@ -469,12 +471,17 @@ fn print_statistics(
 /// Prints what `--fix` would change.
 fn print_diff(results: &Outcome<Piece>, printer: &Printer) -> Result<Exit, CliError> {
     printer.diff(&results.mended.iter().map(|mended| mended.diff.as_str()).collect::<String>())?;
+    let more = match results.counts().suggested {
+        0 => String::new(),
+        more => format!(" ({} more with `--unsafe-fixes`)", wording::thousands(more)),
+    };
     if results.mended.is_empty() {
-        printer.status(&format!("Nothing to fix in {}", wording::count(results.skills, "skill")));
+        let skills = wording::count(results.skills, "skill");
+        printer.status(&format!("Nothing to fix in {skills}{more}"));
         return Ok(Exit::Done);
     }
     printer.status(&format!(
-        "Would fix {} in {}",
+        "Would fix {} in {}{more}",
         wording::count(results.fixed(), "finding"),
         wording::count(results.mended.len(), "skill")
     ));
@@ -493,7 +500,7 @@ fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
             printer.status(&format!(
                 "  {}: {}",
                 sanitize::line(&mended.path),
-                wording::count(mended.findings, "finding")
+                rule_list(&mended.rules)
             ));
         }
         let more = files.len().saturating_sub(MOST_NAMED);
@@ -505,7 +512,24 @@ fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
     if counts.total() > 0 {
         printer.status(&full::summary(counts, results.extent()));
     } else {
-        printer
-            .status(&format!("Validated {} in {elapsed}", wording::count(results.skills, "skill")));
+        let left = if results.mended.is_empty() { "" } else { " left" };
+        let skills = wording::count(results.skills, "skill");
+        printer.status(&format!("Validated {skills} in {elapsed}, no findings{left}"));
     }
+}
+
+/// `2 x yaml-repaired, name-case`
+fn rule_list(rules: &[&str]) -> String {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for rule in rules {
+        match counted.iter_mut().find(|(known, _)| known == rule) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((rule, 1)),
+        }
+    }
+    let named = counted.iter().map(|(rule, count)| match count {
+        1 => (*rule).to_owned(),
+        _ => format!("{} x {rule}", wording::thousands(*count)),
+    });
+    named.collect::<Vec<_>>().join(", ")
 }

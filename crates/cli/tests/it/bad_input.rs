@@ -481,7 +481,7 @@ fn deeply_nested_folders() {
     let output = world.run(&["validate", "skills"]).expect(0);
     assert_eq!(
         output.errors(),
-        "warning: folders below `skills/d1/d2/d3/d4/d5/d6` are too deep and were not searched\nValidated 1 skill in [TIME]\n"
+        "warning: folders below `skills/d1/d2/d3/d4/d5/d6` are too deep and were not searched\nValidated 1 skill in [TIME], no findings\n"
     );
 }
 

@@ -22,7 +22,7 @@ fn project_file_counts() {
     world.file(".agents/prowess.toml", "[validate]\nignore = [\"name-folder-mismatch\"]\n");
     let output = validate(&world, &[]).expect(0);
     assert_eq!(output.stdout, "");
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn example_in_the_help_is_accepted() {
     let example: String = example.lines().map(|line| format!("{}\n", line.trim())).collect();
     world.file(".agents/prowess.toml", &example);
     let output = validate(&world, &[]).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n", "{example}");
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n", "{example}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn second_run_changes_nothing() {
     fix(&world).expect(0);
     let (before, inode) = (std::fs::read(&file).unwrap(), std::fs::metadata(&file).unwrap().ino());
     let output = fix(&world).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
     assert_eq!(std::fs::read(&file).unwrap(), before);
     assert_eq!(std::fs::metadata(&file).unwrap().ino(), inode);
 }
@@ -175,7 +175,7 @@ fn ignored_rules_are_not_mended() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     let output = world.run(&["validate", "skills", "--fix", "--select", "body-empty"]).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
     assert_eq!(world.read("skills/pdf-tools/SKILL.md"), ODD);
 }
 

@@ -33,7 +33,11 @@ fn every_template_passes_with_nothing_but_notes_on_its_own_text() {
             }
             let flags = [&flags[..], &["--ignore", "template-text", "--fail-on", "note"]].concat();
             let output = world.run(&flags).expect(0);
-            assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n", "{template} {profile}");
+            assert_eq!(
+                output.errors(),
+                "Validated 1 skill in [TIME], no findings\n",
+                "{template} {profile}"
+            );
         }
     }
 }

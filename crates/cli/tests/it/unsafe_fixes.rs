@@ -52,7 +52,7 @@ fn without_fix_or_diff_they_are_refused_with_what_to_add() {
     assert_eq!(world.read(FILE), before);
     assert_eq!(
         validate(&world, &[]).expect(1).errors(),
-        "1 error and 1 warning in 1 of 1 skill (1 fixable with `--fix`, 1 more with `--fix --unsafe-fixes`)\n"
+        "1 error and 1 warning in 1 skill (1 fixable with `--fix`, 1 more with `--fix --unsafe-fixes`)\n"
     );
 }
 
@@ -64,7 +64,7 @@ fn second_run_changes_nothing() {
     let facts = || (std::fs::read(&file).unwrap(), std::fs::metadata(&file).unwrap().ino());
     let before = facts();
     let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
     assert_eq!(facts(), before);
 }
 
@@ -147,7 +147,10 @@ fn diff_shows_what_would_change_and_writes_nothing() {
         assert_eq!(world.read(FILE), before);
         assert!(output.stdout.contains("\n----  \n+---\n"));
         assert!(!output.stdout.contains("pdf-tools\n+name"), "{}", output.stdout);
-        assert_eq!(output.stderr, "Would fix 1 finding in 1 skill\n");
+        assert_eq!(
+            output.stderr,
+            "Would fix 1 finding in 1 skill (1 more with `--unsafe-fixes`)\n"
+        );
     }
     let output = validate(&world, &["--diff", "--unsafe-fixes"]).expect(1);
     assert_eq!(world.read(FILE), before);
@@ -184,7 +187,8 @@ fn diff_can_be_applied() {
             .unwrap();
         assert!(applied.status.success(), "{}{diff}", String::from_utf8_lossy(&applied.stderr));
         let output = validate(&world, &[&["--diff"], flags].concat()).expect(0);
-        assert_eq!(output.stderr, "Nothing to fix in 2 skills\n");
+        let more = if flags.is_empty() { " (1 more with `--unsafe-fixes`)" } else { "" };
+        assert_eq!(output.stderr, format!("Nothing to fix in 2 skills{more}\n"));
     }
 }
 

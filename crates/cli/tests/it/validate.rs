@@ -378,7 +378,7 @@ fn clean_standard_input() {
     let clean = format!("---\nname: a\ndescription: {DESCRIPTION}\n---\n\nDo it.\n");
     let output = World::new().command(&["validate", "-"]).stdin(clean).run().expect(0);
     assert_eq!(output.stdout, "");
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n");
+    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn linked_roots_count_once() {
     world.link(".claude/skills", "../.agents/skills");
     let output = world.run(&["validate", "--format", "concise"]).expect(1);
     assert_eq!(output.stdout.lines().count(), 1, "{}", output.snapshot());
-    assert_eq!(output.stderr, "1 error in 1 of 1 skill (1 fixable with `--fix --unsafe-fixes`)\n");
+    assert_eq!(output.stderr, "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n");
 }
 
 #[test]
@@ -505,7 +505,7 @@ fn everything_visible() {
     std::fs::remove_dir_all(world.path("~/.claude")).unwrap();
     let output =
         world.command(&["validate"]).env("PROWESS_SKILLS_PATH", "elsewhere").run().expect(0);
-    assert_eq!(output.errors(), "Validated 4 skills in [TIME]\n");
+    assert_eq!(output.errors(), "Validated 4 skills in [TIME], no findings\n");
 }
 
 /// A program cannot open `~`.
@@ -525,7 +525,7 @@ fn installed_names() {
     world.good("~/.agents/skills/csv-report");
     for name in ["pdf-tools", "csv-report"] {
         let output = world.run(&["validate", name]).expect(0);
-        assert_eq!(output.errors(), "Validated 1 skill in [TIME]\n", "{name}");
+        assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n", "{name}");
     }
     // The project counts more than the home; the other one has a longer name.
     world.skill(".agents/skills/csv-report", "name: csv-report\n");
@@ -546,10 +546,7 @@ fn folder_names_of_misnamed_skills() {
     for name in ["csv-report", "wrong"] {
         let output = world.run(&["validate", name, "--format", "concise"]).expect(1);
         assert!(output.stdout.contains("error[name-folder-mismatch]"), "{}", output.snapshot());
-        assert_eq!(
-            output.errors(),
-            "1 error in 1 of 1 skill (1 fixable with `--fix --unsafe-fixes`)\n"
-        );
+        assert_eq!(output.errors(), "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n");
     }
     // An agent that asks for `csv-report` gets this one now, and whoever types it is told.
     world.good("~/.agents/skills/csv-report");
@@ -612,7 +609,7 @@ fn empty_skills_folder_is_no_mistake() {
     let world = World::new();
     world.folder(".agents/skills");
     let output = world.run(&["validate"]).expect(0);
-    assert_eq!(output.errors(), "Validated 0 skills in [TIME]\n");
+    assert_eq!(output.errors(), "Validated 0 skills in [TIME], no findings\n");
 }
 
 #[test]

@@ -332,7 +332,8 @@ impl Output {
     }
 }
 
-/// `in 3 ms`, `in less than 1 ms` and `in 1.2 s` at the end of a line become `in [TIME]`.
+/// `in 3 ms`, `in less than 1 ms` and `in 1.2 s` at the end of a line, or before a comma, become
+/// `in [TIME]`.
 fn times(text: &str) -> String {
     let is_time = |text: &str| {
         let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -341,9 +342,11 @@ fn times(text: &str) -> String {
             || text.strip_suffix(" s").is_some_and(number)
     };
     text.split_inclusive('\n')
-        .map(|line| match line.trim_end_matches('\n').rsplit_once(" in ") {
-            Some((before, time)) if is_time(time) => format!("{before} in [TIME]\n"),
-            _ => line.to_owned(),
+        .map(|line| {
+            let Some((before, after)) = line.rsplit_once(" in ") else { return line.to_owned() };
+            let end = after.find([',', '\n']).unwrap_or(after.len());
+            let (time, rest) = after.split_at(end);
+            if is_time(time) { format!("{before} in [TIME]{rest}") } else { line.to_owned() }
         })
         .collect()
 }

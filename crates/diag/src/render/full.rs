@@ -86,6 +86,7 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
     let mut label = label;
     let mut bar: Option<&str> = None;
     let mut is_open = false;
+    let mut in_title = false;
     // Where no line is quoted the renderer leaves no room for numbers; all findings look alike.
     let pad = if text.lines().any(|line| wrap::plain(line).starts_with("--> ")) { " " } else { "" };
     for line in text.lines() {
@@ -94,17 +95,19 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
             result.push_str(pad);
         }
         let is_bar = plain.trim() == "|";
-        is_open =
-            !is_bar && plain.starts_with([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+        // Only headlines begin with a letter: all else stands behind a gutter, or belongs to one.
+        let is_title = plain.starts_with(|c: char| c.is_ascii_lowercase());
+        in_title = is_title || in_title && !is_bar && !plain.trim_start().starts_with("--> ");
+        is_open = !is_bar && !in_title;
         if is_bar {
             bar.get_or_insert(line);
         }
         match width {
-            // Only headlines begin with a letter: all else stands behind a gutter.
-            Some(width) if plain.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            Some(width) if is_title => {
                 let word = plain.bytes().take_while(u8::is_ascii_lowercase).count();
                 result.push_str(&wrap::hang(line, width, word + 2));
             }
+            Some(width) if in_title => result.push_str(&wrap::hang(line, width, 0)),
             _ => result.push_str(line),
         }
         result.push('\n');
@@ -328,11 +331,11 @@ pub fn summary(counts: crate::Counts, extent: Extent) -> String {
             wording::thousands(more)
         ),
     };
-    let skills = format!(
-        "{} of {}",
-        wording::thousands(extent.affected),
-        wording::count(extent.skills, "skill")
-    );
+    let skills = wording::count(extent.skills, "skill");
+    let skills = match extent {
+        Extent { skills: 1, affected: 1, .. } => skills,
+        _ => format!("{} of {skills}", wording::thousands(extent.affected)),
+    };
     let place = match extent {
         Extent { folders: 0, .. } => skills,
         Extent { skills: 0, folders, .. } => {
@@ -491,6 +494,12 @@ warning[rule]: a message that says more than
             finding(&report, &LineIndex::new(""), &diagnostic, options),
             "error[rule]: wrong\n --> a\n  |\nhelp: do it\n"
         );
+        let diagnostic = Diagnostic { help: Some("do it:\nthis: and that".into()), ..diagnostic };
+        for (width, second) in [(80, "this: and that"), (16, "this: and\n      that")] {
+            let options = Options { color: false, width: Some(width) };
+            let text = finding(&report, &LineIndex::new(""), &diagnostic, options);
+            assert!(text.ends_with(&format!("help: do it:\n      {second}\n")), "{text}");
+        }
     }
 
     #[test]
@@ -528,8 +537,9 @@ warning[rule]: a message that says more than
         let counts = crate::Counts { errors: 2, ..crate::Counts::default() };
         let say = |affected, skills, folders| summary(counts, Extent { skills, affected, folders });
         assert_eq!(
-            [say(2, 3, 0), say(1, 3, 1), say(0, 0, 1), say(0, 0, 2)],
+            [say(1, 1, 0), say(2, 3, 0), say(1, 3, 1), say(0, 0, 1), say(0, 0, 2)],
             [
+                "2 errors in 1 skill",
                 "2 errors in 2 of 3 skills",
                 "2 errors in 1 of 3 skills and 1 other folder",
                 "2 errors in 1 folder, no skill was checked",

@@ -35,9 +35,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         _ => "a model cannot tell what the skill is for",
     };
+    let start = match manifest.entry("description") {
+        None => "add a line that says",
+        Some(_) => "say",
+    };
     out.report(
         Finding::at(span, message)
             .label(stand_in)
-            .help("add a line that says what the skill does and when to use it, for example:\ndescription: Fills PDF forms. Use when a PDF has form fields."),
+            .help(format!("{start} what the skill does and when to use it, for example:\ndescription: Fills PDF forms. Use when a PDF has form fields.")),
     );
 }
