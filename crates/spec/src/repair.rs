@@ -407,8 +407,8 @@ fn opened(value: &str) -> Option<(char, &str, bool)> {
     let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
     // In `"say "hi"` the last mark belongs to `hi`.
     let marks = value.matches('"').count() - value.matches("\\\"").count();
-    let closed =
-        value[1..].strip_suffix(mark).filter(|_| mark == '\'' || marks < 3 || marks % 2 == 0);
+    let is_pair = mark == '\'' || marks < 3 || marks.is_multiple_of(2);
+    let closed = value[1..].strip_suffix(mark).filter(|_| is_pair);
     let inner = closed.unwrap_or(&value[1..]);
     let is_whole = match inner.split_once(mark) {
         None => closed.is_some() || !value.starts_with("'tis"),
