@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use prowess_diag::Counts;
 use prowess_diag::render::full::Extent;
+use prowess_diag::{Counts, wording};
 use prowess_registry::{Notice, replace};
 
 /// What was found in all.
@@ -57,6 +57,24 @@ pub struct Mended {
     pub diff: String,
 }
 
+impl Mended {
+    /// Returns the rules with their number where it is not one: `2 x yaml-repaired, name-case`.
+    pub fn rule_list(&self) -> String {
+        let mut counted: Vec<(&str, usize)> = Vec::new();
+        for rule in &self.rules {
+            match counted.iter_mut().find(|(known, _)| known == rule) {
+                Some((_, count)) => *count += 1,
+                None => counted.push((rule, 1)),
+            }
+        }
+        let named = counted.iter().map(|(rule, count)| match count {
+            1 => (*rule).to_owned(),
+            _ => format!("{} x {rule}", wording::thousands(*count)),
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+}
+
 impl<P> Default for Outcome<P> {
     fn default() -> Self {
         Self {
@@ -74,6 +92,20 @@ impl<P> Outcome<P> {
     /// Returns how many findings were mended, or would be.
     pub fn fixed(&self) -> usize {
         self.mended.iter().map(|mended| mended.rules.len()).sum()
+    }
+
+    /// Returns the closing line of a diff: what would be mended, and what more could be.
+    pub fn diff_summary(&self) -> String {
+        let more = match self.counts().suggested {
+            0 => String::new(),
+            more => format!(" ({} more with `--unsafe-fixes`)", wording::thousands(more)),
+        };
+        let skills = |count| wording::count(count, "skill");
+        if self.mended.is_empty() {
+            return format!("Nothing to fix in {}{more}", skills(self.skills));
+        }
+        let findings = wording::count(self.fixed(), "finding");
+        format!("Would fix {findings} in {}{more}", skills(self.mended.len()))
     }
 
     /// Returns where things were found.

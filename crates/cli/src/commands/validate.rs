@@ -471,21 +471,8 @@ fn print_statistics(
 /// Prints what `--fix` would change.
 fn print_diff(results: &Outcome<Piece>, printer: &Printer) -> Result<Exit, CliError> {
     printer.diff(&results.mended.iter().map(|mended| mended.diff.as_str()).collect::<String>())?;
-    let more = match results.counts().suggested {
-        0 => String::new(),
-        more => format!(" ({} more with `--unsafe-fixes`)", wording::thousands(more)),
-    };
-    if results.mended.is_empty() {
-        let skills = wording::count(results.skills, "skill");
-        printer.status(&format!("Nothing to fix in {skills}{more}"));
-        return Ok(Exit::Done);
-    }
-    printer.status(&format!(
-        "Would fix {} in {}{more}",
-        wording::count(results.fixed(), "finding"),
-        wording::count(results.mended.len(), "skill")
-    ));
-    Ok(Exit::No)
+    printer.status(&results.diff_summary());
+    Ok(if results.mended.is_empty() { Exit::Done } else { Exit::No })
 }
 
 fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
@@ -497,11 +484,8 @@ fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
             wording::count(files.len(), "skill")
         ));
         for mended in files.iter().take(MOST_NAMED) {
-            printer.status(&format!(
-                "  {}: {}",
-                sanitize::line(&mended.path),
-                rule_list(&mended.rules)
-            ));
+            let path = sanitize::line(&mended.path);
+            printer.status(&format!("  {path}: {}", mended.rule_list()));
         }
         let more = files.len().saturating_sub(MOST_NAMED);
         if more > 0 {
@@ -516,20 +500,4 @@ fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
         let skills = wording::count(results.skills, "skill");
         printer.status(&format!("Validated {skills} in {elapsed}, no findings{left}"));
     }
-}
-
-/// `2 x yaml-repaired, name-case`
-fn rule_list(rules: &[&str]) -> String {
-    let mut counted: Vec<(&str, usize)> = Vec::new();
-    for rule in rules {
-        match counted.iter_mut().find(|(known, _)| known == rule) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((rule, 1)),
-        }
-    }
-    let named = counted.iter().map(|(rule, count)| match count {
-        1 => (*rule).to_owned(),
-        _ => format!("{} x {rule}", wording::thousands(*count)),
-    });
-    named.collect::<Vec<_>>().join(", ")
 }
