@@ -48,11 +48,11 @@ pub(super) const ARCHIVES: &[Program] = &[
             ),
         ],
         values: list(
-            "-b -L -N -K -V -X -H -s -k? --exclude --exclude-from --transform --xform --owner \
+            "-b -L -N -K -V -X -H --exclude --exclude-from --transform --xform --owner \
                  --group --mode --mtime --strip-components --format --suffix --label --checkpoint? \
                  --warning --sort --level",
         ),
-        safe: "--file --checkpoint --directory",
+        safe: "--file --checkpoint --directory --list",
         bundle: true,
         plain: &[
             "tar tzf x.tgz",
@@ -60,6 +60,7 @@ pub(super) const ARCHIVES: &[Program] = &[
             "tar xvf x --strip-components 1",
             "tar -xf x -C out",
             "tar --exclude x -cf y z",
+            "tar --list -f x.tar",
         ],
         ..NONE
     },

@@ -1,9 +1,7 @@
 //! Build tools and compilers.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{
-    NONE, Program, Starts, any, because, is_assignment, list, operand, opt, outside,
-};
+use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 use super::text::at_file;
 
 pub(super) const BUILDERS: &[Program] = &[
@@ -82,7 +80,7 @@ pub(super) const BUILDERS: &[Program] = &[
                 "go build -overlay=x"),
         ],
         words: true,
-        values: list("-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip"),
+        values: list("-run -count -timeout -tags -p -bench -covermode -parallel -mod -skip"),
         subs: &[
             Program {
                 names: list("run"),
@@ -125,7 +123,7 @@ pub(super) const BUILDERS: &[Program] = &[
                  --new-file --assume-old --output-sync?"),
         safe: "--debug --dry-run",
         operands: &[
-            operand(0, is_assignment, Runs, "changes what is run", "make SHELL=/tmp/x all"),
+            operand(0, assigns, Runs, "changes what is run", "make SHELL=/tmp/x all").globs(),
         ],
         plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -kdB lint"],
         ..NONE
@@ -142,7 +140,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ],
         values: list("-j -l -k"),
         operands: &[
-            operand(0, is_assignment, Runs, "changes what is run", "just a=b all"),
+            operand(0, assigns, Runs, "changes what is run", "just a=b all").globs(),
             operand(0, outside, Runs, "is a rule from elsewhere", "just ../x"),
         ],
         plain: &["ninja -C build", "just test", "ninja -j 4"],
@@ -389,6 +387,11 @@ fn listed_secrets(word: &str) -> bool {
     ]
     .iter()
     .any(|name| word.starts_with(name))
+}
+
+/// make takes any word with `=` in it for an assignment.
+fn assigns(word: &str) -> bool {
+    word.contains('=')
 }
 
 /// A variable of cmake that names a program or a script.

@@ -11,7 +11,8 @@ pub(super) struct Program {
     /// Options that do more than the name says.
     pub(super) options: &'static [Opt],
     /// Other options that take a value, so that the value is not taken for an operand. A `:` after a
-    /// spelling stands for one more value, a `?` for one that is only ever attached.
+    /// spelling stands for one more value, a `?` for one that is only ever attached, a `!` for a value
+    /// that may well begin with a dash: others that do are looked at as options.
     pub(super) values: List,
     /// Options that are no abbreviations although they look it.
     pub(super) safe: &'static str,
@@ -41,8 +42,12 @@ pub(super) struct Program {
     pub(super) always: Option<Reason>,
     /// The first operand is a file of commands: nothing to ask about, but another start.
     pub(super) script: bool,
-    /// Use without an operand.
+    /// Use with fewer operands than `least`.
     pub(super) bare: Option<Reason>,
+    /// How many operands it needs, so as not to read from its input.
+    pub(super) least: usize,
+    /// `_` in the name of an option is `-`.
+    pub(super) underscores: bool,
     /// What no list can say; `false` ends the search.
     pub(super) special: Option<Special>,
     /// Ordinary commands that must not be asked about, read by the tests.
@@ -73,6 +78,8 @@ pub(super) const NONE: Program = Program {
     always: None,
     script: false,
     bare: None,
+    least: 1,
+    underscores: false,
     special: None,
     plain: &[],
 };
@@ -97,7 +104,9 @@ pub(super) const fn list(text: &'static str) -> List {
             byte if fresh => {
                 starts |= 1 << (byte & 127);
                 let one = at > 0 && bytes[at - 1] == b'-' && (at == 1 || bytes[at - 2] == b' ');
-                if one && (at + 1 == bytes.len() || matches!(bytes[at + 1], b' ' | b':' | b'?')) {
+                if one
+                    && (at + 1 == bytes.len() || matches!(bytes[at + 1], b' ' | b':' | b'?' | b'!'))
+                {
                     letters |= 1 << (byte & 127);
                 }
                 fresh = false;
@@ -157,6 +166,8 @@ pub(super) struct Operand {
     pub(super) when: fn(&str) -> bool,
     pub(super) reason: Reason,
     pub(super) starts: Starts,
+    /// Any word that the shell makes names of files of may be meant.
+    pub(super) globs: bool,
 }
 
 /// Whether another command begins at a word.
@@ -197,7 +208,7 @@ pub(super) const fn operand(
     example: &'static str,
 ) -> Operand {
     let reason = because(effect, why, example);
-    Operand { from, to: usize::MAX, when, reason, starts: Starts::No }
+    Operand { from, to: usize::MAX, when, reason, starts: Starts::No, globs: false }
 }
 
 impl Opt {
@@ -213,6 +224,11 @@ impl Opt {
 }
 
 impl Operand {
+    pub(super) const fn globs(mut self) -> Self {
+        self.globs = true;
+        self
+    }
+
     pub(super) const fn to(mut self, to: usize) -> Self {
         self.to = to;
         self
@@ -312,7 +328,8 @@ impl Walk<'_> {
             }
             for rule in program.operands {
                 let reached = operands >= rule.from || word.is_glob();
-                if reached && operands < rule.to && (rule.when)(text) {
+                let meant = (rule.when)(text) || rule.globs && word.is_glob();
+                if reached && operands < rule.to && meant {
                     self.report.reason(index, &rule.reason);
                     self.start(index, rule.starts);
                 }
@@ -330,7 +347,7 @@ impl Walk<'_> {
             listed("--version --help -version -help", &word.text)
                 || listed(program.safe, &word.text)
         };
-        if operands == 0
+        if operands < program.least
             && !seen
             && let Some(reason) = &program.bare
             && self.report.hits.is_empty()
@@ -375,6 +392,13 @@ impl Walk<'_> {
         let whole = self.levels[self.level].words || text.starts_with("--");
         let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
         let offset = name.len() + 1;
+        let dashed;
+        let name = if self.levels[self.level].underscores {
+            dashed = name.replace('_', "-");
+            &*dashed
+        } else {
+            name
+        };
         for exact in [true, false] {
             for level in (0..=self.level).rev() {
                 let program = self.levels[level];
@@ -390,11 +414,11 @@ impl Walk<'_> {
             return self.cluster(index, &text[1..]);
         }
         for level in (0..=self.level).rev() {
-            let Some((takes, exact)) = valued(self.levels[level], name) else { continue };
+            let Some((takes, dashed)) = valued(self.levels[level], name) else { continue };
             if value.is_some() {
                 return index + 1;
             }
-            return self.behind(index, takes, exact && level == self.level);
+            return self.behind(index, takes, dashed == Some(true) && level == self.level);
         }
         self.foreign(index, name, known);
         index + 1
@@ -442,11 +466,14 @@ impl Walk<'_> {
                     }
                     Some(_) if attached.is_some() => return next,
                     Some(Takes::Attached) => return next,
-                    Some(Takes::Values(more)) => {
-                        return self.behind(index, more + 1, level == self.level);
-                    }
-                    Some(Takes::Nothing) => return self.behind(index, 1, level == self.level),
+                    Some(Takes::Values(more)) => return self.behind(index, more + 1, false),
+                    Some(Takes::Dashed) => return self.behind(index, 1, level == self.level),
+                    Some(Takes::Nothing) => return self.behind(index, 1, false),
                 }
+            }
+            // `-W:no-x`: no letter is an option behind a colon.
+            if rest.starts_with(':') && !old {
+                return next;
             }
             let mut name = [b'-', 0, 0, 0, 0];
             let end = 1 + letter.encode_utf8(&mut name[1..]).len();
@@ -504,6 +531,8 @@ enum Takes {
     Nothing,
     /// Only what is attached to it.
     Attached,
+    /// One value that may begin with a dash.
+    Dashed,
     Values(usize),
 }
 
@@ -512,6 +541,8 @@ fn unmarked(spelling: &str) -> (&str, Takes) {
     let name = spelling.trim_end_matches(':');
     if let Some(name) = spelling.strip_suffix('?') {
         (name, Takes::Attached)
+    } else if let Some(name) = spelling.strip_suffix('!') {
+        (name, Takes::Dashed)
     } else if name.len() == spelling.len() {
         (name, Takes::Nothing)
     } else {
@@ -547,7 +578,7 @@ impl Opt {
                 && full.starts_with(name)
                 && !program.words
                 && !listed(program.safe, name)
-                && !valued(program, name).is_some_and(|(_, exact)| exact)
+                && !valued(program, name).is_some_and(|(_, exact)| exact.is_some())
             {
                 return Some((takes, None));
             }
@@ -576,21 +607,22 @@ fn short(names: List, letter: char) -> Option<Takes> {
     })
 }
 
-/// How many words a long option without an entry takes, and whether it is spelled out.
-fn valued(program: &Program, name: &str) -> Option<(usize, bool)> {
+/// How many words a long option without an entry takes and, if it is spelled out, whether they may
+/// begin with a dash.
+fn valued(program: &Program, name: &str) -> Option<(usize, Option<bool>)> {
     let mut shortened = None;
     for spelling in program.values.like(name) {
         let (full, takes) = unmarked(spelling);
         let count = match takes {
-            Takes::Nothing => 1,
+            Takes::Nothing | Takes::Dashed => 1,
             Takes::Attached => 0,
             Takes::Values(more) => more + 1,
         };
         if full == name || program.words && undashed(full) == undashed(name) {
-            return Some((count, true));
+            return Some((count, Some(takes == Takes::Dashed)));
         }
         if name.len() > 2 && name.starts_with("--") && full.starts_with(name) {
-            shortened = Some((count, false));
+            shortened = Some((count, None));
         }
     }
     shortened.filter(|_| !listed(program.safe, name))

@@ -38,9 +38,9 @@ const TEXTCONV: Opt = opt("--textconv", Runs, "starts a configured program", "gi
 const ORDER: Opt = opt("-O:", Reads, "takes the order from a file", "git diff -Ox");
 const NO_INDEX: Opt =
     opt("--no-index", Elsewhere, "compares any two files", "git diff --no-index /etc/passwd x");
-const DIFF_VALUES: &str = "-S -G -L -n --author --committer --grep --since --until --after \
-    --before --format? --pretty? --diff-filter --max-count --skip -U -l --unified --src-prefix \
-    --dst-prefix --line-prefix --inter-hunk-context --word-diff-regex --output-indicator-new \
+const DIFF_VALUES: &str = "-S! -G! -L -n --author --committer --grep! --since --until --after \
+    --before --format? --pretty? --diff-filter --max-count --skip -U? -l --unified? --src-prefix! \
+    --dst-prefix! --line-prefix! --inter-hunk-context --word-diff-regex --output-indicator-new \
     --output-indicator-old --output-indicator-context --glob --exclude -M? -C? -B? -X?";
 
 const UPLOAD: Opt =
@@ -83,7 +83,7 @@ const SUBS: &[Program] = &[
                 .when(outside),
         ],
         values: list(
-            "-m -C -c -u? -S? --message --author --date --fixup --squash --trailer \
+            "-m! -C -c -u? -S? --message! --author --date --fixup --squash --trailer \
                       --cleanup --reuse-message --reedit-message --pathspec-from-file",
         ),
         operands: &[operand(
@@ -127,7 +127,7 @@ const SUBS: &[Program] = &[
     Program {
         names: list("stash range-diff"),
         options: &[OUTPUT, EXT_DIFF, TEXTCONV],
-        values: list("-m --message"),
+        values: list("-m! --message!"),
         plain: &["git stash push -m wip", "git stash pop", "git stash show -p"],
         ..NONE
     },
@@ -136,9 +136,19 @@ const SUBS: &[Program] = &[
         options: &[
             OUTPUT,
             EXT_DIFF,
+            ORDER,
             opt("-o: --output-directory:", Writes, "writes there", "git format-patch -o x HEAD"),
+            opt(
+                "--signature-file:",
+                Reads,
+                "reads another file",
+                "git format-patch --signature-file=x HEAD",
+            ),
         ],
-        values: list(DIFF_VALUES),
+        values: list(
+            "-v --start-number --suffix --in-reply-to --subject-prefix --to --cc --signature --base \
+             --range-diff --interdiff --since --until --author -S! -G! -U? --unified?",
+        ),
         plain: &["git format-patch --stdout HEAD~2", "git format-patch -1"],
         ..NONE
     },
@@ -160,7 +170,7 @@ const SUBS: &[Program] = &[
             opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x"),
             TEXTCONV,
         ],
-        values: list("-e -f -A -B -C -m --max-depth --threads --max-count"),
+        values: list("-e! -f -A -B -C -m --max-depth --threads --max-count"),
         plain: &["git grep -n -e --open -- src", "git grep -o x", "git grep -in needle"],
         safe: "--text",
         ..NONE
@@ -191,7 +201,7 @@ const SUBS: &[Program] = &[
     Program {
         names: list("merge cherry-pick revert"),
         options: &[OUTPUT, STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
-        values: list("-X -m -F --strategy-option --message --file --mainline --cleanup"),
+        values: list("-X -m! -F --strategy-option --message! --file --mainline --cleanup"),
         plain: &["git merge --no-ff feature -m x", "git merge -s ours x", "git revert HEAD"],
         ..NONE
     },
@@ -536,13 +546,27 @@ const SUBS: &[Program] = &[
 
 /// Reading takes one name, or says that it reads.
 fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
-    let mut names = (at + 1..words.len()).filter(|&index| !words[index].text.starts_with('-'));
-    let (first, second) = (names.next(), names.next());
+    // Options count only in front of the first name; behind it, they are the value.
+    let (mut first, mut value) = (None, false);
+    for (index, word) in words.iter().enumerate().skip(at + 1) {
+        if !std::mem::replace(&mut value, listed("--type --default -f --file --blob", &word.text))
+            && !word.text.starts_with('-')
+        {
+            first = Some(index);
+            break;
+        }
+    }
+    let second = first.map(|index| index + 1).filter(|&index| index < words.len());
     let reads = "--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list -l";
     let write = match first.map(|index| &*words[index].text) {
         Some("set" | "unset" | "edit" | "rename-section" | "remove-section") => first,
         Some("get" | "list") => None,
-        _ if words[at + 1..].iter().any(|word| listed(reads, &word.text)) => None,
+        _ if words[at + 1..first.unwrap_or(words.len())]
+            .iter()
+            .any(|word| listed(reads, &word.text)) =>
+        {
+            None
+        }
         _ => second,
     };
     if let Some(index) = write {

@@ -44,7 +44,7 @@ pub(super) const SEARCH: &[Program] = &[
             opt("-f: --file: --ignore-file:", Reads, "takes patterns from a file", "rg -f x"),
         ],
         values: list(
-            "-e -g -t -T -A -B -C -m -j -r -d -M -E --regexp --glob --type --type-not --replace \
+            "-e! -g -t -T -A -B -C -m -j -r! -d -M -E --regexp! --glob --type --type-not --replace \
                  --after-context --before-context --context --max-count --iglob --sort --sortr \
                  --color --colors --encoding --engine --max-depth --pre-glob --max-columns --threads",
         ),

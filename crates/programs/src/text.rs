@@ -13,7 +13,7 @@ pub(super) const TEXT: &[Program] = &[
             opt("--files0-from:", Reads, "takes names from a file", "sort --files0-from=x"),
             opt("--random-source:", Reads, "reads another file", "sort --random-source=x y"),
         ],
-        values: list("-k -t -S --key --field-separator --buffer-size --parallel --batch-size"),
+        values: list("-k -t! -S --key --field-separator --buffer-size --parallel --batch-size"),
         plain: &["sort -k2 -t , -nr x", "sort -u a b", "sort -t -o x", "sort *.txt"],
         ..NONE
     },
@@ -79,6 +79,17 @@ pub(super) const TEXT: &[Program] = &[
         options: &[opt("-l --paginate", Runs, "starts another program", "diff -l a b")],
         values: list("-U -C -I -x -X -F -W --label --exclude"),
         plain: &["diff -u a b", "diff -r --brief a b"],
+        ..NONE
+    },
+    Program {
+        names: list("sdiff diff3"),
+        options: &[
+            opt("--diff-program:", Runs, "starts a program", "diff3 --diff=x a b c")
+                .starts(Starts::Command),
+            opt("-o: --output:", Writes, "writes to a file", "sdiff -o x a b"),
+        ],
+        values: list("-I -w -L --label --width --ignore-matching-lines"),
+        plain: &["sdiff -w 80 a b", "diff3 -m a b c"],
         ..NONE
     },
     Program {
