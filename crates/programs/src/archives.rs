@@ -16,8 +16,10 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "tar xf x --to-com=y",
             )
             .starts(Starts::Script),
-            opt("--checkpoint-action:", Runs, "may start a program", "tar cf x --checkpoint-a=y z"),
-            opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y"),
+            opt("--checkpoint-action:", Runs, "may start a program", "tar cf x --checkpoint-a=y z")
+                .starts(Starts::Setting),
+            opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y")
+                .starts(Starts::Script),
             opt("-T: --files-from:", Reads, "takes names and options from a file", "tar cfT x y"),
             opt("-f: --file:", Sends, "is on another machine", "tar cf host:x y").when(remote),
             opt(
@@ -67,7 +69,9 @@ pub(super) const ARCHIVES: &[Program] = &[
     Program {
         names: list("zip"),
         options: &[
-            opt("-T --test -TT: --unzip-command:", Runs, "starts a program", "zip x y -T -TT z"),
+            opt("-TT: --unzip-command:", Runs, "starts a program", "zip x y -T -TT z")
+                .starts(Starts::Script),
+            opt("-T --test", Runs, "starts another program", "zip x y -T"),
             opt("-m --move", Writes, "removes the files", "zip -m x y"),
             opt("-@ --names-stdin", Reads, "takes names from its input", "zip x -@"),
             opt("-O: --output-file: --out:", Writes, "writes there", "zip x --out y"),

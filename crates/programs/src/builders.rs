@@ -259,7 +259,7 @@ pub(super) const BUILDERS: &[Program] = &[
                  --security-opt: --userns: --env-file: --volumes-from:", Elsewhere,
                 "reaches the machine outside", "docker run -v /:/x y"),
         ],
-        values: list("-l --log-level -f --filter --format -n"),
+        values: list("-l --log-level -f --filter --format -n --tlscacert --tlscert --tlskey"),
         subs: &[
             Program {
                 names: list("exec run create"),
@@ -278,6 +278,15 @@ pub(super) const BUILDERS: &[Program] = &[
                 options: &[opt("-f: --file: --project-directory:", Reads, "takes settings from there",
                     "docker compose -f x ps")],
                 before: true,
+                subs: &[Program {
+                    names: list("exec run create"),
+                    operands: &[operand(1, any, Runs, "runs inside", "docker compose exec x rm y").to(2)
+                        .starts(Starts::Command)],
+                    values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint"),
+                    always: Some(because(Runs, "runs programs", "docker container run x")),
+                    stops: 2,
+                    ..NONE
+                }],
                 quiet: "ps ls list images logs inspect config top port version df history events",
                 other: Some(because(Runs, "runs or changes containers", "docker compose up")),
                 plain: &["docker compose ps", "docker compose logs -f x", "docker image ls"],
@@ -308,7 +317,8 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-var-file: --values-none:", Reads, "reads a file", "terraform plan -var-file=/x")
                 .when(outside),
         ],
-        values: list("-n -o -l -c -L --namespace --output --selector --container --tail --since"),
+        values: list("-n -o -l -c -L --namespace --output --selector --container --tail --since -v --v \
+                 --request-timeout --vmodule --log-flush-frequency"),
         safe: "--output -out",
         subs: &[
             Program {

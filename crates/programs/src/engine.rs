@@ -178,6 +178,10 @@ pub(super) enum Starts {
     Command,
     /// The word is a whole script.
     Script,
+    /// The word is a setting whose value is a script: `ProxyCommand=rm x`.
+    Setting,
+    /// The word is no command, but commands within it are run: `a[$(rm x)]`.
+    Inside,
     /// The word names a module: it is what has to be agreed to, the words behind it are its own.
     Module,
 }
@@ -260,7 +264,7 @@ pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Report)
         return;
     }
     let levels = [program, &NONE, &NONE, &NONE];
-    Walk { words, report, depth, levels, level: 0 }.program(program, at, false);
+    Walk { words, report, depth, levels, level: 0, unsure: false }.program(program, at, false);
 }
 
 struct Walk<'a> {
@@ -270,6 +274,8 @@ struct Walk<'a> {
     /// The program, its subcommand, and so on: whose options count.
     levels: [&'static Program; 4],
     level: usize,
+    /// There was an option that may or may not have a value behind it.
+    unsure: bool,
 }
 
 impl Walk<'_> {
@@ -306,11 +312,16 @@ impl Walk<'_> {
                 index += 1;
                 continue;
             }
+            if commands && !seen && text.starts_with('+') {
+                index += 1; // A toolchain: `cargo +nightly`.
+                continue;
+            }
             if commands && !seen {
                 seen = true;
                 if !inside && self.depth == 0 {
                     self.report.subcommand = Some(index);
                 }
+                self.candidates(index);
                 if let Some(sub) = program.subs.iter().find(|sub| sub.names.has(text)) {
                     self.enter(program, sub);
                     return self.program(sub, index, true);
@@ -357,6 +368,19 @@ impl Walk<'_> {
         }
     }
 
+    /// Notes what may be the subcommand: this word, or the next one if this may be a value.
+    fn candidates(&mut self, index: usize) {
+        if self.depth > 0 {
+            return;
+        }
+        self.report.subcommands.push(index);
+        if std::mem::take(&mut self.unsure) {
+            let mut rest = self.words.iter().enumerate().skip(index + 1);
+            let next = rest.find(|(_, word)| !word.text.starts_with('-'));
+            self.report.subcommands.extend(next.map(|(next, _)| next));
+        }
+    }
+
     fn enter(&mut self, program: &'static Program, sub: &'static Program) {
         if !program.before && self.level + 1 < self.levels.len() {
             self.level += 1;
@@ -370,6 +394,10 @@ impl Walk<'_> {
         match starts {
             Starts::No => return None,
             Starts::Module => return Some(self.words.len()),
+            Starts::Setting | Starts::Inside => {
+                self.within(index, 0, starts);
+                return None;
+            }
             Starts::Script | Starts::Command => self.report.starts.push(index),
         }
         if starts == Starts::Script {
@@ -384,6 +412,19 @@ impl Walk<'_> {
         let end = index + (0..rest.len()).find(mark).unwrap_or(rest.len());
         look(&self.words[..end], index, self.depth + 1, self.report);
         Some(end)
+    }
+
+    /// A script is the end of a word.
+    fn within(&mut self, word: usize, offset: usize, starts: Starts) {
+        let text = self.words[word].text.get(offset..).unwrap_or("");
+        let more = match starts {
+            Starts::Setting => {
+                let value = text.find(['=', ' ']).map_or("", |at| &text[at..]);
+                text.len() - value.trim_start_matches(['=', ' ', '!']).len()
+            }
+            _ => 0,
+        };
+        self.report.attached.push(Attached { word, offset: offset + more });
     }
 
     /// Reads the option at `index`; returns where to go on.
@@ -427,9 +468,12 @@ impl Walk<'_> {
     /// An option that is in no list.
     fn foreign(&mut self, index: usize, name: &str, known: bool) {
         let program = self.levels[self.level];
+        if listed(program.safe, name) {
+            return;
+        }
+        self.unsure = true;
         if let Some(reason) = &program.unknown
             && known
-            && !listed(program.safe, name)
         {
             self.report.reason(index, reason);
         }
@@ -512,8 +556,9 @@ impl Walk<'_> {
             match attached {
                 Some(_) if option.starts == Starts::Module => end = Some(self.words.len()),
                 Some((_, offset)) if option.starts != Starts::No => {
-                    self.report.attached.push(Attached { word: index, offset });
+                    self.within(index, offset, option.starts);
                 }
+                None if takes == Takes::Attached => {}
                 _ => end = self.start(index + 1, option.starts),
             }
         }
@@ -578,7 +623,7 @@ impl Opt {
                 && full.starts_with(name)
                 && !program.words
                 && !listed(program.safe, name)
-                && !valued(program, name).is_some_and(|(_, exact)| exact.is_some())
+                && valued(program, name).is_none_or(|(_, exact)| exact.is_none())
             {
                 return Some((takes, None));
             }

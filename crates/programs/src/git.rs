@@ -1,16 +1,17 @@
 //! git: options that run or write something, subcommands that are not what they seem.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::Report;
 use super::engine::{
     NONE, Operand, Opt, Program, Starts, any, because, list, listed, operand, opt, outside,
 };
+use super::{Attached, Report};
 use crate::Word;
 
 pub(super) const GIT: &[Program] = &[Program {
     names: list("git"),
     options: &[
-        opt("-c: --config-env:", Configures, "sets git's configuration", "git -c a.b=c log"),
+        opt("-c: --config-env:", Configures, "sets git's configuration", "git -c a.b=c log")
+            .starts(Starts::Setting),
         opt("--exec-path=*", Runs, "takes git's own programs from there", "git --exec-path=x log"),
         opt("-p --paginate", Runs, "starts the pager", "git -p log"),
         opt("-C:", Elsewhere, "works in another folder", "git -C /tmp/x status").when(outside),
@@ -167,7 +168,8 @@ const SUBS: &[Program] = &[
         names: list("grep"),
         options: &[
             opt("--no-index", Elsewhere, "looks anywhere", "git grep --no-index x /etc"),
-            opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x"),
+            opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x")
+                .starts(Starts::Script),
             TEXTCONV,
         ],
         values: list("-e! -f -A -B -C -m --max-depth --threads --max-count"),
@@ -571,6 +573,11 @@ fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
     };
     if let Some(index) = write {
         report.hit(index, Configures, "changes git's configuration");
+        for (word, value) in words.iter().enumerate().skip(index) {
+            report
+                .attached
+                .push(Attached { word, offset: usize::from(value.text.starts_with('!')) });
+        }
     }
     true
 }

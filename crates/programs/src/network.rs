@@ -165,11 +165,13 @@ pub(super) const NETWORK: &[Program] = &[
         names: list("ssh autossh mosh slogin dbclient"),
         options: &[
             opt(
-                "-o: -F: -O: -S: -w: -I: --ssh: --server: --client:",
+                "-F: -O: -S: -w: -I: --ssh: --server: --client:",
                 Runs,
                 "may start a program",
-                "ssh -oProxyCommand=x h",
+                "ssh -F x h",
             ),
+            opt("-o:", Runs, "sets what may start a program", "ssh -oProxyCommand=x h")
+                .starts(Starts::Setting),
             opt(
                 "-L: -R: -D: -W: -J: -A -X -Y -K -g -M -B: -b:",
                 Sends,
@@ -189,12 +191,12 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list("scp sftp rcp"),
-        options: &[opt(
-            "-o: -F: -S: -D: -s: -X: -J: -b:",
-            Runs,
-            "may start a program",
-            "scp -S x a h:b",
-        )],
+        options: &[
+            opt("-o:", Runs, "sets what may start a program", "scp -oProxyCommand=x a b")
+                .starts(Starts::Setting),
+            opt("-F: -S: -D: -s: -X: -J: -b:", Runs, "may start a program", "scp -S x a h:b")
+                .starts(Starts::Script),
+        ],
         values: list("-P -i -c -l -R -B"),
         operands: &[operand(0, host_path, Sends, "is on another machine", "scp a h:b")],
         plain: &["scp a b"],
@@ -208,7 +210,8 @@ pub(super) const NETWORK: &[Program] = &[
                 Runs,
                 "starts a program",
                 "rsync -e x a h:b",
-            ),
+            )
+            .starts(Starts::Script),
             opt(
                 "--files-from: --include-from: --exclude-from: -f: --filter: --password-file: \
                  --read-batch: --config: -F",

@@ -1,7 +1,8 @@
 //! Package managers: building and testing is quiet, fetching and publishing is not.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, any, because, list, listed, operand, opt, outside};
+use crate::Word;
 
 pub(super) const PACKAGES: &[Program] = &[
     Program {
@@ -34,7 +35,10 @@ pub(super) const PACKAGES: &[Program] = &[
                 "npm ci --registry=x",
             ),
         ],
-        values: list("-w --workspace --loglevel --filter -F"),
+        values: list(
+            "-w --workspace --loglevel --filter -F --tag --otp --access --depth --omit --include \
+                      --cache --scope --before --message",
+        ),
         safe: "--git-tag-version",
         subs: &[
             Program {
@@ -120,6 +124,16 @@ pub(super) const PACKAGES: &[Program] = &[
             "npx -p x y",
         )
         .starts(Starts::Script)],
+        // `poetry run rm x`
+        special: Some(|words, at, report| {
+            let runs = |word: &Word| listed("run exec r", &word.text);
+            if let Some(run) = words.iter().skip(at + 1).take(6).position(runs) {
+                let rest = words.iter().enumerate().skip(at + run + 2);
+                let program = rest.into_iter().find(|(_, word)| !word.text.starts_with('-'));
+                report.starts.extend(program.map(|(index, _)| index));
+            }
+            true
+        }),
         stops: 1,
         plain: &["npx --version", "rustup --version"],
         ..NONE

@@ -39,7 +39,8 @@ pub(super) const SEARCH: &[Program] = &[
     Program {
         names: list("rg ripgrep"),
         options: &[
-            opt("--pre: --hostname-bin:", Runs, "starts a program", "rg --pre=x y"),
+            opt("--pre: --hostname-bin:", Runs, "starts a program", "rg --pre=x y")
+                .starts(Starts::Script),
             opt("-z --search-zip", Runs, "starts decompressors", "rg -z x"),
             opt("-f: --file: --ignore-file:", Reads, "takes patterns from a file", "rg -f x"),
         ],
@@ -61,7 +62,8 @@ pub(super) const SEARCH: &[Program] = &[
     Program {
         names: list("ag ack ack-grep ugrep ug pt"),
         options: &[
-            opt("--pager: --filter: --view:", Runs, "starts a program", "ag --pager=x y"),
+            opt("--pager: --filter: --view:", Runs, "starts a program", "ag --pager=x y")
+                .starts(Starts::Script),
             opt("-z --search-zip --decompress", Runs, "starts decompressors", "ag -z x"),
             opt("--output:", Runs, "is an expression to run", "ack --output='$1' x"),
             opt(

@@ -8,7 +8,8 @@ pub(super) const TEXT: &[Program] = &[
         names: list("sort gsort"),
         options: &[
             opt("-o: --output:", Writes, "writes to a file", "sort --ou=x y"),
-            opt("--compress-program:", Runs, "starts a program", "sort --comp=x y"),
+            opt("--compress-program:", Runs, "starts a program", "sort --comp=x y")
+                .starts(Starts::Script),
             opt("-T: --temporary-directory:", Writes, "writes there", "sort -T /x y"),
             opt("--files0-from:", Reads, "takes names from a file", "sort --files0-from=x"),
             opt("--random-source:", Reads, "reads another file", "sort --random-source=x y"),
@@ -85,7 +86,7 @@ pub(super) const TEXT: &[Program] = &[
         names: list("sdiff diff3"),
         options: &[
             opt("--diff-program:", Runs, "starts a program", "diff3 --diff=x a b c")
-                .starts(Starts::Command),
+                .starts(Starts::Script),
             opt("-o: --output:", Writes, "writes to a file", "sdiff -o x a b"),
         ],
         values: list("-I -w -L --label --width --ignore-matching-lines"),
@@ -285,7 +286,8 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("man apropos whatis info"),
         options: &[
-            opt("-P: --pager: -H? --html? --browser:", Runs, "starts a program", "man -Px ls"),
+            opt("-P: --pager: -H? --html? --browser:", Runs, "starts a program", "man -Px ls")
+                .starts(Starts::Script),
             opt(
                 "-p: --preprocessor: -X? --gxditview? -t --troff -T? --troff-device?",
                 Runs,
