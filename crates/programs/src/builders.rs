@@ -8,12 +8,14 @@ pub(super) const BUILDERS: &[Program] = &[
     Program {
         names: list("cargo"),
         options: &[
-            opt("--config:", Configures, "sets cargo's configuration", "cargo --config a.b='c' build"),
+            opt("--config: --config-file: --tool-config-file:", Configures, "sets cargo's configuration", "cargo --config a.b='c' build"),
             opt("-Z:", Configures, "switches unstable features on", "cargo test -Zx"),
             opt("-C: --manifest-path: --target-dir: --lockfile-path: --artifact-dir: --out-dir:",
                 Elsewhere, "works elsewhere", "cargo build --manifest-path /x/Cargo.toml")
                 .when(outside),
             opt("--open", Runs, "starts a browser", "cargo doc --open"),
+            opt("--target:", Runs, "takes a target from a file", "cargo build --target ../x.json")
+                .when(|value| outside(value) || value.contains(".json")),
         ],
         values: list("-p -j -F --package --jobs --features --target --profile --color --bin --example \
                  --test --bench --exclude --message-format --timings? --edition"),
@@ -147,19 +149,33 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("cmake ctest cpack"),
+        names: list("ctest"),
+        options: &[
+            opt("-S: -SP: --script: --script-new-process: --build-and-test --interactive-debug-mode:",
+                Runs, "runs a script", "ctest -S x"),
+            opt("-D: -T: -M: --dashboard: --extra-submit: --submit-index:", Sends,
+                "sends what it finds", "ctest -D Nightly"),
+            opt("-O: --output-log: --output-junit: --build-dir: --test-dir:", Writes,
+                "works elsewhere", "ctest -O /x").when(outside),
+        ],
+        values: list("-C -j? -R -E -L -LE -I -FA -FS -FC --parallel? --timeout --repeat --preset"),
+        plain: &["ctest --output-on-failure", "ctest -C Release -j 4 -R x", "ctest --test-dir build"],
+        ..NONE
+    },
+    Program {
+        names: list("cmake cpack"),
         options: &[
             opt("-P: -E: -C: --open: --script:", Runs, "runs a script", "cmake -P x"),
             opt("--toolchain: --install:", Runs, "takes another place", "cmake --toolchain x"),
             opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
             opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
         ],
-        values: list("-G -T -A -j -R -L -U --target --config --parallel --preset"),
+        values: list("-G -T -A -j? -R -U --target --config --parallel? --preset"),
         operands: &[operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x")],
         plain: &[
             "cmake -B build -S .",
             "cmake --build build -j 4",
-            "ctest --output-on-failure",
+            "cmake -LA -N build",
             "cmake -DCMAKE_BUILD_TYPE=Release .",
         ],
         ..NONE
@@ -314,6 +330,10 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--raw:", Sends, "asks for anything", "kubectl get --raw /x"),
             opt("-f: --filename: -k: --kustomize:", Sends, "asks what a file says",
                 "kubectl get -f https://x").when(|value| value.contains("://")),
+            opt("-o: --output:", Reads, "takes a template from a file", "kubectl get x -o jsonpath-file=/y")
+                .when(|value| value.contains("-file=")),
+            opt("--profile-output:", Writes, "writes a file", "kubectl get x --profile-output=y"),
+            opt("--kuberc:", Configures, "takes other settings", "kubectl get x --kuberc=y"),
             opt("-var-file: --values-none:", Reads, "reads a file", "terraform plan -var-file=/x")
                 .when(outside),
         ],

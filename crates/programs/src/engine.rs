@@ -418,6 +418,7 @@ impl Walk<'_> {
     fn within(&mut self, word: usize, offset: usize, starts: Starts) {
         let text = self.words[word].text.get(offset..).unwrap_or("");
         let more = match starts {
+            Starts::Setting if !names_command(text) => return,
             Starts::Setting => {
                 let value = text.find(['=', ' ']).map_or("", |at| &text[at..]);
                 text.len() - value.trim_start_matches(['=', ' ', '!']).len()
@@ -691,6 +692,15 @@ pub(super) fn is_assignment(text: &str) -> bool {
             && !name.starts_with('-')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
     })
+}
+
+/// A setting whose name says that its value is a command.
+pub(super) fn names_command(setting: &str) -> bool {
+    let (name, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
+    let name = name.to_ascii_lowercase();
+    let parts = "alias pager editor command exec cmd driver clean smudge process askpass helper \
+                 program textconv fsmonitor proxy external pack filter tool browser man. hook";
+    value.starts_with('!') || parts.split_ascii_whitespace().any(|part| name.contains(part))
 }
 
 /// A path that may lead out of the working folder.

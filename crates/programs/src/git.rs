@@ -2,7 +2,8 @@
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::engine::{
-    NONE, Operand, Opt, Program, Starts, any, because, list, listed, operand, opt, outside,
+    NONE, Operand, Opt, Program, Starts, any, because, list, listed, names_command, operand, opt,
+    outside,
 };
 use super::{Attached, Report};
 use crate::Word;
@@ -58,7 +59,7 @@ const SUBS: &[Program] = &[
     Program {
         names: list(
             "status rev-parse ls-files reset rev-list describe shortlog rm mv show-ref \
-                     annotate check-attr check-ignore check-mailmap check-ref-format cherry column \
+                     check-attr check-ignore check-mailmap check-ref-format cherry column \
                      commit-graph commit-tree count-objects diff-pairs for-each-ref fsck gc \
                      get-tar-commit-id ls-tree merge-base merge-tree name-rev pack-refs patch-id \
                      prune repack rerere show-branch show-index sparse-checkout stripspace \
@@ -80,6 +81,7 @@ const SUBS: &[Program] = &[
         names: list("commit tag hash-object"),
         options: &[
             OUTPUT,
+            opt("-e --edit", Runs, "starts an editor", "git commit -e"),
             opt("-F: --file: -t: --template:", Reads, "reads a file elsewhere", "git tag -F /x y")
                 .when(outside),
         ],
@@ -178,7 +180,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("blame cat-file"),
+        names: list("blame annotate cat-file"),
         options: &[
             OUTPUT,
             opt("--contents:", Reads, "reads another file", "git blame --contents=/x y"),
@@ -202,8 +204,13 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("merge cherry-pick revert"),
-        options: &[OUTPUT, STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
-        values: list("-X -m! -F --strategy-option --message! --file --mainline --cleanup"),
+        options: &[
+            OUTPUT,
+            STRATEGY,
+            opt("-e --edit", Runs, "starts an editor", "git merge -e x"),
+            opt("-F: --file:", Reads, "reads a file elsewhere", "git merge -F /x y").when(outside),
+        ],
+        values: list("-X -m! --strategy-option --message! --mainline --cleanup"),
         plain: &["git merge --no-ff feature -m x", "git merge -s ours x", "git revert HEAD"],
         ..NONE
     },
@@ -369,7 +376,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("branch add checkout switch restore replace notes am"),
+        names: list("branch add checkout switch restore replace am"),
         options: &[opt("-e --edit --edit-description", Runs, "starts an editor", "git add -e")],
         values: list("-b -B -m -F -c -C -t -u -s -X"),
         safe: "--edit-none",
@@ -383,6 +390,22 @@ const SUBS: &[Program] = &[
             "git switch main",
             "git restore --staged .",
         ],
+        ..NONE
+    },
+    Program {
+        names: list("notes"),
+        options: &[
+            opt("-e --edit", Runs, "starts an editor", "git notes add -e x"),
+            opt("-F: --file:", Reads, "reads a file elsewhere", "git notes add -F /x y")
+                .when(outside),
+        ],
+        values: list("-m! -c -C --ref --message!"),
+        subs: &[Program {
+            names: list("edit"),
+            always: Some(because(Runs, "starts an editor", "git notes edit")),
+            ..NONE
+        }],
+        plain: &["git notes show", "git notes add -m x HEAD"],
         ..NONE
     },
     Program {
@@ -573,10 +596,12 @@ fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
     };
     if let Some(index) = write {
         report.hit(index, Configures, "changes git's configuration");
+        let named = words[at..index].iter().any(|word| names_command(&word.text));
         for (word, value) in words.iter().enumerate().skip(index) {
-            report
-                .attached
-                .push(Attached { word, offset: usize::from(value.text.starts_with('!')) });
+            let (name, bang) = (&words[word - 1].text, value.text.starts_with('!'));
+            if bang || named || names_command(name) {
+                report.attached.push(Attached { word, offset: usize::from(bang) });
+            }
         }
     }
     true

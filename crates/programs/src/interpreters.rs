@@ -173,7 +173,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         names: list(
             "lua luajit luau Rscript R littler julia elixir iex erl escript ghc ghci \
                      runghc runhaskell stack scala amm groovy kotlin kotlinc clojure clj bb \
-                     guile sbcl clisp ecl racket csi octave matlab osascript tclsh wish swift \
+                     guile sbcl clisp ecl racket csi octave matlab osascript swift \
                      jshell ocaml utop dotnet-script gawk-shell qjs mujs d8 janet fennel gst \
                      swipl gprolog maxima gap sage bc gdl idl jq-repl",
         ),
@@ -196,8 +196,23 @@ pub(super) const INTERPRETERS: &[Program] = &[
         operands: &[operand(0, stdin, Runs, "runs code from its input", "lua -")],
         stops: 1,
         script: true,
-        bare: Some(because(Runs, "runs code from its input", "tclsh")),
+        bare: Some(because(Runs, "runs code from its input", "lua")),
         plain: &["lua x.lua -e y", "Rscript x.R", "julia x.jl", "lua -v"],
+        ..NONE
+    },
+    Program {
+        names: list("tclsh wish"),
+        // No option of theirs only informs: what begins with a dash is no script.
+        special: Some(|words, at, report| {
+            if words.get(at + 1).is_none_or(|word| word.text.starts_with('-')) {
+                report.hit(words.len(), Runs, "runs code from its input");
+            }
+            true
+        }),
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "tclsh /dev/stdin")],
+        stops: 1,
+        script: true,
+        plain: &["tclsh x.tcl -h"],
         ..NONE
     },
     Program {

@@ -58,6 +58,25 @@ pub(super) const PACKAGES: &[Program] = &[
                 ..NONE
             },
             Program {
+                names: list("pack"),
+                options: &[opt(
+                    "--pack-destination: --out:",
+                    Writes,
+                    "writes there",
+                    "npm pack --pack-destination=/x",
+                )
+                .when(outside)],
+                operands: &[operand(
+                    0,
+                    |text| text.contains(':') || outside(text),
+                    Sends,
+                    "is packed from elsewhere",
+                    "npm pack https://x",
+                )],
+                plain: &["npm pack", "npm pack ./sub --dry-run"],
+                ..NONE
+            },
+            Program {
                 names: list("version"),
                 operands: &[operand(0, any, Writes, "changes and tags it", "npm version patch")],
                 plain: &["npm version"],
@@ -82,7 +101,7 @@ pub(super) const PACKAGES: &[Program] = &[
             },
         ],
         quiet: "ci ls list outdated why explain fund root prefix bin help ping doctor prune dedupe \
-                pack lint build test dev format typecheck check query search licenses",
+                lint build test dev format typecheck check query search licenses",
         other: Some(because(Runs, "runs a program, publishes or changes settings", "npm publish")),
         plain: &["npm ci", "npm ls --depth 0", "yarn", "yarn build", "npm --version"],
         ..NONE
@@ -259,7 +278,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ],
         values: list(
             "-R --repo -L --limit -q --jq -t --template --json -s --state -l --label -a -A -B \
-                 -b -H -S --search --author --assignee --base --head --branch -e -u -c",
+                 -b -H -S --search --author --assignee --base --head --branch -e -u",
         ),
         subs: &[
             Program {

@@ -1,9 +1,29 @@
 //! Tools that look for files and for text in them.
 
 use super::Effect::{Elsewhere, Reads, Runs, Writes};
-use super::engine::{NONE, Program, Starts, list, opt, outside};
+use super::engine::{NONE, Program, Starts, because, list, opt, outside};
 
 pub(super) const SEARCH: &[Program] = &[
+    Program {
+        names: list("hg svn"),
+        options: &[
+            opt(
+                "--config: --config-option: --config-dir: --diff-cmd: --diff3-cmd: --editor-cmd:",
+                Runs,
+                "sets what it starts",
+                "hg --config alias.x='!rm y' x",
+            )
+            .starts(Starts::Setting),
+            opt("-R: --repository: --cwd:", Elsewhere, "works elsewhere", "hg -R /x log"),
+            opt("-F: --file:", Reads, "reads a file", "svn log -F /x").when(outside),
+        ],
+        values: list("-m! --message! -r -l --rev --limit --revision"),
+        quiet: "status st log diff di info blame annotate cat list ls heads id identify summary \
+                branches tags help version add commit ci update up --version",
+        other: Some(because(Runs, "changes, sends or runs something", "hg push")),
+        plain: &["hg status", "svn log -l 5", "hg diff -r 1", "svn commit -m -x"],
+        ..NONE
+    },
     Program {
         names: list("find gfind"),
         options: &[

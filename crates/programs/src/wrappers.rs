@@ -58,6 +58,7 @@ pub(super) const WRAPPERS: &[Program] = &[
                      ld-linux-x86-64.so busybox toybox watch flock multitime chpst softlimit \
                      setuidgid envdir with xdg-open open gio at batch crontab anacron vagrant \
                      cpulimit chronic ifne pee mispipe zrun ccache runc ctr \
+                     msgfilter msgexec ldd \
                      ansible ansible-playbook pssh pdsh dsh fab foreman overmind concurrently",
         ),
         options: &[opt(
@@ -257,7 +258,7 @@ pub(super) const WRAPPERS: &[Program] = &[
 
 /// A word that runs commands where it is evaluated.
 fn substitutes(text: &str) -> bool {
-    text.contains("$(") || text.contains('`') || text.contains("${")
+    text.contains("$(") || text.contains('`')
 }
 
 /// Commands within the word are run.
