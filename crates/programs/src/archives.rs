@@ -16,8 +16,10 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "tar xf x --to-com=y",
             )
             .starts(Starts::Script),
-            opt("--checkpoint-action:", Runs, "may start a program", "tar cf x --checkpoint-a=y z"),
-            opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y"),
+            opt("--checkpoint-action:", Runs, "may start a program", "tar cf x --checkpoint-a=y z")
+                .starts(Starts::Setting),
+            opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y")
+                .starts(Starts::Script),
             opt("-T: --files-from:", Reads, "takes names and options from a file", "tar cfT x y"),
             opt("-f: --file:", Sends, "is on another machine", "tar cf host:x y").when(remote),
             opt(
@@ -48,11 +50,11 @@ pub(super) const ARCHIVES: &[Program] = &[
             ),
         ],
         values: list(
-            "-b -L -N -K -V -X -H -s -k? --exclude --exclude-from --transform --xform --owner \
+            "-b -L -N -K -V -X -H --exclude --exclude-from --transform --xform --owner \
                  --group --mode --mtime --strip-components --format --suffix --label --checkpoint? \
                  --warning --sort --level",
         ),
-        safe: "--file --checkpoint --directory",
+        safe: "--file --checkpoint --directory --list",
         bundle: true,
         plain: &[
             "tar tzf x.tgz",
@@ -60,13 +62,16 @@ pub(super) const ARCHIVES: &[Program] = &[
             "tar xvf x --strip-components 1",
             "tar -xf x -C out",
             "tar --exclude x -cf y z",
+            "tar --list -f x.tar",
         ],
         ..NONE
     },
     Program {
         names: list("zip"),
         options: &[
-            opt("-T --test -TT: --unzip-command:", Runs, "starts a program", "zip x y -T -TT z"),
+            opt("-TT: --unzip-command:", Runs, "starts a program", "zip x y -T -TT z")
+                .starts(Starts::Script),
+            opt("-T --test", Runs, "starts another program", "zip x y -T"),
             opt("-m --move", Writes, "removes the files", "zip -m x y"),
             opt("-@ --names-stdin", Reads, "takes names from its input", "zip x -@"),
             opt("-O: --output-file: --out:", Writes, "writes there", "zip x --out y"),

@@ -50,22 +50,37 @@ pub(super) const AWK: &[Program] = &[Program {
 
 /// Tells whether a program may start others, write or read files; also if it cannot be followed.
 fn active(program: &str) -> bool {
-    program.contains("ENVIRON") || Lexer { rest: program, operand: false }.active()
+    program.contains("ENVIRON")
+        || Lexer { rest: program, operand: false, heads: Vec::new() }.active()
 }
 
 struct Lexer<'a> {
     rest: &'a str,
     /// Whether the last token was one that a division can follow.
     operand: bool,
+    /// How deep the brackets were at each `if`, `while` and `for`.
+    heads: Vec<i32>,
 }
 
 impl Lexer<'_> {
     fn active(&mut self) -> bool {
         let (mut printing, mut depth, mut at_print) = (false, 0_i32, 0_i32);
+        // Behind these a statement goes on in the next line; behind a head, `/` is unclear.
+        let (mut open, mut head) = (false, false);
         while let Some(first) = self.rest.chars().next() {
+            if head && first == '/' {
+                return true;
+            }
+            let blank = matches!(first, ' ' | '\t' | '\r' | '#' | '\\') || open && first == '\n';
+            open = if blank { open } else { ",&|?:".contains(first) };
+            head = head && (blank || first == '\n');
             match first {
+                '\n' if open => self.skip(1),
                 ' ' | '\t' | '\r' => self.skip(1),
-                '\\' if self.rest[1..].trim_start_matches('\r').starts_with('\n') => self.skip(1),
+                '\\' if self.rest[1..].trim_start_matches('\r').starts_with('\n') => {
+                    let end = self.rest.find('\n').unwrap_or(0);
+                    self.skip(end + 1);
+                }
                 '\n' | ';' | '{' | '}' => {
                     printing = false;
                     self.token(1, false);
@@ -88,6 +103,7 @@ impl Lexer<'_> {
                 }
                 ')' => {
                     depth -= 1;
+                    head = self.heads.pop_if(|at| *at >= depth).is_some();
                     self.token(1, true);
                 }
                 ']' | '$' => self.token(1, first == ']'),
@@ -106,6 +122,10 @@ impl Lexer<'_> {
                         "system" | "getline" | "extension" => return true,
                         "print" | "printf" => {
                             (printing, at_print) = (true, depth);
+                            self.token(end, false);
+                        }
+                        "if" | "while" | "for" => {
+                            self.heads.push(depth);
                             self.token(end, false);
                         }
                         "return" | "in" | "else" | "do" | "case" | "exit" | "delete" => {

@@ -1,21 +1,21 @@
 //! Build tools and compilers.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{
-    NONE, Program, Starts, any, because, is_assignment, list, operand, opt, outside,
-};
+use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 use super::text::at_file;
 
 pub(super) const BUILDERS: &[Program] = &[
     Program {
         names: list("cargo"),
         options: &[
-            opt("--config:", Configures, "sets cargo's configuration", "cargo --config a.b='c' build"),
+            opt("--config: --config-file: --tool-config-file:", Configures, "sets cargo's configuration", "cargo --config a.b='c' build"),
             opt("-Z:", Configures, "switches unstable features on", "cargo test -Zx"),
             opt("-C: --manifest-path: --target-dir: --lockfile-path: --artifact-dir: --out-dir:",
                 Elsewhere, "works elsewhere", "cargo build --manifest-path /x/Cargo.toml")
                 .when(outside),
             opt("--open", Runs, "starts a browser", "cargo doc --open"),
+            opt("--target:", Runs, "takes a target from a file", "cargo build --target ../x.json")
+                .when(|value| outside(value) || value.contains(".json")),
         ],
         values: list("-p -j -F --package --jobs --features --target --profile --color --bin --example \
                  --test --bench --exclude --message-format --timings? --edition"),
@@ -82,7 +82,7 @@ pub(super) const BUILDERS: &[Program] = &[
                 "go build -overlay=x"),
         ],
         words: true,
-        values: list("-run -count -timeout -tags -p -bench -cover -covermode -parallel -mod -skip"),
+        values: list("-run -count -timeout -tags -p -bench -covermode -parallel -mod -skip"),
         subs: &[
             Program {
                 names: list("run"),
@@ -125,7 +125,7 @@ pub(super) const BUILDERS: &[Program] = &[
                  --new-file --assume-old --output-sync?"),
         safe: "--debug --dry-run",
         operands: &[
-            operand(0, is_assignment, Runs, "changes what is run", "make SHELL=/tmp/x all"),
+            operand(0, assigns, Runs, "changes what is run", "make SHELL=/tmp/x all").globs(),
         ],
         plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -kdB lint"],
         ..NONE
@@ -142,26 +142,40 @@ pub(super) const BUILDERS: &[Program] = &[
         ],
         values: list("-j -l -k"),
         operands: &[
-            operand(0, is_assignment, Runs, "changes what is run", "just a=b all"),
+            operand(0, assigns, Runs, "changes what is run", "just a=b all").globs(),
             operand(0, outside, Runs, "is a rule from elsewhere", "just ../x"),
         ],
         plain: &["ninja -C build", "just test", "ninja -j 4"],
         ..NONE
     },
     Program {
-        names: list("cmake ctest cpack"),
+        names: list("ctest"),
+        options: &[
+            opt("-S: -SP: --script: --script-new-process: --build-and-test --interactive-debug-mode:",
+                Runs, "runs a script", "ctest -S x"),
+            opt("-D: -T: -M: --dashboard: --extra-submit: --submit-index:", Sends,
+                "sends what it finds", "ctest -D Nightly"),
+            opt("-O: --output-log: --output-junit: --build-dir: --test-dir:", Writes,
+                "works elsewhere", "ctest -O /x").when(outside),
+        ],
+        values: list("-C -j? -R -E -L -LE -I -FA -FS -FC --parallel? --timeout --repeat --preset"),
+        plain: &["ctest --output-on-failure", "ctest -C Release -j 4 -R x", "ctest --test-dir build"],
+        ..NONE
+    },
+    Program {
+        names: list("cmake cpack"),
         options: &[
             opt("-P: -E: -C: --open: --script:", Runs, "runs a script", "cmake -P x"),
             opt("--toolchain: --install:", Runs, "takes another place", "cmake --toolchain x"),
             opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
             opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
         ],
-        values: list("-G -T -A -j -R -L -U --target --config --parallel --preset"),
+        values: list("-G -T -A -j? -R -U --target --config --parallel? --preset"),
         operands: &[operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x")],
         plain: &[
             "cmake -B build -S .",
             "cmake --build build -j 4",
-            "ctest --output-on-failure",
+            "cmake -LA -N build",
             "cmake -DCMAKE_BUILD_TYPE=Release .",
         ],
         ..NONE
@@ -261,7 +275,7 @@ pub(super) const BUILDERS: &[Program] = &[
                  --security-opt: --userns: --env-file: --volumes-from:", Elsewhere,
                 "reaches the machine outside", "docker run -v /:/x y"),
         ],
-        values: list("-l --log-level -f --filter --format -n"),
+        values: list("-l --log-level -f --filter --format -n --tlscacert --tlscert --tlskey"),
         subs: &[
             Program {
                 names: list("exec run create"),
@@ -280,6 +294,15 @@ pub(super) const BUILDERS: &[Program] = &[
                 options: &[opt("-f: --file: --project-directory:", Reads, "takes settings from there",
                     "docker compose -f x ps")],
                 before: true,
+                subs: &[Program {
+                    names: list("exec run create"),
+                    operands: &[operand(1, any, Runs, "runs inside", "docker compose exec x rm y").to(2)
+                        .starts(Starts::Command)],
+                    values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint"),
+                    always: Some(because(Runs, "runs programs", "docker container run x")),
+                    stops: 2,
+                    ..NONE
+                }],
                 quiet: "ps ls list images logs inspect config top port version df history events",
                 other: Some(because(Runs, "runs or changes containers", "docker compose up")),
                 plain: &["docker compose ps", "docker compose logs -f x", "docker image ls"],
@@ -307,10 +330,15 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--raw:", Sends, "asks for anything", "kubectl get --raw /x"),
             opt("-f: --filename: -k: --kustomize:", Sends, "asks what a file says",
                 "kubectl get -f https://x").when(|value| value.contains("://")),
+            opt("-o: --output:", Reads, "takes a template from a file", "kubectl get x -o jsonpath-file=/y")
+                .when(|value| value.contains("-file=")),
+            opt("--profile-output:", Writes, "writes a file", "kubectl get x --profile-output=y"),
+            opt("--kuberc:", Configures, "takes other settings", "kubectl get x --kuberc=y"),
             opt("-var-file: --values-none:", Reads, "reads a file", "terraform plan -var-file=/x")
                 .when(outside),
         ],
-        values: list("-n -o -l -c -L --namespace --output --selector --container --tail --since"),
+        values: list("-n -o -l -c -L --namespace --output --selector --container --tail --since -v --v \
+                 --request-timeout --vmodule --log-flush-frequency"),
         safe: "--output -out",
         subs: &[
             Program {
@@ -389,6 +417,11 @@ fn listed_secrets(word: &str) -> bool {
     ]
     .iter()
     .any(|name| word.starts_with(name))
+}
+
+/// make takes any word with `=` in it for an assignment.
+fn assigns(word: &str) -> bool {
+    word.contains('=')
 }
 
 /// A variable of cmake that names a program or a script.

@@ -11,7 +11,8 @@ pub(super) struct Program {
     /// Options that do more than the name says.
     pub(super) options: &'static [Opt],
     /// Other options that take a value, so that the value is not taken for an operand. A `:` after a
-    /// spelling stands for one more value, a `?` for one that is only ever attached.
+    /// spelling stands for one more value, a `?` for one that is only ever attached, a `!` for a value
+    /// that may well begin with a dash: others that do are looked at as options.
     pub(super) values: List,
     /// Options that are no abbreviations although they look it.
     pub(super) safe: &'static str,
@@ -41,8 +42,12 @@ pub(super) struct Program {
     pub(super) always: Option<Reason>,
     /// The first operand is a file of commands: nothing to ask about, but another start.
     pub(super) script: bool,
-    /// Use without an operand.
+    /// Use with fewer operands than `least`.
     pub(super) bare: Option<Reason>,
+    /// How many operands it needs, so as not to read from its input.
+    pub(super) least: usize,
+    /// `_` in the name of an option is `-`.
+    pub(super) underscores: bool,
     /// What no list can say; `false` ends the search.
     pub(super) special: Option<Special>,
     /// Ordinary commands that must not be asked about, read by the tests.
@@ -73,6 +78,8 @@ pub(super) const NONE: Program = Program {
     always: None,
     script: false,
     bare: None,
+    least: 1,
+    underscores: false,
     special: None,
     plain: &[],
 };
@@ -97,7 +104,9 @@ pub(super) const fn list(text: &'static str) -> List {
             byte if fresh => {
                 starts |= 1 << (byte & 127);
                 let one = at > 0 && bytes[at - 1] == b'-' && (at == 1 || bytes[at - 2] == b' ');
-                if one && (at + 1 == bytes.len() || matches!(bytes[at + 1], b' ' | b':' | b'?')) {
+                if one
+                    && (at + 1 == bytes.len() || matches!(bytes[at + 1], b' ' | b':' | b'?' | b'!'))
+                {
                     letters |= 1 << (byte & 127);
                 }
                 fresh = false;
@@ -157,6 +166,8 @@ pub(super) struct Operand {
     pub(super) when: fn(&str) -> bool,
     pub(super) reason: Reason,
     pub(super) starts: Starts,
+    /// Any word that the shell makes names of files of may be meant.
+    pub(super) globs: bool,
 }
 
 /// Whether another command begins at a word.
@@ -167,6 +178,10 @@ pub(super) enum Starts {
     Command,
     /// The word is a whole script.
     Script,
+    /// The word is a setting whose value is a script: `ProxyCommand=rm x`.
+    Setting,
+    /// The word is no command, but commands within it are run: `a[$(rm x)]`.
+    Inside,
     /// The word names a module: it is what has to be agreed to, the words behind it are its own.
     Module,
 }
@@ -197,7 +212,7 @@ pub(super) const fn operand(
     example: &'static str,
 ) -> Operand {
     let reason = because(effect, why, example);
-    Operand { from, to: usize::MAX, when, reason, starts: Starts::No }
+    Operand { from, to: usize::MAX, when, reason, starts: Starts::No, globs: false }
 }
 
 impl Opt {
@@ -213,6 +228,11 @@ impl Opt {
 }
 
 impl Operand {
+    pub(super) const fn globs(mut self) -> Self {
+        self.globs = true;
+        self
+    }
+
     pub(super) const fn to(mut self, to: usize) -> Self {
         self.to = to;
         self
@@ -244,7 +264,7 @@ pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Report)
         return;
     }
     let levels = [program, &NONE, &NONE, &NONE];
-    Walk { words, report, depth, levels, level: 0 }.program(program, at, false);
+    Walk { words, report, depth, levels, level: 0, unsure: false }.program(program, at, false);
 }
 
 struct Walk<'a> {
@@ -254,6 +274,8 @@ struct Walk<'a> {
     /// The program, its subcommand, and so on: whose options count.
     levels: [&'static Program; 4],
     level: usize,
+    /// There was an option that may or may not have a value behind it.
+    unsure: bool,
 }
 
 impl Walk<'_> {
@@ -290,11 +312,16 @@ impl Walk<'_> {
                 index += 1;
                 continue;
             }
+            if commands && !seen && text.starts_with('+') {
+                index += 1; // A toolchain: `cargo +nightly`.
+                continue;
+            }
             if commands && !seen {
                 seen = true;
                 if !inside && self.depth == 0 {
                     self.report.subcommand = Some(index);
                 }
+                self.candidates(index);
                 if let Some(sub) = program.subs.iter().find(|sub| sub.names.has(text)) {
                     self.enter(program, sub);
                     return self.program(sub, index, true);
@@ -312,7 +339,8 @@ impl Walk<'_> {
             }
             for rule in program.operands {
                 let reached = operands >= rule.from || word.is_glob();
-                if reached && operands < rule.to && (rule.when)(text) {
+                let meant = (rule.when)(text) || rule.globs && word.is_glob();
+                if reached && operands < rule.to && meant {
                     self.report.reason(index, &rule.reason);
                     self.start(index, rule.starts);
                 }
@@ -330,13 +358,26 @@ impl Walk<'_> {
             listed("--version --help -version -help", &word.text)
                 || listed(program.safe, &word.text)
         };
-        if operands == 0
+        if operands < program.least
             && !seen
             && let Some(reason) = &program.bare
             && self.report.hits.is_empty()
             && !self.words[at + 1..].iter().any(informs)
         {
             self.report.reason(last, reason);
+        }
+    }
+
+    /// Notes what may be the subcommand: this word, or the next one if this may be a value.
+    fn candidates(&mut self, index: usize) {
+        if self.depth > 0 {
+            return;
+        }
+        self.report.subcommands.push(index);
+        if std::mem::take(&mut self.unsure) {
+            let mut rest = self.words.iter().enumerate().skip(index + 1);
+            let next = rest.find(|(_, word)| !word.text.starts_with('-'));
+            self.report.subcommands.extend(next.map(|(next, _)| next));
         }
     }
 
@@ -353,6 +394,10 @@ impl Walk<'_> {
         match starts {
             Starts::No => return None,
             Starts::Module => return Some(self.words.len()),
+            Starts::Setting | Starts::Inside => {
+                self.within(index, 0, starts);
+                return None;
+            }
             Starts::Script | Starts::Command => self.report.starts.push(index),
         }
         if starts == Starts::Script {
@@ -369,12 +414,33 @@ impl Walk<'_> {
         Some(end)
     }
 
+    /// A script is the end of a word.
+    fn within(&mut self, word: usize, offset: usize, starts: Starts) {
+        let text = self.words[word].text.get(offset..).unwrap_or("");
+        let more = match starts {
+            Starts::Setting if !names_command(text) => return,
+            Starts::Setting => {
+                let value = text.find(['=', ' ']).map_or("", |at| &text[at..]);
+                text.len() - value.trim_start_matches(['=', ' ', '!']).len()
+            }
+            _ => 0,
+        };
+        self.report.attached.push(Attached { word, offset: offset + more });
+    }
+
     /// Reads the option at `index`; returns where to go on.
     fn option(&mut self, index: usize, known: bool) -> usize {
         let text = &*self.words[index].text;
         let whole = self.levels[self.level].words || text.starts_with("--");
         let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
         let offset = name.len() + 1;
+        let dashed;
+        let name = if self.levels[self.level].underscores {
+            dashed = name.replace('_', "-");
+            &*dashed
+        } else {
+            name
+        };
         for exact in [true, false] {
             for level in (0..=self.level).rev() {
                 let program = self.levels[level];
@@ -390,11 +456,11 @@ impl Walk<'_> {
             return self.cluster(index, &text[1..]);
         }
         for level in (0..=self.level).rev() {
-            let Some((takes, exact)) = valued(self.levels[level], name) else { continue };
+            let Some((takes, dashed)) = valued(self.levels[level], name) else { continue };
             if value.is_some() {
                 return index + 1;
             }
-            return self.behind(index, takes, exact && level == self.level);
+            return self.behind(index, takes, dashed == Some(true) && level == self.level);
         }
         self.foreign(index, name, known);
         index + 1
@@ -403,9 +469,12 @@ impl Walk<'_> {
     /// An option that is in no list.
     fn foreign(&mut self, index: usize, name: &str, known: bool) {
         let program = self.levels[self.level];
+        if listed(program.safe, name) {
+            return;
+        }
+        self.unsure = true;
         if let Some(reason) = &program.unknown
             && known
-            && !listed(program.safe, name)
         {
             self.report.reason(index, reason);
         }
@@ -442,11 +511,14 @@ impl Walk<'_> {
                     }
                     Some(_) if attached.is_some() => return next,
                     Some(Takes::Attached) => return next,
-                    Some(Takes::Values(more)) => {
-                        return self.behind(index, more + 1, level == self.level);
-                    }
-                    Some(Takes::Nothing) => return self.behind(index, 1, level == self.level),
+                    Some(Takes::Values(more)) => return self.behind(index, more + 1, false),
+                    Some(Takes::Dashed) => return self.behind(index, 1, level == self.level),
+                    Some(Takes::Nothing) => return self.behind(index, 1, false),
                 }
+            }
+            // `-W:no-x`: no letter is an option behind a colon.
+            if rest.starts_with(':') && !old {
+                return next;
             }
             let mut name = [b'-', 0, 0, 0, 0];
             let end = 1 + letter.encode_utf8(&mut name[1..]).len();
@@ -485,8 +557,9 @@ impl Walk<'_> {
             match attached {
                 Some(_) if option.starts == Starts::Module => end = Some(self.words.len()),
                 Some((_, offset)) if option.starts != Starts::No => {
-                    self.report.attached.push(Attached { word: index, offset });
+                    self.within(index, offset, option.starts);
                 }
+                None if takes == Takes::Attached => {}
                 _ => end = self.start(index + 1, option.starts),
             }
         }
@@ -504,6 +577,8 @@ enum Takes {
     Nothing,
     /// Only what is attached to it.
     Attached,
+    /// One value that may begin with a dash.
+    Dashed,
     Values(usize),
 }
 
@@ -512,6 +587,8 @@ fn unmarked(spelling: &str) -> (&str, Takes) {
     let name = spelling.trim_end_matches(':');
     if let Some(name) = spelling.strip_suffix('?') {
         (name, Takes::Attached)
+    } else if let Some(name) = spelling.strip_suffix('!') {
+        (name, Takes::Dashed)
     } else if name.len() == spelling.len() {
         (name, Takes::Nothing)
     } else {
@@ -547,7 +624,7 @@ impl Opt {
                 && full.starts_with(name)
                 && !program.words
                 && !listed(program.safe, name)
-                && !valued(program, name).is_some_and(|(_, exact)| exact)
+                && valued(program, name).is_none_or(|(_, exact)| exact.is_none())
             {
                 return Some((takes, None));
             }
@@ -576,21 +653,22 @@ fn short(names: List, letter: char) -> Option<Takes> {
     })
 }
 
-/// How many words a long option without an entry takes, and whether it is spelled out.
-fn valued(program: &Program, name: &str) -> Option<(usize, bool)> {
+/// How many words a long option without an entry takes and, if it is spelled out, whether they may
+/// begin with a dash.
+fn valued(program: &Program, name: &str) -> Option<(usize, Option<bool>)> {
     let mut shortened = None;
     for spelling in program.values.like(name) {
         let (full, takes) = unmarked(spelling);
         let count = match takes {
-            Takes::Nothing => 1,
+            Takes::Nothing | Takes::Dashed => 1,
             Takes::Attached => 0,
             Takes::Values(more) => more + 1,
         };
         if full == name || program.words && undashed(full) == undashed(name) {
-            return Some((count, true));
+            return Some((count, Some(takes == Takes::Dashed)));
         }
         if name.len() > 2 && name.starts_with("--") && full.starts_with(name) {
-            shortened = Some((count, false));
+            shortened = Some((count, None));
         }
     }
     shortened.filter(|_| !listed(program.safe, name))
@@ -614,6 +692,15 @@ pub(super) fn is_assignment(text: &str) -> bool {
             && !name.starts_with('-')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
     })
+}
+
+/// A setting whose name says that its value is a command.
+pub(super) fn names_command(setting: &str) -> bool {
+    let (name, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
+    let name = name.to_ascii_lowercase();
+    let parts = "alias pager editor command exec cmd driver clean smudge process askpass helper \
+                 program textconv fsmonitor proxy external pack filter tool browser man. hook";
+    value.starts_with('!') || parts.split_ascii_whitespace().any(|part| name.contains(part))
 }
 
 /// A path that may lead out of the working folder.

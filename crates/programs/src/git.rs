@@ -1,16 +1,18 @@
 //! git: options that run or write something, subcommands that are not what they seem.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::Report;
 use super::engine::{
-    NONE, Operand, Opt, Program, Starts, any, because, list, listed, operand, opt, outside,
+    NONE, Operand, Opt, Program, Starts, any, because, list, listed, names_command, operand, opt,
+    outside,
 };
+use super::{Attached, Report};
 use crate::Word;
 
 pub(super) const GIT: &[Program] = &[Program {
     names: list("git"),
     options: &[
-        opt("-c: --config-env:", Configures, "sets git's configuration", "git -c a.b=c log"),
+        opt("-c: --config-env:", Configures, "sets git's configuration", "git -c a.b=c log")
+            .starts(Starts::Setting),
         opt("--exec-path=*", Runs, "takes git's own programs from there", "git --exec-path=x log"),
         opt("-p --paginate", Runs, "starts the pager", "git -p log"),
         opt("-C:", Elsewhere, "works in another folder", "git -C /tmp/x status").when(outside),
@@ -38,9 +40,9 @@ const TEXTCONV: Opt = opt("--textconv", Runs, "starts a configured program", "gi
 const ORDER: Opt = opt("-O:", Reads, "takes the order from a file", "git diff -Ox");
 const NO_INDEX: Opt =
     opt("--no-index", Elsewhere, "compares any two files", "git diff --no-index /etc/passwd x");
-const DIFF_VALUES: &str = "-S -G -L -n --author --committer --grep --since --until --after \
-    --before --format? --pretty? --diff-filter --max-count --skip -U -l --unified --src-prefix \
-    --dst-prefix --line-prefix --inter-hunk-context --word-diff-regex --output-indicator-new \
+const DIFF_VALUES: &str = "-S! -G! -L -n --author --committer --grep! --since --until --after \
+    --before --format? --pretty? --diff-filter --max-count --skip -U? -l --unified? --src-prefix! \
+    --dst-prefix! --line-prefix! --inter-hunk-context --word-diff-regex --output-indicator-new \
     --output-indicator-old --output-indicator-context --glob --exclude -M? -C? -B? -X?";
 
 const UPLOAD: Opt =
@@ -57,7 +59,7 @@ const SUBS: &[Program] = &[
     Program {
         names: list(
             "status rev-parse ls-files reset rev-list describe shortlog rm mv show-ref \
-                     annotate check-attr check-ignore check-mailmap check-ref-format cherry column \
+                     check-attr check-ignore check-mailmap check-ref-format cherry column \
                      commit-graph commit-tree count-objects diff-pairs for-each-ref fsck gc \
                      get-tar-commit-id ls-tree merge-base merge-tree name-rev pack-refs patch-id \
                      prune repack rerere show-branch show-index sparse-checkout stripspace \
@@ -79,11 +81,12 @@ const SUBS: &[Program] = &[
         names: list("commit tag hash-object"),
         options: &[
             OUTPUT,
+            opt("-e --edit", Runs, "starts an editor", "git commit -e"),
             opt("-F: --file: -t: --template:", Reads, "reads a file elsewhere", "git tag -F /x y")
                 .when(outside),
         ],
         values: list(
-            "-m -C -c -u? -S? --message --author --date --fixup --squash --trailer \
+            "-m! -C -c -u? -S? --message! --author --date --fixup --squash --trailer \
                       --cleanup --reuse-message --reedit-message --pathspec-from-file",
         ),
         operands: &[operand(
@@ -127,7 +130,7 @@ const SUBS: &[Program] = &[
     Program {
         names: list("stash range-diff"),
         options: &[OUTPUT, EXT_DIFF, TEXTCONV],
-        values: list("-m --message"),
+        values: list("-m! --message!"),
         plain: &["git stash push -m wip", "git stash pop", "git stash show -p"],
         ..NONE
     },
@@ -136,9 +139,19 @@ const SUBS: &[Program] = &[
         options: &[
             OUTPUT,
             EXT_DIFF,
+            ORDER,
             opt("-o: --output-directory:", Writes, "writes there", "git format-patch -o x HEAD"),
+            opt(
+                "--signature-file:",
+                Reads,
+                "reads another file",
+                "git format-patch --signature-file=x HEAD",
+            ),
         ],
-        values: list(DIFF_VALUES),
+        values: list(
+            "-v --start-number --suffix --in-reply-to --subject-prefix --to --cc --signature --base \
+             --range-diff --interdiff --since --until --author -S! -G! -U? --unified?",
+        ),
         plain: &["git format-patch --stdout HEAD~2", "git format-patch -1"],
         ..NONE
     },
@@ -157,16 +170,17 @@ const SUBS: &[Program] = &[
         names: list("grep"),
         options: &[
             opt("--no-index", Elsewhere, "looks anywhere", "git grep --no-index x /etc"),
-            opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x"),
+            opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x")
+                .starts(Starts::Script),
             TEXTCONV,
         ],
-        values: list("-e -f -A -B -C -m --max-depth --threads --max-count"),
+        values: list("-e! -f -A -B -C -m --max-depth --threads --max-count"),
         plain: &["git grep -n -e --open -- src", "git grep -o x", "git grep -in needle"],
         safe: "--text",
         ..NONE
     },
     Program {
-        names: list("blame cat-file"),
+        names: list("blame annotate cat-file"),
         options: &[
             OUTPUT,
             opt("--contents:", Reads, "reads another file", "git blame --contents=/x y"),
@@ -190,8 +204,13 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("merge cherry-pick revert"),
-        options: &[OUTPUT, STRATEGY, opt("-e --edit", Runs, "starts an editor", "git merge -e x")],
-        values: list("-X -m -F --strategy-option --message --file --mainline --cleanup"),
+        options: &[
+            OUTPUT,
+            STRATEGY,
+            opt("-e --edit", Runs, "starts an editor", "git merge -e x"),
+            opt("-F: --file:", Reads, "reads a file elsewhere", "git merge -F /x y").when(outside),
+        ],
+        values: list("-X -m! --strategy-option --message! --mainline --cleanup"),
         plain: &["git merge --no-ff feature -m x", "git merge -s ours x", "git revert HEAD"],
         ..NONE
     },
@@ -357,7 +376,7 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("branch add checkout switch restore replace notes am"),
+        names: list("branch add checkout switch restore replace am"),
         options: &[opt("-e --edit --edit-description", Runs, "starts an editor", "git add -e")],
         values: list("-b -B -m -F -c -C -t -u -s -X"),
         safe: "--edit-none",
@@ -371,6 +390,22 @@ const SUBS: &[Program] = &[
             "git switch main",
             "git restore --staged .",
         ],
+        ..NONE
+    },
+    Program {
+        names: list("notes"),
+        options: &[
+            opt("-e --edit", Runs, "starts an editor", "git notes add -e x"),
+            opt("-F: --file:", Reads, "reads a file elsewhere", "git notes add -F /x y")
+                .when(outside),
+        ],
+        values: list("-m! -c -C --ref --message!"),
+        subs: &[Program {
+            names: list("edit"),
+            always: Some(because(Runs, "starts an editor", "git notes edit")),
+            ..NONE
+        }],
+        plain: &["git notes show", "git notes add -m x HEAD"],
         ..NONE
     },
     Program {
@@ -536,17 +571,38 @@ const SUBS: &[Program] = &[
 
 /// Reading takes one name, or says that it reads.
 fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
-    let mut names = (at + 1..words.len()).filter(|&index| !words[index].text.starts_with('-'));
-    let (first, second) = (names.next(), names.next());
+    // Options count only in front of the first name; behind it, they are the value.
+    let (mut first, mut value) = (None, false);
+    for (index, word) in words.iter().enumerate().skip(at + 1) {
+        if !std::mem::replace(&mut value, listed("--type --default -f --file --blob", &word.text))
+            && !word.text.starts_with('-')
+        {
+            first = Some(index);
+            break;
+        }
+    }
+    let second = first.map(|index| index + 1).filter(|&index| index < words.len());
     let reads = "--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list -l";
     let write = match first.map(|index| &*words[index].text) {
         Some("set" | "unset" | "edit" | "rename-section" | "remove-section") => first,
         Some("get" | "list") => None,
-        _ if words[at + 1..].iter().any(|word| listed(reads, &word.text)) => None,
+        _ if words[at + 1..first.unwrap_or(words.len())]
+            .iter()
+            .any(|word| listed(reads, &word.text)) =>
+        {
+            None
+        }
         _ => second,
     };
     if let Some(index) = write {
         report.hit(index, Configures, "changes git's configuration");
+        let named = words[at..index].iter().any(|word| names_command(&word.text));
+        for (word, value) in words.iter().enumerate().skip(index) {
+            let (name, bang) = (&words[word - 1].text, value.text.starts_with('!'));
+            if bang || named || names_command(name) {
+                report.attached.push(Attached { word, offset: usize::from(bang) });
+            }
+        }
     }
     true
 }

@@ -1,7 +1,7 @@
 //! Interpreters: a script file is what they are for, code on the command line is not.
 
-use super::Effect::{Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Reason, Starts, because, list, operand, opt, outside};
+use super::Effect::{Configures, Reads, Runs, Sends, Writes};
+use super::engine::{NONE, Program, Reason, Starts, because, list, listed, operand, opt, outside};
 
 /// Code comes from somewhere else than a named file.
 const STDIN: Reason = because(Runs, "runs code from its input", "python3");
@@ -37,6 +37,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("node nodejs iojs electron"),
+        underscores: true,
         options: &[
             opt("-e: --eval: -p? --print?", Runs, "runs its value as code", "node -pe x"),
             opt(
@@ -55,7 +56,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "node --inspect x.js",
             ),
             opt(
-                "--cpu-prof --heap-prof --prof --redirect-warnings: --trace-event-file-pattern: \
+                "--cpu-prof --heap-prof --cpu-prof-name: --cpu-prof-dir: --heap-prof-name: \
+                 --heap-prof-dir: --test-reporter-destination: --prof --redirect-warnings: --trace-event-file-pattern: \
                  --diagnostic-dir: --report-dir: --build-snapshot",
                 Writes,
                 "writes files",
@@ -110,7 +112,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             opt("-i?", Writes, "changes the files themselves", "ruby -i.bak x.rb y"),
             opt("-n -p", Runs, "runs code for each line", "ruby -n x.rb"),
         ],
-        values: list("-E -F? -K? -T? -W? -0?"),
+        values: list("-E -F?"),
         safe: "-v -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "ruby -")],
         stops: 1,
@@ -132,7 +134,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             opt("-i?", Writes, "changes the files themselves", "perl -i.bak x.pl y"),
             opt("-n -p", Runs, "runs code for each line", "perl -n x.pl"),
         ],
-        values: list("-F? -0? -l?"),
+        values: list("-F?"),
         safe: "-v -V -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "perl -")],
         stops: 1,
@@ -171,7 +173,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         names: list(
             "lua luajit luau Rscript R littler julia elixir iex erl escript ghc ghci \
                      runghc runhaskell stack scala amm groovy kotlin kotlinc clojure clj bb \
-                     guile sbcl clisp ecl racket csi octave matlab osascript tclsh wish swift \
+                     guile sbcl clisp ecl racket csi octave matlab osascript swift \
                      jshell ocaml utop dotnet-script gawk-shell qjs mujs d8 janet fennel gst \
                      swipl gprolog maxima gap sage bc gdl idl jq-repl",
         ),
@@ -194,8 +196,23 @@ pub(super) const INTERPRETERS: &[Program] = &[
         operands: &[operand(0, stdin, Runs, "runs code from its input", "lua -")],
         stops: 1,
         script: true,
-        bare: Some(because(Runs, "runs code from its input", "tclsh")),
+        bare: Some(because(Runs, "runs code from its input", "lua")),
         plain: &["lua x.lua -e y", "Rscript x.R", "julia x.jl", "lua -v"],
+        ..NONE
+    },
+    Program {
+        names: list("tclsh wish"),
+        // No option of theirs only informs: what begins with a dash is no script.
+        special: Some(|words, at, report| {
+            if words.get(at + 1).is_none_or(|word| word.text.starts_with('-')) {
+                report.hit(words.len(), Runs, "runs code from its input");
+            }
+            true
+        }),
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "tclsh /dev/stdin")],
+        stops: 1,
+        script: true,
+        plain: &["tclsh x.tcl -h"],
         ..NONE
     },
     Program {
@@ -237,9 +254,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list(
-            "psql mysql mariadb sqlite3 sqlite duckdb mongo mongosh redis-cli clickhouse \
-                     clickhouse-client cqlsh sqlplus isql sqlcmd bq usql litecli pgcli mycli \
-                     influx etcdctl",
+            "psql mysql mariadb mongo mongosh clickhouse-client cqlsh sqlplus isql sqlcmd usql \
+                     pgcli mycli",
         ),
         options: &[
             opt(
@@ -269,63 +285,126 @@ pub(super) const INTERPRETERS: &[Program] = &[
             script,
             Runs,
             "is a command of its own language",
-            "sqlite3 x '.shell ls'",
+            "psql x '\\! ls'",
         )],
-        bare: Some(because(Runs, "reads commands", "psql")),
+        bare: Some(because(Runs, "reads commands from its input", "psql mydb")),
+        least: usize::MAX,
+        plain: &["psql -l mydb", "psql --version"],
+        safe: "-l --list -V",
+        ..NONE
+    },
+    Program {
+        names: list("redis-cli clickhouse bq influx etcdctl"),
+        options: &[
+            opt("-c: --command: --eval: -q: --query:", Runs, "runs its value", "influx -c x"),
+            opt("-f: --file: -i: --pipe", Reads, "runs commands from a file", "bq -f x"),
+            opt("-o: --output:", Writes, "writes to a file", "influx -o x"),
+            opt(
+                "-h: --host: -u: --url: --endpoints:",
+                Sends,
+                "speaks to another machine",
+                "redis-cli -h x get y",
+            ),
+        ],
+        operands: &[operand(0, script, Runs, "reaches beyond the data", "redis-cli eval x")],
+        bare: Some(because(Runs, "reads commands", "redis-cli")),
+        plain: &["redis-cli get x", "etcdctl get x"],
+        ..NONE
+    },
+    Program {
+        names: list("sqlite3 sqlite duckdb litecli"),
+        options: &[
+            opt("-cmd: -c: -s: --execute: -e:", Runs, "runs its value", "sqlite3 -cmd x y z")
+                .starts(Starts::Script),
+            opt("-init: -f: -file: -A*", Reads, "runs commands from a file", "sqlite3 -init x y z"),
+            opt("-interactive", Runs, "reads commands from its input", "sqlite3 -interactive x y"),
+            opt(
+                "-unsafe-testing -unsigned -ui -vfs: -append -zip",
+                Configures,
+                "changes what it may do",
+                "sqlite3 -vfs x y z",
+            ),
+        ],
+        values: list(
+            "-separator! -newline! -nullvalue! -maxsize -mmap -heap -pagecache: -lookaside:",
+        ),
+        operands: &[
+            operand(0, script, Runs, "is a command of its own language", "sqlite3 x '.shell ls'"),
+            operand(1, dot_command, Runs, "is a command of its own language", "sqlite3 x '.sh ls'"),
+        ],
+        words: true,
+        bare: Some(because(Runs, "reads commands from its input", "sqlite3 x.db")),
+        least: 2,
+        safe: "-V",
         plain: &[
             "sqlite3 x.db 'select 1'",
-            "psql -l mydb",
-            "psql --version",
             "sqlite3 x.db .tables",
+            "sqlite3 -header -csv ./x.db '.schema a'",
+            "sqlite3 --version",
         ],
-        safe: "-l --list -V",
         ..NONE
     },
 ];
 
 fn stdin(text: &str) -> bool {
-    matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") || text.contains("://")
+    let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+    text == "-"
+        || text.contains("://")
+        || text.starts_with("/dev/fd/") && text.contains("..")
+        || text.starts_with('/')
+            && (parts.clone().eq(["dev", "stdin"])
+                || parts.clone().any(|part| part == "fd")
+                || parts.clone().any(|part| part == "..") && text.ends_with("stdin"))
 }
 
 /// Commands of database shells that reach beyond the database.
 fn script(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    let dots = [
-        ".shell", ".system", ".output", ".once", ".read", ".import", ".load", ".excel", ".backup",
-        ".save", ".clone", ".log", ".trace", ".dump ", ".open", ".cd", ".archive", ".restore",
-        ".www",
-    ];
-    dots.iter().any(|dot| lower.lines().any(|line| line.trim_start().starts_with(dot)))
-        || [
-            "\\!",
-            "\\copy",
-            "\\o",
-            "\\i",
-            "\\w",
-            "\\g",
-            "\\e",
-            "program",
-            "load_extension",
-            "readfile",
-            "writefile",
-            "edit(",
-            "fts3_tokenizer",
-            "into outfile",
-            "into dumpfile",
-            "load_file",
-            "load data",
-            "attach",
-            "vacuum into",
-            "copy ",
-            "pg_read",
-            "lo_import",
-            "lo_export",
-            "system ",
-            "eval",
-            "config set",
-            "module load",
-            "debug",
-        ]
-        .iter()
-        .any(|word| lower.contains(word))
+    let lower = lower.split_ascii_whitespace().collect::<Vec<_>>().join(" ") + " ";
+    [
+        "\\!",
+        "\\copy",
+        "\\o",
+        "\\i",
+        "\\w",
+        "\\g",
+        "\\e",
+        "program",
+        "load_extension",
+        "readfile",
+        "writefile",
+        "edit(",
+        "fts3_tokenizer",
+        "into outfile",
+        "into dumpfile",
+        "load_file",
+        "load data",
+        "attach",
+        "vacuum into",
+        "copy ",
+        "pg_read",
+        "lo_import",
+        "lo_export",
+        "system ",
+        "eval",
+        "config set",
+        "module load",
+        "debug",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
+}
+
+/// A command of sqlite that does more than show something. They may be abbreviated.
+fn dot_command(text: &str) -> bool {
+    text.lines().any(|line| {
+        let Some(command) = line.trim_start().strip_prefix('.') else { return false };
+        let name = command.split_ascii_whitespace().next().unwrap_or("");
+        !listed(
+            "tables schema indexes indices headers header mode help databases dump width show \
+             nullvalue separator timer stats fullschema version bail echo eqp explain changes \
+             dbinfo lint print limit",
+            name,
+        )
+    })
 }

@@ -67,11 +67,16 @@ pub struct Report {
     pub hits: Vec<Hit>,
     /// Which word is the subcommand, for programs that have them: `push` in `git -C x push`.
     pub subcommand: Option<usize>,
+    /// All words that may be the subcommand, or one below it: behind an option that nobody here
+    /// knows it may be the word after the next, in `docker container run` it is both.
+    pub subcommands: Vec<usize>,
     /// From which words on the command starts other programs (`env`, `xargs`, `find -exec`): each is
     /// where a deny rule is looked for again. A word may also be a whole script (`sh -c`).
     pub starts: Vec<usize>,
     /// Scripts that are the end of a word: `--exec='rm -r x'`.
     pub attached: Vec<Attached>,
+    /// From this word on, the words with blanks between them are a script: `eval`.
+    pub joined: Option<usize>,
 }
 
 /// Another command inside a word.
@@ -92,6 +97,8 @@ pub fn inspect(words: &[Word]) -> Report {
     report.hits.dedup();
     report.starts.sort_unstable();
     report.starts.dedup();
+    report.subcommands.sort_unstable();
+    report.subcommands.dedup();
     report
 }
 

@@ -17,13 +17,13 @@ pub(super) const NETWORK: &[Program] = &[
             ),
             opt(
                 "-c: --cookie-jar: -D: --dump-header: --trace: --trace-ascii: --stderr: --hsts: \
-                 --alt-svc: --etag-save: --libcurl:",
+                 --alt-svc: --etag-save: --libcurl: --expand-output:",
                 Writes,
                 "writes to a file",
                 "curl -cx https://y",
             ),
             opt(
-                "-T: --upload-file: -F: --form: --form-string:",
+                "-T: --upload-file: -F: --form: --form-string: --expand-form:",
                 Sends,
                 "sends a file or a form",
                 "curl -T x https://y",
@@ -37,10 +37,17 @@ pub(super) const NETWORK: &[Program] = &[
             ),
             opt("-X: --request:", Sends, "may change something there", "curl -XPOST https://y")
                 .when(|method| !matches!(method, "GET" | "HEAD")),
-            opt("-K: --config: -q:", Reads, "takes options from a file", "curl -K x"),
+            opt("--url:", Reads, "is no web address", "curl --url file:///x").when(not_web),
+            opt(
+                "-K: --config: -q: --etag-compare:",
+                Reads,
+                "takes options from a file",
+                "curl -K x",
+            ),
             opt(
                 "-b: --cookie: -n --netrc --netrc-optional --netrc-file: -u: --user: -E: --cert: \
-                 --key: --oauth2-bearer: --aws-sigv4: --delegation: --negotiate -U: --proxy-user:",
+                 --key: --oauth2-bearer: --aws-sigv4: --delegation: --negotiate -U: --proxy-user: \
+                 --proxy-cert: --proxy-key:",
                 Sends,
                 "sends credentials",
                 "curl -n https://y",
@@ -55,7 +62,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt("-w: --write-out:", Reads, "reads or writes a file", "curl -w @x https://y")
                 .when(|value| value.starts_with('@') || value.contains("output{")),
             opt(
-                "-x: --proxy: --preproxy: --socks4: --socks4a: --socks5: --socks5-hostname: \
+                "-x: --proxy: --proxy1.0: --ipfs-gateway: --preproxy: --socks4: --socks4a: --socks5: --socks5-hostname: \
                  --connect-to: --resolve: --unix-socket: --abstract-unix-socket: --dns-servers: \
                  --doh-url: --interface:",
                 Sends,
@@ -75,14 +82,14 @@ pub(super) const NETWORK: &[Program] = &[
                 "curl -Q x ftp://y",
             ),
             opt(
-                "--variable: --expand-data: --expand-url: --expand-header:",
+                "--variable: --expand-*",
                 Reads,
                 "reads variables or files",
                 "curl --variable %X https://y",
             ),
         ],
         values: list(
-            "-A -e -m -r -C -y -Y -z --url --max-time --connect-timeout --retry --user-agent \
+            "-A -e -m -r -C -y -Y -z --max-time --connect-timeout --retry --user-agent \
                  --referer --range --limit-rate --max-redirs --retry-delay --max-filesize",
         ),
         safe: "--form-escape --cert-status --data-none --trace-time --create-file-mode \
@@ -165,11 +172,13 @@ pub(super) const NETWORK: &[Program] = &[
         names: list("ssh autossh mosh slogin dbclient"),
         options: &[
             opt(
-                "-o: -F: -O: -S: -w: -I: --ssh: --server: --client:",
+                "-F: -O: -S: -w: -I: --ssh: --server: --client:",
                 Runs,
                 "may start a program",
-                "ssh -oProxyCommand=x h",
+                "ssh -F x h",
             ),
+            opt("-o:", Runs, "sets what may start a program", "ssh -oProxyCommand=x h")
+                .starts(Starts::Setting),
             opt(
                 "-L: -R: -D: -W: -J: -A -X -Y -K -g -M -B: -b:",
                 Sends,
@@ -189,12 +198,12 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list("scp sftp rcp"),
-        options: &[opt(
-            "-o: -F: -S: -D: -s: -X: -J: -b:",
-            Runs,
-            "may start a program",
-            "scp -S x a h:b",
-        )],
+        options: &[
+            opt("-o:", Runs, "sets what may start a program", "scp -oProxyCommand=x a b")
+                .starts(Starts::Setting),
+            opt("-F: -S: -D: -s: -X: -J: -b:", Runs, "may start a program", "scp -S x a h:b")
+                .starts(Starts::Script),
+        ],
         values: list("-P -i -c -l -R -B"),
         operands: &[operand(0, host_path, Sends, "is on another machine", "scp a h:b")],
         plain: &["scp a b"],
@@ -208,7 +217,8 @@ pub(super) const NETWORK: &[Program] = &[
                 Runs,
                 "starts a program",
                 "rsync -e x a h:b",
-            ),
+            )
+            .starts(Starts::Script),
             opt(
                 "--files-from: --include-from: --exclude-from: -f: --filter: --password-file: \
                  --read-batch: --config: -F",
@@ -352,8 +362,13 @@ fn host_path(text: &str) -> bool {
 
 /// An address of another kind than http, or one that names a file to send.
 fn not_web(text: &str) -> bool {
-    match text.split_once("://") {
-        Some((scheme, _)) => !matches!(scheme, "http" | "https"),
-        None => text.starts_with("file:"),
+    let lower = text.to_ascii_lowercase();
+    match lower.split_once("://") {
+        Some((scheme, _)) if !scheme.contains('/') => !matches!(scheme, "http" | "https"),
+        _ => {
+            // curl itself replaces `{e}` and `[e]`; one slash is enough for it.
+            let head = lower.split('/').next().unwrap_or_default();
+            head.ends_with(':') || head.starts_with("file:") || head.contains(['{', '['])
+        }
     }
 }

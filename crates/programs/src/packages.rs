@@ -1,7 +1,8 @@
 //! Package managers: building and testing is quiet, fetching and publishing is not.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, any, because, list, listed, operand, opt, outside};
+use crate::Word;
 
 pub(super) const PACKAGES: &[Program] = &[
     Program {
@@ -34,7 +35,10 @@ pub(super) const PACKAGES: &[Program] = &[
                 "npm ci --registry=x",
             ),
         ],
-        values: list("-w --workspace --loglevel --filter -F"),
+        values: list(
+            "-w --workspace --loglevel --filter -F --tag --otp --access --depth --omit --include \
+                      --cache --scope --before --message",
+        ),
         safe: "--git-tag-version",
         subs: &[
             Program {
@@ -51,6 +55,25 @@ pub(super) const PACKAGES: &[Program] = &[
                     ..NONE
                 }],
                 plain: &["npm config get registry", "npm audit", "npm view react version"],
+                ..NONE
+            },
+            Program {
+                names: list("pack"),
+                options: &[opt(
+                    "--pack-destination: --out:",
+                    Writes,
+                    "writes there",
+                    "npm pack --pack-destination=/x",
+                )
+                .when(outside)],
+                operands: &[operand(
+                    0,
+                    |text| text.contains(':') || outside(text),
+                    Sends,
+                    "is packed from elsewhere",
+                    "npm pack https://x",
+                )],
+                plain: &["npm pack", "npm pack ./sub --dry-run"],
                 ..NONE
             },
             Program {
@@ -78,7 +101,7 @@ pub(super) const PACKAGES: &[Program] = &[
             },
         ],
         quiet: "ci ls list outdated why explain fund root prefix bin help ping doctor prune dedupe \
-                pack lint build test dev format typecheck check query search licenses",
+                lint build test dev format typecheck check query search licenses",
         other: Some(because(Runs, "runs a program, publishes or changes settings", "npm publish")),
         plain: &["npm ci", "npm ls --depth 0", "yarn", "yarn build", "npm --version"],
         ..NONE
@@ -120,6 +143,16 @@ pub(super) const PACKAGES: &[Program] = &[
             "npx -p x y",
         )
         .starts(Starts::Script)],
+        // `poetry run rm x`
+        special: Some(|words, at, report| {
+            let runs = |word: &Word| listed("run exec r", &word.text);
+            if let Some(run) = words.iter().skip(at + 1).take(6).position(runs) {
+                let rest = words.iter().enumerate().skip(at + run + 2);
+                let program = rest.into_iter().find(|(_, word)| !word.text.starts_with('-'));
+                report.starts.extend(program.map(|(index, _)| index));
+            }
+            true
+        }),
         stops: 1,
         plain: &["npx --version", "rustup --version"],
         ..NONE
@@ -245,7 +278,7 @@ pub(super) const PACKAGES: &[Program] = &[
         ],
         values: list(
             "-R --repo -L --limit -q --jq -t --template --json -s --state -l --label -a -A -B \
-                 -b -H -S --search --author --assignee --base --head --branch -e -u -c",
+                 -b -H -S --search --author --assignee --base --head --branch -e -u",
         ),
         subs: &[
             Program {

@@ -1,9 +1,29 @@
 //! Tools that look for files and for text in them.
 
 use super::Effect::{Elsewhere, Reads, Runs, Writes};
-use super::engine::{NONE, Program, Starts, list, opt, outside};
+use super::engine::{NONE, Program, Starts, because, list, opt, outside};
 
 pub(super) const SEARCH: &[Program] = &[
+    Program {
+        names: list("hg svn"),
+        options: &[
+            opt(
+                "--config: --config-option: --config-dir: --diff-cmd: --diff3-cmd: --editor-cmd:",
+                Runs,
+                "sets what it starts",
+                "hg --config alias.x='!rm y' x",
+            )
+            .starts(Starts::Setting),
+            opt("-R: --repository: --cwd:", Elsewhere, "works elsewhere", "hg -R /x log"),
+            opt("-F: --file:", Reads, "reads a file", "svn log -F /x").when(outside),
+        ],
+        values: list("-m! --message! -r -l --rev --limit --revision"),
+        quiet: "status st log diff di info blame annotate cat list ls heads id identify summary \
+                branches tags help version add commit ci update up --version",
+        other: Some(because(Runs, "changes, sends or runs something", "hg push")),
+        plain: &["hg status", "svn log -l 5", "hg diff -r 1", "svn commit -m -x"],
+        ..NONE
+    },
     Program {
         names: list("find gfind"),
         options: &[
@@ -39,12 +59,13 @@ pub(super) const SEARCH: &[Program] = &[
     Program {
         names: list("rg ripgrep"),
         options: &[
-            opt("--pre: --hostname-bin:", Runs, "starts a program", "rg --pre=x y"),
+            opt("--pre: --hostname-bin:", Runs, "starts a program", "rg --pre=x y")
+                .starts(Starts::Script),
             opt("-z --search-zip", Runs, "starts decompressors", "rg -z x"),
             opt("-f: --file: --ignore-file:", Reads, "takes patterns from a file", "rg -f x"),
         ],
         values: list(
-            "-e -g -t -T -A -B -C -m -j -r -d -M -E --regexp --glob --type --type-not --replace \
+            "-e! -g -t -T -A -B -C -m -j -r! -d -M -E --regexp! --glob --type --type-not --replace \
                  --after-context --before-context --context --max-count --iglob --sort --sortr \
                  --color --colors --encoding --engine --max-depth --pre-glob --max-columns --threads",
         ),
@@ -61,7 +82,8 @@ pub(super) const SEARCH: &[Program] = &[
     Program {
         names: list("ag ack ack-grep ugrep ug pt"),
         options: &[
-            opt("--pager: --filter: --view:", Runs, "starts a program", "ag --pager=x y"),
+            opt("--pager: --filter: --view:", Runs, "starts a program", "ag --pager=x y")
+                .starts(Starts::Script),
             opt("-z --search-zip --decompress", Runs, "starts decompressors", "ag -z x"),
             opt("--output:", Runs, "is an expression to run", "ack --output='$1' x"),
             opt(

@@ -151,3 +151,74 @@ fn anything_can_be_looked_at() {
         }
     }
 }
+
+#[test]
+fn commands_inside_words_are_pointed_out() {
+    for (line, script) in [
+        ("tar cf a --checkpoint-action=exec='rm x' b", "rm x"),
+        ("ssh -o ProxyCommand='rm x' h", "rm x"),
+        ("ssh -oProxyCommand='rm x' h", "rm x"),
+        ("ssh -o 'ProxyCommand rm x' h", "rm x"),
+        ("rsync -e 'rm x' a b", "rm x"),
+        ("rsync --rsh='rm x' a b", "rm x"),
+        ("man -P 'rm x' ls", "rm x"),
+        ("man -P'rm x' ls", "rm x"),
+        ("rg --pre rm x", "rm"),
+        ("rg --pre=rm x", "rm"),
+        ("sort --compress-program=rm a", "rm"),
+        ("zip a b -T -TT 'rm x'", "rm x"),
+        ("git grep -O'rm x' y", "rm x"),
+        ("fd -xrm", "rm"),
+        ("mapfile -C 'rm x'", "rm x"),
+        ("complete -C 'rm x' y", "rm x"),
+        ("git -c alias.x='!rm x' x", "rm x"),
+        ("git -c core.pager='rm x' log", "rm x"),
+        ("git -c core.sshCommand='rm x' fetch", "rm x"),
+        ("git config alias.x '!rm x'", "rm x"),
+        ("git config --global alias.x '!rm x'", "rm x"),
+        ("poetry run rm x", "rm"),
+        ("pipenv run rm x", "rm"),
+        ("bwrap --ro-bind / / --dev /dev --proc /proc rm x", "rm"),
+        ("cpulimit -l 5 rm x", "rm"),
+        ("let 'a[$(rm x)]=1'", "a[$(rm x)]=1"),
+        ("test -v 'a[$(rm x)]'", "a[$(rm x)]"),
+        ("[ 'a[$(rm x)]' -eq 1 ]", "a[$(rm x)]"),
+        ("printf -v 'a[$(rm x)]' y", "a[$(rm x)]"),
+        ("read 'a[$(rm x)]'", "a[$(rm x)]"),
+        ("declare 'a[$(rm x)]=1'", "a[$(rm x)]=1"),
+        ("unset 'a[$(rm x)]'", "a[$(rm x)]"),
+        ("eval 'a;' rm x", "rm"),
+    ] {
+        let words = split(line);
+        let report = inspect(&words);
+        let starts = report.starts.iter().map(|&at| &*words[at].text);
+        let attached = report.attached.iter().map(|at| &words[at.word].text[at.offset..]);
+        let mut all = starts.chain(attached);
+        assert!(all.any(|found| found == script), "{line}: {report:?}");
+    }
+    assert_eq!(inspect(&split("eval a 'b c'")).joined, Some(1));
+}
+
+#[test]
+fn every_word_that_may_be_a_subcommand_is_pointed_out() {
+    for (line, name) in [
+        ("npm --tag x publish", "publish"),
+        ("npm --otp 123 publish", "publish"),
+        ("npm --strange x publish", "publish"),
+        ("npm publish", "publish"),
+        ("kubectl -v 5 delete pod", "delete"),
+        ("kubectl --request-timeout 5s delete pod", "delete"),
+        ("kubectl --strange 5s delete pod", "delete"),
+        ("docker container run x", "run"),
+        ("docker --tlscacert x run y", "run"),
+        ("cargo +nightly publish", "publish"),
+        ("git -C x push", "push"),
+    ] {
+        let words = split(line);
+        let report = inspect(&words);
+        let found = report.subcommands.iter().any(|&at| &*words[at].text == name);
+        assert!(found, "{line}: {report:?}");
+    }
+    assert_eq!(inspect(&split("cargo +nightly publish")).subcommand, Some(2));
+    assert_eq!(inspect(&split("npm --tag x publish")).subcommand, Some(3));
+}

@@ -1,6 +1,6 @@
 //! Tools for text and files: mostly what their name says, apart from these.
 
-use super::Effect::{Configures, Reads, Runs, Writes};
+use super::Effect::{Configures, Reads, Runs, Sends, Writes};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 
 pub(super) const TEXT: &[Program] = &[
@@ -8,12 +8,13 @@ pub(super) const TEXT: &[Program] = &[
         names: list("sort gsort"),
         options: &[
             opt("-o: --output:", Writes, "writes to a file", "sort --ou=x y"),
-            opt("--compress-program:", Runs, "starts a program", "sort --comp=x y"),
+            opt("--compress-program:", Runs, "starts a program", "sort --comp=x y")
+                .starts(Starts::Script),
             opt("-T: --temporary-directory:", Writes, "writes there", "sort -T /x y"),
             opt("--files0-from:", Reads, "takes names from a file", "sort --files0-from=x"),
             opt("--random-source:", Reads, "reads another file", "sort --random-source=x y"),
         ],
-        values: list("-k -t -S --key --field-separator --buffer-size --parallel --batch-size"),
+        values: list("-k -t! -S --key --field-separator --buffer-size --parallel --batch-size"),
         plain: &["sort -k2 -t , -nr x", "sort -u a b", "sort -t -o x", "sort *.txt"],
         ..NONE
     },
@@ -82,6 +83,17 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
+        names: list("sdiff diff3"),
+        options: &[
+            opt("--diff-program:", Runs, "starts a program", "diff3 --diff=x a b c")
+                .starts(Starts::Script),
+            opt("-o: --output:", Writes, "writes to a file", "sdiff -o x a b"),
+        ],
+        values: list("-I -w -L --label --width --ignore-matching-lines"),
+        plain: &["sdiff -w 80 a b", "diff3 -m a b c"],
+        ..NONE
+    },
+    Program {
         names: list("file"),
         options: &[
             opt("-C --compile", Writes, "writes a file", "file -C -m x"),
@@ -126,8 +138,13 @@ pub(super) const TEXT: &[Program] = &[
         names: list("jq gojq jaq"),
         options: &[
             opt("-f --from-file", Reads, "takes its program from a file", "jq -rf x y"),
-            opt("-L:", Reads, "takes modules from there", "jq -L /x . y"),
-            opt("--slurpfile:: --rawfile::", Reads, "reads another file", "jq --rawfile a x . y"),
+            opt("-L: --library-path:", Reads, "takes modules from there", "jq -L /x . y"),
+            opt(
+                "--slurpfile:: --rawfile:: --argfile::",
+                Reads,
+                "reads another file",
+                "jq --rawfile a x . y",
+            ),
             opt("-i --in-place", Writes, "writes the file", "jaq -i . x"),
         ],
         values: list("--arg: --argjson: --indent"),
@@ -194,7 +211,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list(
-            "m4 ctags dot groff troff tex latex pdflatex xelatex lualatex latexmk dc \
+            "ctags dot groff troff tex latex pdflatex xelatex lualatex latexmk \
                      gnuplot exiftool gs",
         ),
         options: &[
@@ -210,6 +227,36 @@ pub(super) const TEXT: &[Program] = &[
         ],
         plain: &["pdflatex x.tex", "dot -Tsvg x"],
         words: true,
+        ..NONE
+    },
+    Program {
+        names: list("m4 dc rename prename file-rename"),
+        always: Some(because(Runs, "runs code that may start programs", "m4 x")),
+        ..NONE
+    },
+    Program {
+        names: list("nm objdump readelf size"),
+        options: &[opt("--plugin:", Runs, "loads code", "nm --plugin=x y").starts(Starts::Script)],
+        operands: &[operand(0, at_file, Reads, "takes options from a file", "nm @x")],
+        plain: &["nm -C x.o", "objdump -d x.o"],
+        ..NONE
+    },
+    Program {
+        names: list("fzf sk"),
+        options: &[
+            opt(
+                "--preview: --bind: -c: --cmd: --with-shell:",
+                Runs,
+                "runs its value",
+                "fzf --preview 'rm x'",
+            )
+            .starts(Starts::Script),
+            opt("--listen? --listen-unsafe?", Sends, "lets others in", "fzf --listen=1"),
+            opt("--history: --tmux?", Writes, "writes a file", "fzf --history=x"),
+        ],
+        values: list("-f! -q! -d -n --filter! --query! --height --prompt! --header!"),
+        safe: "--preview-window --history-size",
+        plain: &["fzf -f x", "fzf --filter=x --height 5"],
         ..NONE
     },
     Program {
@@ -274,7 +321,8 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("man apropos whatis info"),
         options: &[
-            opt("-P: --pager: -H? --html? --browser:", Runs, "starts a program", "man -Px ls"),
+            opt("-P: --pager: -H? --html? --browser:", Runs, "starts a program", "man -Px ls")
+                .starts(Starts::Script),
             opt(
                 "-p: --preprocessor: -X? --gxditview? -t --troff -T? --troff-device?",
                 Runs,

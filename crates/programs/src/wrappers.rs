@@ -1,8 +1,8 @@
 //! Programs that exist to run other programs, and the shells.
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs};
-use super::Report;
 use super::engine::{NONE, Operand, Program, Starts, any, because, list, listed, operand, opt};
+use super::{Attached, Report};
 use crate::Word;
 
 /// The first operand is a program.
@@ -57,6 +57,8 @@ pub(super) const WRAPPERS: &[Program] = &[
                      taskset script screen tmux gdb lldb dtrace ld.so \
                      ld-linux-x86-64.so busybox toybox watch flock multitime chpst softlimit \
                      setuidgid envdir with xdg-open open gio at batch crontab anacron vagrant \
+                     cpulimit chronic ifne pee mispipe zrun ccache runc ctr \
+                     msgfilter msgexec ldd \
                      ansible ansible-playbook pssh pdsh dsh fab foreman overmind concurrently",
         ),
         options: &[opt(
@@ -71,6 +73,17 @@ pub(super) const WRAPPERS: &[Program] = &[
         operands: &[operand(0, any, Runs, "may be a program that it starts", "flock x rm y")
             .starts(Starts::Script)],
         stops: 4,
+        // Options with more than one value: the program comes late.
+        special: Some(|words, at, report| {
+            if ["bwrap", "proot", "systemd-nspawn", "strace", "capsh", "nsenter", "firejail"]
+                .iter()
+                .any(|name| words[at].text.ends_with(name))
+            {
+                let late = at + 5..words.len().min(at + 40);
+                report.starts.extend(late.filter(|&index| !words[index].text.starts_with('-')));
+            }
+            true
+        }),
         always: Some(because(Runs, "runs another program", "flock x rm y")),
         ..NONE
     },
@@ -136,15 +149,27 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list(
-            "builtin exec noglob nocorrect coproc eval source . trap then do if while \
+            "builtin exec noglob nocorrect coproc source . trap then do if while \
                      until ! { else elif",
         ),
         values: list("-a"),
-        operands: &[operand(0, any, Runs, "is run as a command", "eval 'rm x'")
+        operands: &[operand(0, any, Runs, "is run as a command", "exec rm x")
             .to(1)
             .starts(Starts::Command)],
         always: Some(because(Runs, "runs what it is given", "trap 'rm x' EXIT")),
         stops: 1,
+        ..NONE
+    },
+    Program {
+        names: list("eval"),
+        operands: &[
+            operand(0, any, Runs, "is run as a command", "eval 'rm x'").starts(Starts::Script)
+        ],
+        special: Some(|words, at, report| {
+            report.joined = Some(at + 1).filter(|&from| at == 0 && from < words.len());
+            true
+        }),
+        always: Some(because(Runs, "runs what it is given", "eval 'rm x'")),
         ..NONE
     },
     Program {
@@ -154,12 +179,18 @@ pub(super) const WRAPPERS: &[Program] = &[
                      nameref setopt unsetopt emulate zmodload autoload print vared function \
                      select case for setenv umask ulimit abbr disown suspend logout caller",
         ),
+        options: &[
+            opt("-C:", Runs, "is run as a command", "mapfile -C 'rm x'").starts(Starts::Script)
+        ],
+        operands: &[operand(0, substitutes, Runs, "is evaluated", "let 'a[$(rm x)]=1'")
+            .starts(Starts::Inside)],
         always: Some(because(Configures, "evaluates its words or changes the shell", "export A=b")),
         ..NONE
     },
     Program {
         names: list("printf"),
-        options: &[opt("-v:", Runs, "evaluates the name of a variable", "printf -v 'a[b]' c")],
+        options: &[opt("-v:", Runs, "evaluates the name of a variable", "printf -v 'a[b]' c")
+            .starts(Starts::Inside)],
         stops: 1,
         special: Some(|words, at, _| {
             words.get(at + 1).is_some_and(|word| word.text.starts_with("-v"))
@@ -225,6 +256,18 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
 ];
 
+/// A word that runs commands where it is evaluated.
+fn substitutes(text: &str) -> bool {
+    text.contains("$(") || text.contains('`')
+}
+
+/// Commands within the word are run.
+fn inside(words: &[Word], word: usize, report: &mut Report) {
+    if words.get(word).is_some_and(|word| substitutes(&word.text)) {
+        report.attached.push(Attached { word, offset: 0 });
+    }
+}
+
 /// Behind `-c` is a script, the first operand otherwise is a file of one.
 fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
     let mut value = false;
@@ -260,7 +303,10 @@ fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
 fn test(words: &[Word], at: usize, report: &mut Report) -> bool {
     for index in at + 1..words.len() {
         match &*words[index].text {
-            "-v" | "-R" => report.hit(index, Runs, "evaluates the name of a variable"),
+            "-v" | "-R" => {
+                report.hit(index, Runs, "evaluates the name of a variable");
+                inside(words, index + 1, report);
+            }
             "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-t" => {
                 for near in [index - 1, index + 1] {
                     let number = words.get(near).is_none_or(|word| {
@@ -269,6 +315,7 @@ fn test(words: &[Word], at: usize, report: &mut Report) -> bool {
                     });
                     if !number && &*words[index].text != "-t" {
                         report.hit(near, Runs, "is evaluated as arithmetic");
+                        inside(words, near, report);
                     }
                 }
             }
