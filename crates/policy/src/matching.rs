@@ -126,13 +126,10 @@ fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
             open.push(from + at);
             script(&words[at].text, depth, all);
         }
-        // `--exec='rm x'`: the rest of the word is a command.
+        // `--exec='rm x'`: the rest of the word is a command, even if it is one word.
         for attached in report.attached {
-            if let Some(text) =
-                words.get(attached.word).and_then(|word| word.text.get(attached.offset..))
-            {
-                script(text, depth, all);
-            }
+            let rest = words.get(attached.word).and_then(|word| word.text.get(attached.offset..));
+            script(&format!("{} ", rest.unwrap_or_default()), depth, all);
         }
     }
 }
@@ -248,18 +245,13 @@ fn follows(rule: &[Word], words: &[Loose]) -> bool {
     let Some(first) = names.first() else { return true };
     let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
     let is_first = |at: usize| words.get(at).is_some_and(|word| is_word(word, &first.text));
-    let mut at = match programs::inspect(&plain).subcommand {
-        Some(at) if is_first(at) => at,
-        // What was taken for the subcommand may be the value of an option, or a toolchain.
-        Some(at) if is_first(at + 1) && at > 0 && at < words.len() => {
-            let value = words[at - 1].text.starts_with('-') || words[at].text.starts_with('+');
-            if !value {
-                return false;
-            }
-            at + 1
-        }
-        Some(_) => return false,
-        None => 1,
+    let report = programs::inspect(&plain);
+    let mut candidates = report.subcommands;
+    candidates.extend(report.subcommand);
+    let mut at = match candidates.iter().find(|&&at| is_first(at)) {
+        Some(&at) => at,
+        None if candidates.is_empty() => 1,
+        None => return false,
     };
     // Between the names only options and their values may stand.
     for name in names {
