@@ -516,8 +516,8 @@ impl Walk<'_> {
                     Some(Takes::Nothing) => return self.behind(index, 1, false),
                 }
             }
-            // `-W:no-x`: no letter is an option behind a colon.
-            if rest.starts_with(':') && !old {
+            // `-W:no-x`: a value of ruby's.
+            if letter == 'W' && rest.starts_with(':') {
                 return next;
             }
             let mut name = [b'-', 0, 0, 0, 0];
