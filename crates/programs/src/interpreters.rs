@@ -58,6 +58,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "python3 script.py -c x",
             "python script.py",
             "python3.11 -u a.py -m b",
+            "python3 /home/x/fd/a.py",
             "python --version",
             "python3 -V",
         ],
@@ -343,14 +344,11 @@ pub(super) const INTERPRETERS: &[Program] = &[
 ];
 
 fn stdin(text: &str) -> bool {
-    let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let mut parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let device = |part: &str| matches!(part, "stdin" | "fd" | "tty");
     text == "-"
         || text.contains("://")
-        || text.starts_with("/dev/fd/") && text.contains("..")
-        || text.starts_with('/')
-            && (parts.clone().eq(["dev", "stdin"])
-                || parts.clone().any(|part| part == "fd")
-                || parts.clone().any(|part| part == "..") && text.ends_with("stdin"))
+        || parts.clone().any(|part| matches!(part, "dev" | "proc")) && parts.any(device)
 }
 
 /// Commands of database shells that reach beyond the database.
