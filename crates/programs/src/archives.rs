@@ -88,6 +88,14 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt("-d:", Elsewhere, "writes there", "unzip x -d /tmp").when(outside),
             opt("-:*", Elsewhere, "writes wherever the archive says", "unzip -: x"),
         ],
+        special: Some(|words, at, report| {
+            for (index, word) in words.iter().enumerate().skip(at + 1) {
+                if word.text.starts_with('-') && word.text.contains(':') {
+                    report.hit(index, Elsewhere, "writes wherever the archive says");
+                }
+            }
+            true
+        }),
         values: list("-x -P"),
         plain: &["unzip -l x", "unzip x -d out", "unzip -qo x"],
         ..NONE

@@ -24,7 +24,7 @@ pub(super) const AWK: &[Program] = &[Program {
         opt("-e: --source:", Runs, "is a program of its own", "gawk -e '{print > $1}' x")
             .when(active),
     ],
-    values: list("-v -F --assign --field-separator"),
+    values: list("-v! -F! --assign! --field-separator!"),
     operands: &[operand(
         0,
         active,

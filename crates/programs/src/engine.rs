@@ -264,7 +264,8 @@ pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Report)
         return;
     }
     let levels = [program, &NONE, &NONE, &NONE];
-    Walk { words, report, depth, levels, level: 0, unsure: false }.program(program, at, false);
+    Walk { words, report, depth, levels, level: 0, unsure: false, peeking: false }
+        .program(program, at, false);
 }
 
 struct Walk<'a> {
@@ -276,6 +277,8 @@ struct Walk<'a> {
     level: usize,
     /// There was an option that may or may not have a value behind it.
     unsure: bool,
+    /// A value is being looked at as an option.
+    peeking: bool,
 }
 
 impl Walk<'_> {
@@ -516,8 +519,8 @@ impl Walk<'_> {
                     Some(Takes::Nothing) => return self.behind(index, 1, false),
                 }
             }
-            // `-W:no-x`: no letter is an option behind a colon.
-            if rest.starts_with(':') && !old {
+            // `-W:no-x`: a value of ruby's.
+            if letter == 'W' && rest.starts_with(':') {
                 return next;
             }
             let mut name = [b'-', 0, 0, 0, 0];
@@ -527,12 +530,17 @@ impl Walk<'_> {
         next
     }
 
-    /// Where to go on behind values. A value that looks like an option is looked at as one, unless
-    /// it is certain to be a value.
-    fn behind(&self, index: usize, takes: usize, certain: bool) -> usize {
+    /// Where to go on behind values. A value that looks like an option is looked at as one as well,
+    /// unless it is certain to be a value.
+    fn behind(&mut self, index: usize, takes: usize, certain: bool) -> usize {
         let next = index + 1;
-        let dashed = self.words.get(next).is_some_and(|word| word.text.starts_with('-'));
-        if dashed && !certain { next } else { next + takes }
+        let dashed = |word: &Word| word.text.len() > 1 && word.text.starts_with('-');
+        let dashed = self.words.get(next).is_some_and(|word| dashed(word) && &*word.text != "--");
+        if takes > 0 && dashed && !certain && !std::mem::replace(&mut self.peeking, true) {
+            self.option(next, true);
+            self.peeking = false;
+        }
+        next + takes
     }
 
     fn found(

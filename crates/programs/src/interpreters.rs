@@ -1,10 +1,38 @@
 //! Interpreters: a script file is what they are for, code on the command line is not.
 
 use super::Effect::{Configures, Reads, Runs, Sends, Writes};
-use super::engine::{NONE, Program, Reason, Starts, because, list, listed, operand, opt, outside};
+use super::engine::{
+    NONE, Opt, Program, Reason, Starts, because, list, listed, operand, opt, outside,
+};
 
 /// Code comes from somewhere else than a named file.
 const STDIN: Reason = because(Runs, "runs code from its input", "python3");
+
+/// What shells of databases take.
+const DATABASE: &[Opt] = &[
+    opt(
+        "-c: --command: -e: --execute: -cmd: --eval: -q: --query:",
+        Runs,
+        "runs its value",
+        "psql -c 'copy x to program y'",
+    )
+    .starts(Starts::Script),
+    opt(
+        "-f: --file: -init: -i: --init-command: --init-file: --queries-file: \
+                 --pipe",
+        Reads,
+        "runs commands from a file",
+        "psql -f x",
+    ),
+    opt(
+        "-o: --output: -L: --log-file: --tee: -A: --rdb: --functions-rdb:",
+        Writes,
+        "writes to a file",
+        "psql -o x",
+    ),
+    opt("-h: --host: -u: --url: --endpoints:", Sends, "speaks to another machine", "psql -h x"),
+    opt("--pager:", Runs, "starts a program", "mysql --pager=x"),
+];
 
 pub(super) const INTERPRETERS: &[Program] = &[
     Program {
@@ -30,6 +58,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "python3 script.py -c x",
             "python script.py",
             "python3.11 -u a.py -m b",
+            "python3 /home/x/fd/a.py",
             "python --version",
             "python3 -V",
         ],
@@ -257,29 +286,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "psql mysql mariadb mongo mongosh clickhouse-client cqlsh sqlplus isql sqlcmd usql \
                      pgcli mycli",
         ),
-        options: &[
-            opt(
-                "-c: --command: -e: --execute: -cmd: --eval: -q: --query:",
-                Runs,
-                "runs its value",
-                "psql -c 'copy x to program y'",
-            )
-            .starts(Starts::Script),
-            opt(
-                "-f: --file: -init: -i: --init-command: --init-file:",
-                Reads,
-                "runs commands from a file",
-                "psql -f x",
-            ),
-            opt(
-                "-o: --output: -L: --log-file: --tee: -A:",
-                Writes,
-                "writes to a file",
-                "psql -o x",
-            ),
-            opt("-h: --host: -u: --url:", Sends, "speaks to another machine", "psql -h x"),
-            opt("--pager:", Runs, "starts a program", "mysql --pager=x"),
-        ],
+        options: DATABASE,
         operands: &[operand(
             0,
             script,
@@ -295,17 +302,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("redis-cli clickhouse bq influx etcdctl"),
-        options: &[
-            opt("-c: --command: --eval: -q: --query:", Runs, "runs its value", "influx -c x"),
-            opt("-f: --file: -i: --pipe", Reads, "runs commands from a file", "bq -f x"),
-            opt("-o: --output:", Writes, "writes to a file", "influx -o x"),
-            opt(
-                "-h: --host: -u: --url: --endpoints:",
-                Sends,
-                "speaks to another machine",
-                "redis-cli -h x get y",
-            ),
-        ],
+        options: DATABASE,
         operands: &[operand(0, script, Runs, "reaches beyond the data", "redis-cli eval x")],
         bare: Some(because(Runs, "reads commands", "redis-cli")),
         plain: &["redis-cli get x", "etcdctl get x"],
@@ -347,14 +344,11 @@ pub(super) const INTERPRETERS: &[Program] = &[
 ];
 
 fn stdin(text: &str) -> bool {
-    let parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let mut parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let device = |part: &str| matches!(part, "stdin" | "fd" | "tty");
     text == "-"
         || text.contains("://")
-        || text.starts_with("/dev/fd/") && text.contains("..")
-        || text.starts_with('/')
-            && (parts.clone().eq(["dev", "stdin"])
-                || parts.clone().any(|part| part == "fd")
-                || parts.clone().any(|part| part == "..") && text.ends_with("stdin"))
+        || parts.clone().any(|part| matches!(part, "dev" | "proc")) && parts.any(device)
 }
 
 /// Commands of database shells that reach beyond the database.
@@ -375,13 +369,14 @@ fn script(text: &str) -> bool {
         "writefile",
         "edit(",
         "fts3_tokenizer",
-        "into outfile",
-        "into dumpfile",
+        "outfile",
+        "dumpfile",
         "load_file",
         "load data",
         "attach",
-        "vacuum into",
         "copy ",
+        "copy(",
+        "copy/",
         "pg_read",
         "lo_import",
         "lo_export",
@@ -393,6 +388,7 @@ fn script(text: &str) -> bool {
     ]
     .iter()
     .any(|word| lower.contains(word))
+        || lower.contains("vacuum") && lower.contains("into")
 }
 
 /// A command of sqlite that does more than show something. They may be abbreviated.

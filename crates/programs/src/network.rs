@@ -204,7 +204,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt("-F: -S: -D: -s: -X: -J: -b:", Runs, "may start a program", "scp -S x a h:b")
                 .starts(Starts::Script),
         ],
-        values: list("-P -i -c -l -R -B"),
+        values: list("-P -i -c -l"),
         operands: &[operand(0, host_path, Sends, "is on another machine", "scp a h:b")],
         plain: &["scp a b"],
         ..NONE
@@ -318,7 +318,7 @@ pub(super) const NETWORK: &[Program] = &[
     Program {
         names: list("dig host nslookup ping traceroute whois ssh-keyscan"),
         options: &[opt("-f: -k:", Reads, "takes names from a file", "dig -f x")],
-        values: list("-t -p -c -b -x -q -i -w -W"),
+        values: list("-t -p -c -x -W"),
         operands: &[operand(0, at_sign, Sends, "asks a server of its choice", "dig @1.2.3.4 x")],
         plain: &["dig +short example.com", "ping -c 1 example.com"],
         ..NONE

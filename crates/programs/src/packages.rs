@@ -277,8 +277,8 @@ pub(super) const PACKAGES: &[Program] = &[
             opt("-w --web", Runs, "starts a browser", "gh pr view -w"),
         ],
         values: list(
-            "-R --repo -L --limit -q --jq -t --template --json -s --state -l --label -a -A -B \
-                 -b -H -S --search --author --assignee --base --head --branch -e -u",
+            "-R --repo -L --limit -q --jq -t! --template --json -s --state -l --label -a -A -B \
+                 -b! --body! --title! -H -S --search --author --assignee --base --head --branch -e -u",
         ),
         subs: &[
             Program {

@@ -1,7 +1,7 @@
 //! Tools that look for files and for text in them.
 
 use super::Effect::{Elsewhere, Reads, Runs, Writes};
-use super::engine::{NONE, Program, Starts, because, list, opt, outside};
+use super::engine::{NONE, Program, Starts, list, opt, outside};
 
 pub(super) const SEARCH: &[Program] = &[
     Program {
@@ -20,7 +20,6 @@ pub(super) const SEARCH: &[Program] = &[
         values: list("-m! --message! -r -l --rev --limit --revision"),
         quiet: "status st log diff di info blame annotate cat list ls heads id identify summary \
                 branches tags help version add commit ci update up --version",
-        other: Some(because(Runs, "changes, sends or runs something", "hg push")),
         plain: &["hg status", "svn log -l 5", "hg diff -r 1", "svn commit -m -x"],
         ..NONE
     },

@@ -88,7 +88,14 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("nohup setsid nice gnice ionice doas"),
+        names: list("nohup setsid"),
+        operands: &[PROGRAM],
+        stops: 1,
+        always: Some(because(Runs, "runs another program", "setsid -c rm x")),
+        ..NONE
+    },
+    Program {
+        names: list("nice gnice ionice doas"),
         values: list("-n -c -p -P -u -C --adjustment --class --classdata"),
         operands: &[PROGRAM],
         stops: 1,
