@@ -445,6 +445,20 @@ impl Gate {
             }
         }
         let line = canonical(&command.words);
+        let everything = |placed: &Placed| {
+            matches!(placed.rule.subject, Subject::Command(Commands::Any) | Subject::Everything)
+        };
+        // Where something is forbidden, `Bash` does not stand for code that nobody looks into.
+        let banned = |effect| self.sets(actor).any(|set| set.has_bans(effect));
+        if let Some(placed) = found.filter(|placed| everything(placed))
+            && (banned(Effect::Deny) || banned(Effect::Ask))
+            && matching::is_opaque(&command.words)
+        {
+            let reason =
+                format!("`{}` runs code in which nobody looks for what is forbidden", cut(&line));
+            let remedy = format!("allow exactly this: {}", exact_rule(&line));
+            return Err(Decision::new(Verdict::Ask, reason).by(placed.cite()).remedy(remedy));
+        }
         let Some(placed) = found else {
             return Err(match objection {
                 Some((hit, placed)) => {

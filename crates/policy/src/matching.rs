@@ -68,6 +68,54 @@ fn beyond(words: &[Word], agreed: usize) -> Fit {
     }
 }
 
+/// Programs whose code is in a language that bans are not looked for in.
+const INTERPRETERS: &[&str] = &[
+    "at",
+    "awk",
+    "batch",
+    "bun",
+    "deno",
+    "ed",
+    "emacs",
+    "ex",
+    "expect",
+    "gawk",
+    "gdb",
+    "jshell",
+    "less",
+    "lua",
+    "make",
+    "mawk",
+    "more",
+    "mysql",
+    "nano",
+    "nawk",
+    "node",
+    "nvim",
+    "osascript",
+    "perl",
+    "php",
+    "psql",
+    "python",
+    "ruby",
+    "Rscript",
+    "sed",
+    "sqlite",
+    "tclsh",
+    "vi",
+    "view",
+    "vim",
+];
+
+/// Tells whether a command runs code that nobody looks into: what a ban is about may be in it.
+pub(crate) fn is_opaque(words: &[Word]) -> bool {
+    let report = programs::inspect(words);
+    let name = base_name(&words[0].text).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let unseen = report.starts.is_empty() && report.attached.is_empty();
+    report.hits.iter().any(|hit| hit.effect == programs::Effect::Runs)
+        && (unseen || INTERPRETERS.contains(&name))
+}
+
 /// Tells whether a redirection is always harmless.
 pub(crate) fn is_harmless(redirect: &Redirect) -> bool {
     match redirect {

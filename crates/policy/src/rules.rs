@@ -130,6 +130,11 @@ impl RuleSet {
         self.unread.iter().find(|unread| unread.effect != Effect::Allow)
     }
 
+    /// Whether there are rules with this effect about single commands.
+    pub(crate) fn has_bans(&self, effect: Effect) -> bool {
+        self.of(effect).any(|placed| matches!(placed.rule.subject, Subject::Command(_)))
+    }
+
     pub(crate) fn has_command_rules(&self, effect: Effect) -> bool {
         self.of(effect).any(|placed| {
             matches!(

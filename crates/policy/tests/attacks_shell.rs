@@ -661,3 +661,33 @@ fn a_star_is_not_the_way_out() {
     }
     all(Verdict::Allow, &["Bash(./scripts/*)"], &[], &["./scripts/a.sh", "./scripts/a..b"]);
 }
+
+/// A ban cannot be looked for in code of another language: there `Bash` is no yes.
+#[test]
+fn code_that_nobody_looks_into() {
+    let lines = [
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "perl -e 'system(\"rm x\")'",
+        "awk 'BEGIN{system(\"rm x\")}'",
+        "sed '1e rm x' f",
+        "node -e 'x'",
+        "echo 'rm x' | sh",
+        "printf 'rm x' | bash",
+        "make --eval='x:;rm x'",
+        "vim -c '!rm x'",
+        "sqlite3 a '.shell rm x'",
+    ];
+    all(Verdict::Ask, &["Bash"], NO_RM, &lines);
+    all(Verdict::Allow, &["Bash"], &[], &lines);
+    let quiet = [
+        "awk '{print $1}' f",
+        "sed -n 1p f",
+        "python3 x.py",
+        "env ls",
+        "timeout 5 ls",
+        "sh -c ls",
+        "make test",
+        "git status",
+    ];
+    all(Verdict::Allow, &["Bash"], NO_RM, &quiet);
+}
