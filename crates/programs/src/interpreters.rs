@@ -58,7 +58,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "python3 script.py -c x",
             "python script.py",
             "python3.11 -u a.py -m b",
-            "python3 /home/x/fd/a.py",
+            "python3 /srv/x/fd/a.py",
             "python --version",
             "python3 -V",
         ],
