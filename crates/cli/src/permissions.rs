@@ -25,7 +25,6 @@ pub(crate) fn workspace(environment: &Environment) -> PathBuf {
 pub(crate) fn host(environment: &Environment) -> Host {
     let ours = [
         environment.cache_folder(),
-        environment.prowess_home.clone(),
         // Only the files: they may lie in a folder that is not ours.
         environment.settings().user,
         environment.store_file(),

@@ -32,6 +32,8 @@ impl World {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().canonicalize().unwrap();
+        // Where the sandbox is another user, that user must be able to come here.
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         let (project, home) = (path.join("project"), path.join("home"));
         std::fs::create_dir_all(project.join(".git")).unwrap();
         std::fs::create_dir(&home).unwrap();
