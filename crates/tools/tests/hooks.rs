@@ -575,13 +575,14 @@ fn hooks_are_in_the_sandbox() {
         "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../person/.ssh/id; echo $SECRET_TOKEN; echo done",
     ));
     let event = HookEvent::UserPromptSubmit { prompt: "" };
-    let outcome = fire(&world.workshop(), &event);
+    let mut workshop = world.workshop();
+    workshop.settings.strength = Strength::BestEffort;
+    let outcome = fire(&workshop, &event);
     assert_eq!(outcome.context[0].text, "done", "{:?}", outcome.runs);
     assert!(!world.skill_folder().join("canary").exists());
     let canary = world.root.path().join("outside/canary");
     assert!(!canary.exists());
     // Without a sandbox the same hook gets out, so it was the sandbox that held it.
-    let mut workshop = world.workshop();
     workshop.settings.strength = Strength::Off;
     assert!(fire(&workshop, &event).context[0].text.starts_with("secret"));
     assert!(canary.exists());
@@ -722,7 +723,7 @@ impl World {
         workshop.places = Places { workspace, home, ..Places::default() };
         workshop.settings = Settings {
             session: Some("s1".into()),
-            strength: Strength::BestEffort,
+            strength: strength(),
             edits: true,
             ..Settings::default()
         };
@@ -790,4 +791,10 @@ impl Approver for Counting {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.answer
     }
+}
+
+/// Root without `bwrap` runs commands as another user, who can make nothing in the project.
+fn strength() -> Strength {
+    let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
+    if root && !Path::new("/usr/bin/bwrap").exists() { Strength::Off } else { Strength::BestEffort }
 }

@@ -7,7 +7,6 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use prowess_catalog::Precedence;
 use prowess_exec::{Helper, Runner, maybe_run_helper};
@@ -145,18 +144,13 @@ fn skilled_crew_e1_e2_e4_a_command_runs_in_the_skill_s_folder() {
     assert_eq!((&value["timedOut"], &value["truncated"]), (&json!(false), &json!(false)));
 }
 
+/// That nothing of it survives is shown where commands are run (`crates/exec/tests/it/orphans.rs`).
 fn skilled_crew_e6_e7_the_deadline_ends_all_of_it() {
-    let world =
-        World::new("echo begun; touch ../../../begun; (sleep 2; touch ../../../late) & sleep 60");
+    let world = World::new("echo begun; sleep 600 & sleep 600");
     let mut workshop = world.workshop();
     workshop.settings.deadline_ms = 500;
-    let start = Instant::now();
     let value = run(&workshop, "./run.sh").unwrap();
-    assert!(start.elapsed() < Duration::from_secs(20));
     assert_eq!((&value["timedOut"], &value["stdout"]), (&json!(true), &json!("begun")), "{value}");
-    assert!(world.path("project/begun").exists());
-    std::thread::sleep(Duration::from_secs(2));
-    assert!(!world.path("project/late").exists());
 }
 
 fn skilled_crew_e8_a_flood_is_cut() {
