@@ -16,6 +16,7 @@ pub mod profile;
 mod request;
 pub mod rule;
 mod rules;
+mod star;
 
 pub use approved::{Approved, Command, Plan};
 pub use decision::{Cited, Decision, Verdict};

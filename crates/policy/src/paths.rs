@@ -4,6 +4,8 @@
 //! project's root; a name without a slash is met at any depth. A pattern that names a folder covers
 //! what is in it.
 
+use crate::star::walk;
+
 /// Where relative patterns and paths begin. Absolute, with forward slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
@@ -106,26 +108,14 @@ pub fn absolute(path: &str, cwd: &str, home: &str) -> String {
 
 /// Matches folders and names; `**` stands for any number of them.
 fn segments_fit(pattern: &[&str], path: &[&str]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
-    while t < path.len() {
-        if pattern.get(p) == Some(&"**") {
-            back = Some((p, t));
-            p += 1;
-        } else if pattern.get(p).is_some_and(|name| name_fits(name, path[t])) {
-            p += 1;
-            t += 1;
-        } else if let Some((star, from)) = back {
-            back = Some((star, from + 1));
-            p = star + 1;
-            t = from + 1;
-        } else {
-            return false;
-        }
-    }
+    let is_star = |p: usize| pattern.get(p) == Some(&"**");
+    let step =
+        |p: usize, t: usize| pattern.get(p).filter(|name| name_fits(name, path[t])).map(|_| 1);
     // `src/**` is about what is in `src`, and `src/**/x` also about `src/x`.
-    pattern[p..].iter().all(|name| *name == "**")
-        && (p == pattern.len() || p == 0 || back.is_some())
+    walk(path.len(), is_star, step).is_some_and(|(end, starred)| {
+        pattern[end..].iter().all(|name| *name == "**")
+            && (end == pattern.len() || end == 0 || starred)
+    })
 }
 
 /// Matches one name: `*`, `?` and `[…]`.
@@ -135,35 +125,15 @@ fn name_fits(pattern: &str, name: &str) -> bool {
     }
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
-    let (mut p, mut t) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
-    while t < name.len() {
-        let step = match pattern.get(p) {
-            Some('*') => {
-                back = Some((p, t));
-                p += 1;
-                continue;
-            }
-            Some('?') => Some(1),
-            Some('\\') if pattern.get(p + 1) == Some(&name[t]) => Some(2),
-            Some('[') => class(&pattern[p..], name[t]),
-            Some(c) if *c == name[t] => Some(1),
-            _ => None,
-        };
-        match (step, back) {
-            (Some(length), _) => {
-                p += length;
-                t += 1;
-            }
-            (None, Some((star, from))) => {
-                back = Some((star, from + 1));
-                p = star + 1;
-                t = from + 1;
-            }
-            (None, None) => return false,
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
+    let step = |p: usize, t: usize| match pattern.get(p) {
+        Some('?') => Some(1),
+        Some('\\') if pattern.get(p + 1) == Some(&name[t]) => Some(2),
+        Some('[') => class(&pattern[p..], name[t]),
+        Some(c) if *c == name[t] => Some(1),
+        _ => None,
+    };
+    walk(name.len(), |p| pattern.get(p) == Some(&'*'), step)
+        .is_some_and(|(end, _)| pattern[end..].iter().all(|c| *c == '*'))
 }
 
 /// Length of a class that holds `c`, if it does.

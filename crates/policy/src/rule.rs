@@ -7,6 +7,7 @@
 use prowess_spec::tool_pattern::{Token, ToolPattern, parse_list};
 
 use crate::command::{Script, Word, lex};
+use crate::star::walk;
 
 /// Longest rule, in bytes.
 pub const MAX_BYTES: usize = 512;
@@ -318,26 +319,10 @@ fn one_command(text: &str) -> Result<Vec<Word>, Box<str>> {
     }
 }
 
-/// Matches `*` against any text, going back to the last star only: time grows with the product of
-/// the lengths at worst, and both are bounded.
+/// Matches `*` against any text.
 pub fn like(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut p, mut t) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
-    while t < text.len() {
-        if pattern.get(p) == Some(&b'*') {
-            back = Some((p, t));
-            p += 1;
-        } else if pattern.get(p) == Some(&text[t]) {
-            p += 1;
-            t += 1;
-        } else if let Some((star, from)) = back {
-            back = Some((star, from + 1));
-            p = star + 1;
-            t = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|&byte| byte == b'*')
+    let same = |p: usize, t: usize| (pattern.get(p) == Some(&text[t])).then_some(1);
+    walk(text.len(), |p| pattern.get(p) == Some(&b'*'), same)
+        .is_some_and(|(end, _)| pattern[end..].iter().all(|&byte| byte == b'*'))
 }
