@@ -4,14 +4,16 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
+mod harness;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use prowess_catalog::{Precedence, Scope};
-use prowess_exec::{Helper, Runner, maybe_run_helper};
+use prowess_exec::Runner;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Answer, Effect, Gate, Mode, RuleSet, Source, Verdict};
 use prowess_ports::{Approver, Clock, Question};
@@ -24,12 +26,8 @@ use prowess_tools::{
 use prowess_trust::{Standing, TrustStore};
 use serde_json::{Value, json};
 
-macro_rules! tests {
-    ($($name:ident)*) => { &[$((stringify!($name), $name as fn())),*] };
-}
-
 /// Every test; a name that is given chooses among them, as elsewhere.
-const TESTS: &[(&str, fn())] = tests! {
+const TESTS: &[(&str, fn())] = harness::tests! {
     case_126_hooks_of_a_confined_skill_are_honoured
     case_129_hooks_live_with_their_skill
     case_129_once_fires_once
@@ -57,26 +55,8 @@ const TESTS: &[(&str, fn())] = tests! {
     every_skill_that_is_active_has_its_say
 };
 
-static HELPER: OnceLock<Helper> = OnceLock::new();
-
 fn main() {
-    HELPER.get_or_init(maybe_run_helper);
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let chosen = TESTS
-        .iter()
-        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(&**word)));
-    if std::env::args().any(|word| word == "--list") {
-        return chosen.for_each(|(name, _)| println!("{name}: test"));
-    }
-    let (mut passed, mut failed) = (0, Vec::new());
-    for (name, test) in chosen {
-        let fine = std::panic::catch_unwind(test).is_ok();
-        println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
-        if fine { passed += 1 } else { failed.push(name) }
-    }
-    println!("test result: {passed} passed; {} failed {failed:?}", failed.len());
-    assert!(failed.is_empty(), "{failed:?}");
+    harness::run(TESTS);
 }
 
 fn case_126_hooks_of_a_confined_skill_are_honoured() {
@@ -715,7 +695,7 @@ impl World {
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
         let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(NoTime));
         workshop.trust = Some(TrustStore::new(self.root.path().join("trust")));
-        workshop.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
+        workshop.runner = Some(Arc::new(Runner::new(harness::HELPER.get().unwrap().clone())));
         let workspace = self.path("").canonicalize().unwrap();
         let root = workspace.to_str().unwrap().into();
         let places = prowess_policy::Places { root, ..prowess_policy::Places::default() };

@@ -4,12 +4,14 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
+mod harness;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use prowess_catalog::Precedence;
-use prowess_exec::{Helper, Runner, maybe_run_helper};
+use prowess_exec::Runner;
 use prowess_policy::profile::Strength;
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_test::ManualClock;
@@ -17,11 +19,7 @@ use prowess_tools::{Choice, Loaded, Places, Settings, ToolAnswer, ToolError, Too
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
-macro_rules! tests {
-    ($($name:ident)*) => { &[$((stringify!($name), $name as fn())),*] };
-}
-
-const TESTS: &[(&str, fn())] = tests! {
+const TESTS: &[(&str, fn())] = harness::tests! {
     skilled_crew_e1_e2_e4_a_command_runs_in_the_skill_s_folder
     skilled_crew_e6_e7_the_deadline_ends_all_of_it
     skilled_crew_e8_a_flood_is_cut
@@ -31,26 +29,8 @@ const TESTS: &[(&str, fn())] = tests! {
     agentick_injection_through_both_doors
 };
 
-static HELPER: OnceLock<Helper> = OnceLock::new();
-
 fn main() {
-    HELPER.get_or_init(maybe_run_helper);
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let chosen = TESTS
-        .iter()
-        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(&**word)));
-    if std::env::args().any(|word| word == "--list") {
-        return chosen.for_each(|(name, _)| println!("{name}: test"));
-    }
-    let (mut passed, mut failed) = (0, Vec::new());
-    for (name, test) in chosen {
-        let fine = std::panic::catch_unwind(test).is_ok();
-        println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
-        if fine { passed += 1 } else { failed.push(name) }
-    }
-    println!("test result: {passed} passed; {} failed {failed:?}", failed.len());
-    assert!(failed.is_empty(), "{failed:?}");
+    harness::run(TESTS);
 }
 
 /// A project with one skill, which may run its own script.
@@ -104,7 +84,7 @@ impl World {
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
         let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
         workshop.trust = Some(TrustStore::new(self.path("trust")));
-        workshop.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
+        workshop.runner = Some(Arc::new(Runner::new(harness::HELPER.get().unwrap().clone())));
         let workspace = self.path("project").canonicalize().unwrap();
         workshop.gate().places.root = workspace.to_str().unwrap().into();
         workshop.places = Places { workspace, home, ..Places::default() };
