@@ -151,7 +151,8 @@ fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
     let mut open = vec![0_usize];
     let mut looked = 0;
     while let Some(from) = open.pop() {
-        let skip = words[from..].iter().take_while(|word| is_assignment(&word.text)).count();
+        let skip =
+            words[from..].iter().take_while(|word| finder::is_assignment(&word.text)).count();
         let from = from + skip;
         if from >= words.len() || std::mem::replace(&mut seen[from], true) {
             continue;
@@ -196,12 +197,6 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
     for inner in found.commands {
         unwrap(&inner, depth + 1, all);
     }
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
 }
 
 /// Tells whether a deny or ask rule is about a command. Programs go by the last part of their path,

@@ -429,7 +429,7 @@ fn assigned(word: &str) -> Option<&str> {
 }
 
 /// `NAME=value` and `NAME+=value`.
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);
     // `a[1]=x` counts too.
