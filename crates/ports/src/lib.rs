@@ -8,11 +8,17 @@
 pub mod approve;
 pub mod clock;
 pub mod command;
+pub mod fetch;
+pub mod model;
+pub mod sessions;
 pub mod usage;
 
 pub use approve::{Approver, Nobody, Question};
 pub use clock::Clock;
 pub use command::{CommandRunner, Output, Ran, RunError};
+pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher};
+pub use model::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
+pub use sessions::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 pub use usage::{
     Forget, SkillSummary, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose,
 };

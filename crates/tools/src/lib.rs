@@ -6,6 +6,7 @@
 //! stands behind sessions, MCP, the command and the library.
 
 mod access;
+mod acting;
 mod activate;
 mod cap;
 mod expand;
@@ -34,5 +35,10 @@ pub use tools::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
     UnloadSkill,
 };
+/// For whoever writes tools: schemas of objects, and the fields of an input.
+pub mod input {
+    pub use crate::tool::{number, object, text};
+}
+
 pub use toolset::{Choice, Role, Toolset};
 pub use workshop::{CLOSING, Places, Settings, Workshop};

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use prowess_agent::Image;
 use prowess_policy::Decision;
 use serde_json::{Map, Value};
 
@@ -16,7 +17,7 @@ use crate::workshop::Workshop;
 /// happens, and bounds the answer.
 pub trait Tool: Send + Sync + Debug {
     /// What it is called.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// What a model reads about it.
     fn description(&self, workshop: &Workshop) -> String;
@@ -102,6 +103,15 @@ pub struct ToolAnswer {
     pub text: String,
     /// The same for programs; it fits the output schema.
     pub value: Value,
+    /// Pictures that a model sees beside it.
+    pub images: Vec<Image>,
+}
+
+impl ToolAnswer {
+    /// A text, and the same for programs.
+    pub fn new(text: impl Into<String>, value: Value) -> Self {
+        Self { text: text.into(), value, images: Vec::new() }
+    }
 }
 
 /// Why a tool did not do what it is for.
@@ -159,12 +169,13 @@ impl Why {
 }
 
 impl ToolError {
-    pub(crate) fn new(why: Why, text: impl Into<String>) -> Self {
+    /// An error that a model reads; a long text is cut.
+    pub fn new(why: Why, text: impl Into<String>) -> Self {
         Self::ForModel { why, text: cap::within(text.into(), 10_000, 200, "") }
     }
 
     /// A refusal: the reason, the rule behind it, and what would allow it.
-    pub(crate) fn denied(what: &str, decision: &Decision) -> Self {
+    pub fn denied(what: &str, decision: &Decision) -> Self {
         let mut text = format!("{what} was refused: {}.", decision.reason);
         if let Some(rule) = &decision.rule {
             text.push_str(&format!(
@@ -199,7 +210,7 @@ pub(crate) fn wrong_input(tool: &str, errors: &[String]) -> ToolError {
 }
 
 /// An object schema of these fields, without others.
-pub(crate) fn object(fields: &[(&str, Value)], required: &[&str]) -> Value {
+pub fn object(fields: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> =
         fields.iter().map(|(name, field)| ((*name).to_owned(), field.clone())).collect();
     serde_json::json!({
@@ -211,12 +222,12 @@ pub(crate) fn object(fields: &[(&str, Value)], required: &[&str]) -> Value {
 }
 
 /// A field of an input that is a text; the empty one where it was left out.
-pub(crate) fn text<'v>(input: &'v Value, field: &str) -> &'v str {
+pub fn text<'v>(input: &'v Value, field: &str) -> &'v str {
     input.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A field of an input that is a number.
-pub(crate) fn number(input: &Value, field: &str) -> Option<u64> {
+pub fn number(input: &Value, field: &str) -> Option<u64> {
     // JSON Schema takes `2.0` for an integer too.
     let value = input.get(field)?;
     #[expect(

@@ -89,6 +89,17 @@ impl Toolset {
         Ok(Self { tools })
     }
 
+    /// Adds a tool of the host. One of the same name is replaced.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) {
+        self.tools.retain(|(_, known)| known.name() != tool.name());
+        self.tools.push((Needs::Nothing, tool));
+    }
+
+    /// Keeps the tools whose names are wanted.
+    pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.tools.retain(|(_, tool)| wanted(tool.name()));
+    }
+
     /// The tools that an agent is offered now, in a fixed order. Without a skill that the agent sees
     /// there is none for skills; without a runner none runs commands. What a rule forbids by name is
     /// not offered, as in Claude Code: a tool (`run_command_line`), or all skills (`Skill`).

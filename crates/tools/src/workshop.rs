@@ -44,6 +44,8 @@ pub struct Workshop {
     pub places: Places,
     /// What can be chosen.
     pub settings: Settings,
+    /// The skill that everything is done as, in a sub-run: its `allowed-tools` are all there is.
+    pub acting: Option<Arc<Standing>>,
 }
 
 /// Where work happens.
@@ -121,6 +123,7 @@ impl Workshop {
             clock,
             places: Places::default(),
             settings: Settings::default(),
+            acting: None,
         }
     }
 

@@ -113,7 +113,7 @@ impl Tool for ListSkills {
         let skills: Vec<Value> =
             page[..lines.len()].iter().map(|seen| listing::value(&view, loaded, seen)).collect();
         let value = json!({ "skills": skills, "total": total, "offset": offset, "next": next });
-        Ok(ToolAnswer { text: told, value })
+        Ok(ToolAnswer::new(told, value))
     }
 }
 

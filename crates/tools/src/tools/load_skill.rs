@@ -146,12 +146,12 @@ pub(crate) fn load(
     if is_loaded {
         let name = shown(&activation.name);
         let text = format!("The skill {name} is already loaded; its instructions still hold.");
-        return Ok(ToolAnswer { text, value });
+        return Ok(ToolAnswer::new(text, value));
     }
     loaded.insert(&activation);
     let text = bounded(&activation, files);
     value["instructions"] = text.as_str().into();
-    Ok(ToolAnswer { text, value })
+    Ok(ToolAnswer::new(text, value))
 }
 
 /// The text of an activation within the bounds of an answer. Only the body is cut: what stands

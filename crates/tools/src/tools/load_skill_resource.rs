@@ -126,7 +126,7 @@ fn answer(entry: &Entry, path: &str, resource: Resource) -> ToolAnswer {
                 "skill_name": name, "path": path, "content": null,
                 "type": kind, "size": bytes, "offset": 0, "next": null,
             });
-            ToolAnswer { text, value }
+            ToolAnswer::new(text, value)
         }
         Resource::Text { mut text, offset, size: bytes, mut next } => {
             let kept = cap::head(&text, text.len(), cap::MAX_LINES - 10).len();
@@ -151,7 +151,7 @@ fn answer(entry: &Entry, path: &str, resource: Resource) -> ToolAnswer {
                 "skill_name": name, "path": path, "content": text,
                 "type": "text/plain", "size": bytes, "offset": offset, "next": next,
             });
-            ToolAnswer { text: told, value }
+            ToolAnswer::new(told, value)
         }
     }
 }

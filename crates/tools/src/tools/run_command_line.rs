@@ -8,12 +8,11 @@
 //! own, as there; the person's rules still decide. `skill_name` says which of several loaded skills
 //! is meant.
 
-use prowess_policy::Effect;
 use prowess_ports::Ran;
-use prowess_trust::Standing;
 use serde_json::{Value, json};
 
 use crate::access::{Deed, find, listed, permit, shown};
+use crate::acting::has_ceiling;
 use crate::cap;
 use crate::loaded::Loaded;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
@@ -128,13 +127,6 @@ impl Tool for RunCommandLine {
     }
 }
 
-/// Whether `allowed-tools` is all that the skill may use: where it says anything, be it unreadable.
-fn has_ceiling(standing: &Standing) -> bool {
-    let mut unread = standing.tools.unread().iter();
-    standing.tools.of(Effect::Allow).next().is_some()
-        || unread.any(|unread| unread.effect == Effect::Allow)
-}
-
 fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
     let names: Vec<&str> = loaded.names().collect();
     match &*names {
@@ -178,7 +170,7 @@ fn answer(ran: &Ran) -> ToolAnswer {
         let text = value.to_string();
         // A control character is six bytes of JSON.
         if text.len() <= cap::MAX_BYTES || bytes < 100 {
-            return ToolAnswer { text, value };
+            return ToolAnswer::new(text, value);
         }
         bytes /= 2;
     }

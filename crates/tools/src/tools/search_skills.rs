@@ -112,7 +112,7 @@ impl Tool for SearchSkills {
         }
         let skills: Vec<Value> =
             best[..lines.len()].iter().map(|seen| listing::value(&view, loaded, seen)).collect();
-        Ok(ToolAnswer { text: told, value: json!({ "skills": skills, "total": total }) })
+        Ok(ToolAnswer::new(told, json!({ "skills": skills, "total": total })))
     }
 }
 

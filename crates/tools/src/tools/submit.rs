@@ -54,6 +54,6 @@ impl Tool for Submit {
         _loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        Ok(ToolAnswer { text: "Submitted.".to_owned(), value: input.clone() })
+        Ok(ToolAnswer::new("Submitted.", input.clone()))
     }
 }

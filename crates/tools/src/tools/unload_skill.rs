@@ -72,6 +72,6 @@ impl Tool for UnloadSkill {
         let text = format!("Unloaded the skill {}. Its instructions no longer hold.", shown(&name));
         let names: Vec<&str> = loaded.names().collect();
         let value = json!({ "skill_name": name, "loaded": names });
-        Ok(ToolAnswer { text, value })
+        Ok(ToolAnswer::new(text, value))
     }
 }

@@ -1,0 +1,115 @@
+//! What an agent may do with tools that are not about skills: commands, files, the web.
+//!
+//! In a sub-run everything is done as the skill that runs, and its `allowed-tools` are the ceiling.
+//! In a conversation the agent acts for the person; what a loaded and trusted skill lists in
+//! `allowed-tools` is not asked about, and what it lists in `disallowed-tools` is refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use prowess_catalog::visibility::{View, Who};
+use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
+use prowess_ports::Question;
+use prowess_trust::Standing;
+
+use crate::loaded::Loaded;
+use crate::tool::ToolError;
+use crate::workshop::Workshop;
+
+/// Whether `allowed-tools` is all that the skill may use: where it says anything, be it unreadable.
+pub(crate) fn has_ceiling(standing: &Standing) -> bool {
+    let mut unread = standing.tools.unread().iter();
+    standing.tools.of(Effect::Allow).next().is_some()
+        || unread.any(|unread| unread.effect == Effect::Allow)
+}
+
+impl Workshop {
+    /// What the gate says of something that the agent wants.
+    pub fn judge(&self, loaded: &Loaded, action: &Action<'_>) -> Decision {
+        self.judge_as(loaded, action).0
+    }
+
+    /// Asks the gate about something that the agent wants, and the person where the gate wants it.
+    pub fn permit(
+        &self,
+        loaded: &Loaded,
+        action: &Action<'_>,
+        what: &str,
+    ) -> Result<(), ToolError> {
+        let (decision, standing) = self.judge_as(loaded, action);
+        match decision.verdict {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny => Err(ToolError::denied(what, &decision)),
+            Verdict::Ask => {
+                let skill = standing.as_ref().map(|standing| &*standing.name);
+                let question = Question { what, decision: &decision, skill };
+                match self.approver.ask(&question) {
+                    Answer::No => Err(ToolError::denied(what, &decision)),
+                    Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Asks the gate about a command line that the agent wants to run in a folder, and the person
+    /// where the gate wants it.
+    pub fn approve_agent(
+        &self,
+        loaded: &Loaded,
+        folder: &Path,
+        text: &str,
+    ) -> Result<Approved<Command>, Decision> {
+        let (_, standing) = self.judge_as(loaded, &Action::Command { text });
+        match standing {
+            Some(standing) => {
+                let ceiling = self.is_ceiling(&standing);
+                self.approve_in(folder, text, &standing.actor(ceiling))
+            }
+            None => self.approve_in(folder, text, &Actor::default()),
+        }
+    }
+
+    /// The decision, and the skill as which it was taken.
+    fn judge_as(&self, loaded: &Loaded, action: &Action<'_>) -> (Decision, Option<Arc<Standing>>) {
+        if let Some(acting) = &self.acting {
+            let decision = self.gate().decide(action, &acting.actor(self.is_ceiling(acting)));
+            return (decision, Some(Arc::clone(acting)));
+        }
+        let mut decision = self.gate().decide(action, &Actor::default());
+        let mut taken = None;
+        for name in loaded.names() {
+            if decision.verdict == Verdict::Deny {
+                break;
+            }
+            let Some(standing) = self.trusted(name, loaded) else { continue };
+            let ceiling = self.is_ceiling(&standing);
+            let other = self.gate().decide(action, &standing.actor(ceiling));
+            let counts = match other.verdict {
+                Verdict::Deny => true,
+                Verdict::Allow => decision.verdict == Verdict::Ask,
+                Verdict::Ask => false,
+            };
+            if counts {
+                decision = other;
+                taken = Some(standing);
+            }
+        }
+        (decision, taken)
+    }
+
+    /// Whether a skill may use nothing but what it lists: in a sub-run, or where a person wants so.
+    fn is_ceiling(&self, standing: &Standing) -> bool {
+        (self.acting.is_some() || self.settings.confine) && has_ceiling(standing)
+    }
+
+    /// A loaded skill, as long as it is trusted and still what was loaded.
+    fn trusted(&self, name: &str, loaded: &Loaded) -> Option<Arc<Standing>> {
+        let catalog = self.registry.snapshot();
+        let view = View::new(&catalog, &self.visibility, Who::Person);
+        let entry = view.resolve(name).ok()?;
+        let text = self.registry.text(&entry.skill.id).ok()?;
+        let standing = self.standing(&entry.skill, &text).ok()?;
+        let same = loaded.get(name).is_some_and(|known| known.digest == standing.digest);
+        (same && standing.is_trusted()).then(|| Arc::new(standing))
+    }
+}
