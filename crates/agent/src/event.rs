@@ -45,6 +45,12 @@ pub enum Event {
     Noted {
         /// What the model reads.
         text: String,
+        /// The skills that it knows of from now on, where they changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        known: Vec<(Box<str>, u64)>,
+        /// What it cost, where it comes from a sub-run in the background.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// The model is asked.
     Asked {
@@ -242,6 +248,9 @@ pub struct Listed {
     /// Skills that the model does not see, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<(Box<str>, Box<str>)>,
+    /// The skills that the model knows of, each with a number that changes with its description.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<(Box<str>, u64)>,
 }
 
 /// How a session ended, or why it paused.
@@ -274,6 +283,25 @@ pub enum Ending {
         /// What happened.
         message: String,
     },
+}
+
+impl Event {
+    /// A note for the model.
+    pub fn note(text: impl Into<String>) -> Self {
+        Self::Noted { text: text.into(), known: Vec::new(), usage: None }
+    }
+
+    /// A tool answered, and nothing else changed.
+    pub fn answer(result: ToolResult) -> Self {
+        Self::CallEnded {
+            result,
+            loaded: Vec::new(),
+            unloaded: Vec::new(),
+            submitted: None,
+            usage: None,
+            milliseconds: 0,
+        }
+    }
 }
 
 impl Ending {

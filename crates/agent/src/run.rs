@@ -154,8 +154,9 @@ impl Run {
                 self.ending = None;
                 self.cut = 0;
             }
-            Event::Noted { text } => {
+            Event::Noted { text, usage, .. } => {
                 self.check_closed()?;
+                self.spent.usage += usage.unwrap_or_default();
                 self.outside([Part::text(text)]);
             }
             Event::Asked { .. } | Event::Decided(_) | Event::Listed(_) => {}
@@ -229,6 +230,11 @@ impl Run {
             return Step::Compact(Box::new(plan));
         }
         Step::AskModel
+    }
+
+    /// The calls that are still open, whether it ended or not.
+    pub fn open_calls(&self) -> Vec<Open> {
+        self.unanswered()
     }
 
     /// The model said something and called nothing.

@@ -1,7 +1,7 @@
 //! A handle with which a run is ended from outside.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::FdFlags;
 
@@ -34,5 +34,34 @@ impl Cancel {
     /// What becomes readable when somebody cancels.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.pipe.0.as_fd()
+    }
+}
+
+/// Ends the runs of a whole runner, as often as needed: those that are under way end, those that are
+/// started later do not. Clones are the same handle.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    current: Arc<Mutex<Cancel>>,
+}
+
+impl Stop {
+    /// A handle that nobody used yet.
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Self { current: Arc::new(Mutex::new(Cancel::new()?)) })
+    }
+
+    /// Ends the runs that are under way.
+    pub fn stop(&self) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.cancel();
+        // Without a new pipe later runs end as well, which is the safer half.
+        if let Ok(next) = Cancel::new() {
+            *current = next;
+        }
+    }
+
+    /// What ends a run that starts now.
+    pub(crate) fn current(&self) -> Cancel {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

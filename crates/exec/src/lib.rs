@@ -32,7 +32,7 @@ mod sandbox;
 mod spec;
 mod sys;
 
-pub use cancel::Cancel;
+pub use cancel::{Cancel, Stop};
 pub use capture::{Captured, Stream};
 pub use doctor::layers;
 pub use error::{ExecError, Step};

@@ -1,8 +1,11 @@
 //! The runner behind the port that tools speak to.
 
-use prowess_policy::{Approved, Command, Profile};
-use prowess_ports::{CommandRunner, Output, Ran, RunError};
+use std::sync::Arc;
 
+use prowess_policy::{Approved, Command, Profile};
+use prowess_ports::{CommandRunner, Output, Ran, RunError, Stoppable};
+
+use crate::cancel::Stop;
 use crate::capture::Captured;
 use crate::outcome::{End, State, Stopped};
 use crate::runner::{Options, Runner};
@@ -14,7 +17,8 @@ impl CommandRunner for Runner {
         profile: &Profile,
         input: Option<&[u8]>,
     ) -> Result<Ran, RunError> {
-        let options = Options { stdin: input, ..Options::default() };
+        let cancel = self.stop.as_ref().map(Stop::current);
+        let options = Options { stdin: input, cancel: cancel.as_ref(), ..Options::default() };
         let outcome = Self::run(self, command, profile, options)
             .map_err(|error| RunError { message: error.to_string() })?;
         let (code, signal) = match outcome.end {
@@ -41,6 +45,12 @@ impl CommandRunner for Runner {
             milliseconds: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
             layers: layers.collect(),
         })
+    }
+
+    fn stoppable(&self) -> Option<Stoppable> {
+        let stop = Stop::new().ok()?;
+        let runner = Arc::new(self.clone().stopped_by(stop.clone()));
+        Some(Stoppable { runner, stop: Box::new(move || stop.stop()) })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use prowess_policy::{Approved, Command, Plan, Profile};
 
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Stop};
 use crate::capture::Stream;
 use crate::drive::{Failure, drive};
 use crate::environment::environment;
@@ -26,6 +26,7 @@ pub struct Runner {
     identity: (u32, u32),
     scratch: PathBuf,
     without: Vec<(Layer, Box<str>)>,
+    pub(crate) stop: Option<Stop>,
 }
 
 /// Who sees the output of a command while it comes.
@@ -65,6 +66,7 @@ impl Runner {
             identity: (65534, 65534),
             scratch: "/tmp".into(),
             without: Vec::new(),
+            stop: None,
         }
     }
 
@@ -106,6 +108,13 @@ impl Runner {
     #[must_use]
     pub fn scratch_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.scratch = folder.into();
+        self
+    }
+
+    /// With what somebody ends all runs that were started through the port.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: Stop) -> Self {
+        self.stop = Some(stop);
         self
     }
 

@@ -49,7 +49,8 @@ pub struct Cited {
 }
 
 impl Decision {
-    pub(crate) fn new(verdict: Verdict, reason: impl Into<Box<str>>) -> Self {
+    /// A decision without a rule behind it.
+    pub fn new(verdict: Verdict, reason: impl Into<Box<str>>) -> Self {
         Self { verdict, reason: reason.into(), rule: None, remedy: None }
     }
 

@@ -21,6 +21,25 @@ pub struct Question<'a> {
     pub skill: Option<&'a str>,
 }
 
+/// Takes note of what was decided, for whoever asks why later.
+pub trait Recorder: Send + Sync + Debug {
+    /// Takes note of one decision.
+    fn decided(&self, noted: &Noted<'_>);
+}
+
+/// A decision, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Noted<'a> {
+    /// What was wanted.
+    pub what: &'a str,
+    /// What the gate said.
+    pub decision: &'a Decision,
+    /// What a person answered, where somebody was asked.
+    pub answer: Option<Answer>,
+    /// The skill that wanted it.
+    pub skill: Option<&'a str>,
+}
+
 /// Nobody is there: every question is answered with no.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;

@@ -1,6 +1,7 @@
 //! Running what the gate approved.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use prowess_policy::{Approved, Command, Profile};
 
@@ -13,6 +14,25 @@ pub trait CommandRunner: Send + Sync + Debug {
         profile: &Profile,
         input: Option<&[u8]>,
     ) -> Result<Ran, RunError>;
+
+    /// The same runner once more, whose runs can be ended together; nothing where it cannot.
+    fn stoppable(&self) -> Option<Stoppable> {
+        None
+    }
+}
+
+/// A runner whose runs can be ended together.
+pub struct Stoppable {
+    /// The runner.
+    pub runner: Arc<dyn CommandRunner>,
+    /// Ends the runs that are under way, as often as it is called.
+    pub stop: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Debug for Stoppable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stoppable").field("runner", &self.runner).finish_non_exhaustive()
+    }
 }
 
 /// How a command went.

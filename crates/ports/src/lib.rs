@@ -13,9 +13,9 @@ pub mod model;
 pub mod sessions;
 pub mod usage;
 
-pub use approve::{Approver, Nobody, Question};
+pub use approve::{Approver, Nobody, Noted, Question, Recorder};
 pub use clock::Clock;
-pub use command::{CommandRunner, Output, Ran, RunError};
+pub use command::{CommandRunner, Output, Ran, RunError, Stoppable};
 pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher};
 pub use model::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
 pub use sessions::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};

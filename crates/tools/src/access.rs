@@ -7,7 +7,7 @@ use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
 use prowess_catalog::{Catalog, Entry};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Action, Actor, Answer, Decision, Verdict};
+use prowess_policy::{Action, Actor, Decision, Verdict};
 use prowess_ports::Question;
 use serde_json::Value;
 
@@ -145,18 +145,10 @@ pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Opti
 pub(crate) fn permit_tool(workshop: &Workshop, tool: &str, input: &Value) -> Result<(), ToolError> {
     let Some(decision) = tool_rules(workshop, tool, input) else { return Ok(()) };
     let what = format!("Calling {tool}");
-    if decision.verdict == Verdict::Ask {
-        let input = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
-        let long = format!("{what}: {input}");
-        let question = Question { what: &long, decision: &decision, skill: None };
-        if workshop.approver.ask(&question) != Answer::No {
-            return Ok(());
-        }
-    }
-    match decision.verdict {
-        Verdict::Allow => Ok(()),
-        Verdict::Ask | Verdict::Deny => Err(ToolError::denied(&what, &decision)),
-    }
+    let input = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
+    let long = format!("{what}: {input}");
+    let question = Question { what: &long, decision: &decision, skill: None };
+    workshop.settle(&what, &decision, question)
 }
 
 /// Tells whether a rule forbids every skill to models: `Skill`. Then there are no tools for them.
@@ -179,24 +171,12 @@ fn permit_name(
         return Ok(());
     }
     let what = deed.about(name);
-    match decision.verdict {
-        Verdict::Allow => Ok(()),
-        Verdict::Deny => Err(ToolError::denied(&what, &decision)),
-        Verdict::Ask => {
-            let long = match arguments {
-                "" => what.clone(),
-                arguments => {
-                    format!("{what}: {}", shorten(&sanitize::line(arguments), MAX_QUESTION))
-                }
-            };
-            // The gate is not held while a person thinks.
-            let question = Question { what: &long, decision: &decision, skill: Some(name) };
-            match workshop.approver.ask(&question) {
-                Answer::No => Err(ToolError::denied(&what, &decision)),
-                Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
-            }
-        }
-    }
+    let long = match arguments {
+        "" => what.clone(),
+        arguments => format!("{what}: {}", shorten(&sanitize::line(arguments), MAX_QUESTION)),
+    };
+    let question = Question { what: &long, decision: &decision, skill: Some(name) };
+    workshop.settle(&what, &decision, question)
 }
 
 /// ` Available: a, b, …`, as far as there is room.

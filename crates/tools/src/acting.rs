@@ -37,17 +37,24 @@ impl Workshop {
         what: &str,
     ) -> Result<(), ToolError> {
         let (decision, standing) = self.judge_as(loaded, action);
-        match decision.verdict {
-            Verdict::Allow => Ok(()),
-            Verdict::Deny => Err(ToolError::denied(what, &decision)),
-            Verdict::Ask => {
-                let skill = standing.as_ref().map(|standing| &*standing.name);
-                let question = Question { what, decision: &decision, skill };
-                match self.approver.ask(&question) {
-                    Answer::No => Err(ToolError::denied(what, &decision)),
-                    Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
-                }
+        let skill = standing.as_ref().map(|standing| &*standing.name);
+        self.settle(what, &decision, Question { what, decision: &decision, skill })
+    }
+
+    /// Does what a decision says: go on, refuse, or ask and see. Takes note of it.
+    pub(crate) fn settle(
+        &self,
+        what: &str,
+        decision: &Decision,
+        question: Question<'_>,
+    ) -> Result<(), ToolError> {
+        let answer = (decision.verdict == Verdict::Ask).then(|| self.approver.ask(&question));
+        self.note(question.what, decision, answer, question.skill);
+        match (decision.verdict, answer) {
+            (Verdict::Deny, _) | (Verdict::Ask, None | Some(Answer::No)) => {
+                Err(ToolError::denied(what, decision))
             }
+            (Verdict::Allow, _) | (Verdict::Ask, Some(_)) => Ok(()),
         }
     }
 

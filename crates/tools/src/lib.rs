@@ -14,6 +14,7 @@ mod hooks;
 mod invoke;
 mod listing;
 mod loaded;
+mod names;
 mod schema;
 mod tool;
 mod tools;
@@ -29,6 +30,7 @@ pub use hooks::{
 };
 pub use invoke::{Called, MAX_STACKED, Typed, typed};
 pub use loaded::{Loaded, LoadedSkill};
+pub use names::rule_names;
 pub use schema::SchemaFault;
 pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
 pub use tools::{

@@ -35,6 +35,11 @@ impl Loaded {
         self.skills.insert(activation.name.clone(), skill);
     }
 
+    /// Notes that a skill was loaded in an earlier part of the conversation.
+    pub fn restore(&mut self, name: &str, digest: &str, rendering: [u8; 32]) {
+        self.skills.insert(name.into(), LoadedSkill { digest: digest.to_owned(), rendering });
+    }
+
     /// Forgets a skill. Tells whether it was loaded.
     pub fn remove(&mut self, name: &str) -> bool {
         self.skills.remove(name).is_some()

@@ -8,7 +8,7 @@ use prowess_diag::wording::tick;
 use prowess_policy::Verdict;
 use serde_json::Value;
 
-use crate::access::{is_forbidden, permit_tool, shown, tool_rules};
+use crate::access::{Deed, find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::loaded::Loaded;
 use crate::schema::SchemaFault;
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
@@ -153,6 +153,20 @@ impl Toolset {
         tool.check(input)?;
         permit_tool(workshop, wanted, input)?;
         tool.call(workshop, loaded, input)
+    }
+
+    /// Checks a call without making it: the schema, and rules about the tool and the skill that it
+    /// names. For a host that does by other means what the tool is for.
+    pub fn admit(&self, workshop: &Workshop, name: &str, input: &Value) -> Result<(), ToolError> {
+        let Some((_, tool)) = self.there(workshop).find(|(_, tool)| tool.name() == name) else {
+            let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
+            return Err(unknown(name, &tools));
+        };
+        tool.check(input)?;
+        permit_tool(workshop, name, input)?;
+        let asked = input.get("name").and_then(Value::as_str).unwrap_or_default();
+        let entry = find(workshop, &workshop.registry.snapshot(), asked)?;
+        permit(workshop, &entry, asked, Deed::Load, "")
     }
 }
 

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_catalog::{Policy, Skill};
 use prowess_policy::profile::{Setting, Strength};
-use prowess_policy::{Actor, Approved, Bound, Command, Decision, Gate, Outcome, Profile};
-use prowess_ports::{Approver, Clock, CommandRunner, Nobody, Question, UsageStore, Use};
+use prowess_policy::{Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile};
+use prowess_ports::{
+    Approver, Clock, CommandRunner, Nobody, Noted, Question, Recorder, UsageStore, Use,
+};
 use prowess_registry::Registry;
 use prowess_render::Compat;
 use prowess_trust::{Standing, TrustStore};
@@ -36,6 +38,8 @@ pub struct Workshop {
     pub runner: Option<Arc<dyn CommandRunner>>,
     /// Whom to ask.
     pub approver: Arc<dyn Approver>,
+    /// What takes note of every decision.
+    pub recorder: Option<Arc<dyn Recorder>>,
     /// What remembers the use of skills.
     pub usage: Option<Arc<dyn UsageStore>>,
     /// Tells the time.
@@ -119,6 +123,7 @@ impl Workshop {
             trust: None,
             runner: None,
             approver: Arc::new(Nobody),
+            recorder: None,
             usage: None,
             clock,
             places: Places::default(),
@@ -191,11 +196,14 @@ impl Workshop {
     }
 
     fn answer(&self, outcome: Outcome, actor: &Actor<'_>) -> Result<Approved<Command>, Decision> {
+        let skill = actor.skill.as_ref().map(|skill| skill.name);
         match outcome {
-            Outcome::Allowed(approved, _) => Ok(approved),
+            Outcome::Allowed(approved, decision) => {
+                self.note(&approved.value().text, &decision, None, skill);
+                Ok(approved)
+            }
             Outcome::Denied(decision) => Err(decision),
             Outcome::Ask(pending) => {
-                let skill = actor.skill.as_ref().map(|skill| skill.name);
                 // The gate is not held while a person thinks.
                 let answer = self.approver.ask(&Question {
                     what: &pending.command().text,
@@ -203,6 +211,7 @@ impl Workshop {
                     skill,
                 });
                 let unanswered = pending.decision().clone();
+                self.note(&pending.command().text, &unanswered, Some(answer), skill);
                 match pending.answer(answer) {
                     Ok((approved, grant)) => {
                         self.gate().grants.extend(grant);
@@ -212,6 +221,39 @@ impl Workshop {
                     Err(_) => Err(unanswered),
                 }
             }
+        }
+    }
+
+    /// Takes note of a decision.
+    pub(crate) fn note(
+        &self,
+        what: &str,
+        decision: &Decision,
+        answer: Option<Answer>,
+        skill: Option<&str>,
+    ) {
+        if let Some(recorder) = &self.recorder {
+            recorder.decided(&Noted { what, decision, answer, skill });
+        }
+    }
+
+    /// The same workshop once more, for a sub-run. Answers that a person gave so far count in it;
+    /// those given in it do not count here.
+    #[must_use]
+    pub fn derive(&self) -> Self {
+        Self {
+            registry: Arc::clone(&self.registry),
+            visibility: self.visibility.clone(),
+            gate: Mutex::new(self.gate().clone()),
+            trust: self.trust.clone(),
+            runner: self.runner.clone(),
+            approver: Arc::clone(&self.approver),
+            recorder: self.recorder.clone(),
+            usage: self.usage.clone(),
+            clock: Arc::clone(&self.clock),
+            places: self.places.clone(),
+            settings: self.settings.clone(),
+            acting: self.acting.clone(),
         }
     }
 

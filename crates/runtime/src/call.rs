@@ -1,0 +1,396 @@
+//! Calling a tool: hooks before, the gate in it, hooks after, and what it changes for the session.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use prowess_agent::{ActiveSkill, CallState, Event, Open, Parent, ToolCall, ToolResult, Usage};
+use prowess_catalog::Who;
+use prowess_policy::{Answer, Decision, Verdict};
+use prowess_ports::Question;
+use prowess_render::Arguments;
+use prowess_tools::{
+    HookEvent, HookOutcome, HookState, Loaded, ToolCall as HookCall, Toolset, Workshop, rule_names,
+    run_hooks,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::active::Facts;
+use crate::background::MAX_BACKGROUND;
+use crate::drive::milliseconds_since;
+use crate::error::RuntimeError;
+use crate::journal::blocking;
+use crate::session::Session;
+use crate::subrun::{self, SubRun, Which};
+
+/// How long a tool has to end after it was told to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a call did.
+struct Called {
+    result: ToolResult,
+    submitted: Option<Value>,
+    loaded: Loaded,
+    hooks: HookState,
+    messages: Vec<String>,
+}
+
+impl Session {
+    /// Does what one call wants, and writes its answer down.
+    pub(crate) async fn call(
+        &mut self,
+        open: Open,
+        cancel: &CancellationToken,
+    ) -> Result<(), RuntimeError> {
+        let call = open.call;
+        let span = tracing::info_span!(
+            "execute_tool",
+            gen_ai.operation.name = "execute_tool",
+            gen_ai.tool.name = %call.name,
+            gen_ai.tool.call.id = %call.id,
+        );
+        if let Some(text) = self.refusal(&call, open.state) {
+            return self.answered(ToolResult::error(&call, text)).await;
+        }
+        if let Some((facts, arguments)) = self.forked(&call).await? {
+            return self.fork(&call, &facts, arguments, cancel).instrument(span).await;
+        }
+        let hooked = self.facts.iter().any(|facts| !facts.hooks.is_empty());
+        let read_only = !hooked
+            && self
+                .tools
+                .tools(&self.workshop)
+                .find(|tool| *tool.name() == *call.name)
+                .is_some_and(|tool| tool.is_read_only(&self.workshop));
+        self.journal
+            .write(Event::CallStarted { call: call.id.clone(), read_only, child: None })
+            .await?;
+        let began = Instant::now();
+        let Some(called) = self.work(&call, cancel).instrument(span).await? else {
+            // It did not end when it was told to: nobody knows what it did, and the record says so.
+            return Ok(());
+        };
+        let milliseconds = milliseconds_since(began);
+        self.ended(&call, called, milliseconds).await
+    }
+
+    /// Why a call is answered without being done.
+    fn refusal(&self, call: &ToolCall, state: CallState) -> Option<String> {
+        if let Some(fault) = &call.fault {
+            return Some(format!(
+                "The input of this call is not JSON: {fault}. Nothing was done. Call again with an object that fits the schema."
+            ));
+        }
+        match state {
+            CallState::TooMany => {
+                return Some(
+                    "Too many calls in one answer; this one was not done. Make fewer at once."
+                        .to_owned(),
+                );
+            }
+            CallState::Interrupted { read_only: false } => {
+                return Some(
+                    "This call was begun, and then the program was stopped: nobody knows whether it \
+                     had an effect. It was not done again. Look at how things are first, and call \
+                     again only if it is needed."
+                        .to_owned(),
+                );
+            }
+            CallState::New | CallState::Interrupted { read_only: true } => {}
+        }
+        let taken = self.facts.iter().find(|facts| facts.forbids(&call.name))?;
+        Some(format!(
+            "The tool {} cannot be used while the skill {} is loaded: its `disallowed-tools` names it.",
+            call.name, taken.name
+        ))
+    }
+
+    /// Writes an answer down that took no work.
+    async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
+        self.journal.write(Event::answer(result)).await
+    }
+
+    /// Does the work on a thread that may wait. Nothing where it did not end when it was told to.
+    async fn work(
+        &mut self,
+        call: &ToolCall,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Called>, RuntimeError> {
+        // A tool that only a skill may bring is unknown until then.
+        let tools = if self.is_declared(&call.name) {
+            Arc::clone(&self.tools)
+        } else {
+            let mut fewer = (*self.tools).clone();
+            fewer.retain(|name| *name != *call.name);
+            Arc::new(fewer)
+        };
+        let workshop = Arc::clone(&self.workshop);
+        let (facts, loaded, hooks) = (self.facts.clone(), self.loaded.clone(), self.hooks.clone());
+        let call = call.clone();
+        let mut work =
+            tokio::spawn(blocking(move || work(&workshop, &tools, &facts, loaded, hooks, &call)));
+        let ended = tokio::select! {
+            biased;
+            ended = &mut work => ended,
+            () = cancel.cancelled() => {
+                self.stop_commands();
+                match tokio::time::timeout(GRACE, work).await {
+                    Ok(ended) => ended,
+                    Err(_) => return Ok(None),
+                }
+            }
+        };
+        ended.map_err(|error| RuntimeError::Task(error.to_string()))?.map(Some)
+    }
+
+    /// Writes down what a call did.
+    async fn ended(
+        &mut self,
+        call: &ToolCall,
+        called: Called,
+        milliseconds: u64,
+    ) -> Result<(), RuntimeError> {
+        let Called { mut result, submitted, loaded: after, hooks, messages } = called;
+        let mut loaded: Vec<ActiveSkill> = Vec::new();
+        for name in after.names() {
+            if let Some(skill) =
+                after.get(name).filter(|skill| self.loaded.get(name) != Some(*skill))
+            {
+                loaded.push(active(name, &skill.digest, &skill.rendering));
+            }
+        }
+        let unloaded: Vec<Box<str>> =
+            self.loaded.names().filter(|name| after.get(name).is_none()).map(Into::into).collect();
+        if let [skill] = &*loaded {
+            result.keep = Some(skill.name.clone());
+        }
+        let changed = !loaded.is_empty() || !unloaded.is_empty();
+        self.touch(call, &result);
+        let mut events = self.notes.take(Some(&call.id));
+        events.push(Event::CallEnded {
+            result,
+            loaded,
+            unloaded,
+            submitted,
+            usage: None,
+            milliseconds,
+        });
+        (self.loaded, self.hooks) = (after, hooks);
+        self.journal.write_all(events).await?;
+        for message in messages {
+            self.tell(&message);
+        }
+        if changed {
+            self.look_at_skills().await?;
+            self.follow_skills();
+        }
+        Ok(())
+    }
+
+    /// A loaded skill may want another model, or that it thinks harder.
+    pub(crate) fn follow_skills(&mut self) {
+        let trusted: Vec<Facts> =
+            self.facts.iter().filter(|facts| facts.standing.is_trusted()).cloned().collect();
+        for facts in trusted {
+            if let Some(effort) = facts.effort {
+                self.effort = Some(effort);
+            }
+            let Some(name) = &facts.model else { continue };
+            match self.engine.find_model(name) {
+                Ok(model) => self.model = model,
+                Err(error) => self.tell(&format!(
+                    "the skill {} asks for another model: {error}; {} goes on",
+                    facts.name,
+                    self.model.about().name
+                )),
+            }
+        }
+    }
+
+    /// Takes note of files that were read or written: some skills are for certain files.
+    fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
+        let is_file_tool = matches!(&*call.name, "read" | "write" | "edit");
+        let Some(path) = call.input.get("path").and_then(Value::as_str) else { return };
+        if result.is_error || !is_file_tool {
+            return;
+        }
+        let Some(workshop) = Arc::get_mut(&mut self.workshop) else { return };
+        let root = workshop.places.workspace.to_string_lossy().into_owned();
+        let path = path.strip_prefix(&*root).unwrap_or(path).trim_start_matches('/').to_owned();
+        let touched = workshop.visibility.touched.get_or_insert_default();
+        if !touched.contains(&path) && touched.len() < 10_000 {
+            touched.push(path);
+            self.touched = true;
+        }
+    }
+
+    /// The skill that a call wants, where it runs in a conversation of its own.
+    async fn forked(&self, call: &ToolCall) -> Result<Option<(Facts, Arguments)>, RuntimeError> {
+        let given = match &*call.name {
+            "load_skill" => "arguments",
+            "skill" => "args",
+            _ => return Ok(None),
+        };
+        let Some(name) = call.input.get("name").and_then(Value::as_str) else { return Ok(None) };
+        let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
+        let facts = blocking(move || Facts::of(&workshop, &name, Who::Model)).await?;
+        let arguments =
+            call.input.get(given).cloned().map_or_else(Arguments::none, Arguments::from_json);
+        Ok(facts.filter(|facts| facts.forked).map(|facts| (facts, arguments)))
+    }
+
+    /// Runs a skill in a conversation of its own, and gives back what came out.
+    async fn fork(
+        &mut self,
+        call: &ToolCall,
+        facts: &Facts,
+        arguments: Arguments,
+        cancel: &CancellationToken,
+    ) -> Result<(), RuntimeError> {
+        // The rules and the schema of the tool count here as well.
+        if let Err(error) = self.tools.admit(&self.workshop, &call.name, &call.input) {
+            return self.answered(ToolResult::error(call, error.to_string())).await;
+        }
+        self.journal
+            .write(Event::CallStarted { call: call.id.clone(), read_only: false, child: None })
+            .await?;
+        let began = Instant::now();
+        let sub = SubRun {
+            arguments,
+            parent: Some(Parent {
+                session: self.journal.id.clone(),
+                call: Some(call.id.clone()),
+                depth: self.journal.depth + 1,
+            }),
+            who: Who::Model,
+            ..SubRun::new(Which::Name(facts.name.clone()))
+        };
+        let may_wait = self.engine.parts.settings.background
+            && self.journal.depth == 0
+            && self.background() < MAX_BACKGROUND;
+        if facts.background && may_wait {
+            self.run_in_background(&facts.name, sub, cancel);
+            let text = format!(
+                "The skill {} works in the background. What comes out is told when it is done; do \
+                 not wait for it.",
+                facts.name
+            );
+            return self.answered(ToolResult::of(call, text)).await;
+        }
+        let ended = Box::pin(subrun::run_in(&self.engine, &self.workshop, sub, cancel)).await;
+        let (result, usage) = match ended {
+            Ok(finished) => {
+                let (text, is_error) = subrun::report(&facts.name, &finished);
+                let result = ToolResult { is_error, ..ToolResult::of(call, text) };
+                (result, Some(finished.spent.usage))
+            }
+            // What is wrong with the store is wrong with this session, too.
+            Err(RuntimeError::Store(error)) => return Err(error.into()),
+            Err(error) => (ToolResult::error(call, error.to_string()), None::<Usage>),
+        };
+        let mut events = self.notes.take(Some(&call.id));
+        events.push(Event::CallEnded {
+            result,
+            loaded: Vec::new(),
+            unloaded: Vec::new(),
+            submitted: None,
+            usage,
+            milliseconds: milliseconds_since(began),
+        });
+        self.journal.write_all(events).await
+    }
+
+    /// Answers calls that are still open, because somebody wants something else now.
+    pub(crate) async fn close_calls(&mut self, why: &str) -> Result<(), RuntimeError> {
+        for open in self.journal.run.open_calls() {
+            let text = match open.state {
+                CallState::Interrupted { .. } => {
+                    format!("{why} It was begun: nobody knows whether it had an effect.")
+                }
+                CallState::New | CallState::TooMany => format!("{why} Nothing was done."),
+            };
+            self.answered(ToolResult::error(&open.call, text)).await?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn active(name: &str, digest: &str, rendering: &[u8; 32]) -> ActiveSkill {
+    let rendering: String = rendering.iter().map(|byte| format!("{byte:02x}")).collect();
+    ActiveSkill { name: name.into(), digest: digest.into(), rendering: rendering.into() }
+}
+
+/// Calls a tool between its hooks. Blocks.
+fn work(
+    workshop: &Workshop,
+    tools: &Toolset,
+    facts: &[Facts],
+    mut loaded: Loaded,
+    mut hooks: HookState,
+    call: &ToolCall,
+) -> Called {
+    let active: Vec<_> = facts.iter().map(|facts| (&facts.hooks, &facts.standing)).collect();
+    let also = rule_names(&call.name);
+    let before = HookEvent::PreToolUse { tool: about(call, also, &call.input) };
+    let before = run_hooks(workshop, &active, &before, &mut hooks);
+    let mut messages: Vec<String> = Vec::new();
+    let mut say = |outcome: &HookOutcome| {
+        let said = outcome.messages.iter().chain(&outcome.stop);
+        messages.extend(said.map(|said| format!("{}: {}", said.skill, said.text)));
+    };
+    say(&before);
+    let input = before.updated_input.as_ref().unwrap_or(&call.input);
+    if let Err(text) = hook_verdict(workshop, call, &before) {
+        let result = ToolResult::error(call, text);
+        return Called { result, submitted: None, loaded, hooks, messages };
+    }
+    let answer = tools.call(workshop, &mut loaded, &call.name, input);
+    let mut submitted = None;
+    let (mut result, response) = match answer {
+        Ok(answer) => {
+            if &*call.name == "submit" {
+                submitted = Some(answer.value.clone());
+            }
+            let result = ToolResult { images: answer.images, ..ToolResult::of(call, answer.text) };
+            (result, answer.value)
+        }
+        Err(error) => {
+            let text = error.to_string();
+            (ToolResult::error(call, text.clone()), Value::String(text))
+        }
+    };
+    let after = HookEvent::PostToolUse { tool: about(call, also, input), response: &response };
+    let after = run_hooks(workshop, &active, &after, &mut hooks);
+    say(&after);
+    for said in before.context.iter().chain(&after.reasons).chain(&after.context) {
+        result.text.push_str(&format!("\n\n[hook of the skill {}: {}]", said.skill, said.text));
+    }
+    Called { result, submitted, loaded, hooks, messages }
+}
+
+fn about<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookCall<'c> {
+    HookCall { name: &call.name, also, input, id: Some(&call.id) }
+}
+
+/// Whether hooks let a call through; a person is asked where a hook wants that.
+fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> Result<(), String> {
+    let refused = || {
+        let who = outcome.reasons.first().map_or("", |said| &*said.skill);
+        format!("A hook of the skill {who} refused this call: {}", outcome.reason())
+    };
+    match outcome.verdict {
+        Some(Verdict::Deny) => Err(refused()),
+        Some(Verdict::Ask) => {
+            let what = format!("Calling {}: {}", call.name, call.input);
+            let decision = Decision::new(Verdict::Ask, outcome.reason());
+            let skill = outcome.reasons.first().map(|said| &*said.skill);
+            let question = Question { what: &what, decision: &decision, skill };
+            match workshop.approver.ask(&question) {
+                Answer::No => Err(refused()),
+                _ => Ok(()),
+            }
+        }
+        Some(Verdict::Allow) | None => Ok(()),
+    }
+}

@@ -1,0 +1,299 @@
+//! Going on until it is somebody else's turn.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use prowess_agent::{
+    CompactPlan, Delta, Ending, Event, Limit, Options, Reply, Request, Step, Stop, ToolChoice,
+    ToolDeclaration,
+};
+use prowess_catalog::index::{self, NoteOptions, Shown};
+use prowess_catalog::{View, Who};
+use prowess_ports::{ModelError, ModelErrorKind, Price};
+use prowess_tools::{HookEvent, HookOutcome, run_hooks};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::error::RuntimeError;
+use crate::journal::blocking;
+use crate::outcome::Pause;
+use crate::session::Session;
+use crate::watch::Update;
+
+/// How a question to a model ended.
+enum Asked {
+    Answer(Reply, u64),
+    Failed(ModelError),
+    Cancelled,
+    OutOfTime,
+}
+
+impl Session {
+    /// Goes on until the model answered, or the session ended. Cancelling ends what is under way,
+    /// and leaves a session that can be taken up again.
+    pub async fn proceed(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
+        let span = tracing::info_span!(
+            "invoke_agent",
+            gen_ai.operation.name = "invoke_agent",
+            gen_ai.conversation.id = %self.journal.id,
+            gen_ai.request.model = %self.model.about().name,
+        );
+        self.go_on(cancel).instrument(span).await
+    }
+
+    async fn go_on(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
+        loop {
+            let step = self.journal.run.next();
+            if cancel.is_cancelled() && !matches!(step, Step::Done(_) | Step::Wait | Step::End(_)) {
+                return self.end(Ending::Cancelled).await;
+            }
+            match step {
+                Step::AskModel => {
+                    if let Some(pause) = self.ask(cancel).await? {
+                        return Ok(pause);
+                    }
+                }
+                Step::CallTools(calls) => {
+                    for open in calls {
+                        if cancel.is_cancelled() {
+                            return self.end(Ending::Cancelled).await;
+                        }
+                        self.call(open, cancel).await?;
+                    }
+                }
+                Step::Remind(text) => {
+                    self.journal.write(Event::note(text)).await?;
+                }
+                Step::Prune { before } => self.journal.write(Event::Pruned { before }).await?,
+                Step::Compact(plan) => self.compact(&plan, cancel).await?,
+                Step::Wait => {
+                    if let Some(reason) = self.stop_hooks().await? {
+                        self.journal.write(Event::note(reason)).await?;
+                        continue;
+                    }
+                    return Ok(Pause::Answered(self.journal.run.answer()));
+                }
+                Step::End(ending) => return self.end(ending).await,
+                Step::Done(ending) => return Ok(Pause::Ended(ending)),
+            }
+        }
+    }
+
+    /// Writes down how it ended.
+    pub(crate) async fn end(&mut self, ending: Ending) -> Result<Pause, RuntimeError> {
+        self.journal.write(Event::Ended { ending: ending.clone() }).await?;
+        Ok(Pause::Ended(ending))
+    }
+
+    async fn ask(&mut self, cancel: &CancellationToken) -> Result<Option<Pause>, RuntimeError> {
+        self.note_background().await?;
+        self.note_changes().await?;
+        let specs = self.declared();
+        let tools: Vec<Box<str>> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let declarations = specs
+            .into_iter()
+            .map(|spec| ToolDeclaration {
+                name: spec.name,
+                description: spec.description,
+                schema: spec.input_schema,
+            })
+            .collect();
+        let settings = &self.engine.parts.settings;
+        let options = Options {
+            max_tokens: settings.max_tokens,
+            effort: self.effort,
+            choice: ToolChoice::Auto,
+            cache: settings.cache,
+        };
+        let request = self.journal.run.request(declarations, options);
+        let turn = self.journal.run.spent().turns + 1;
+        let model = self.model.about().name.clone();
+        self.journal.write(Event::Asked { turn, model, tools }).await?;
+        match self.question(&request, cancel).await {
+            Asked::Answer(reply, milliseconds) => {
+                self.too_long = 0;
+                let reply = self.journal.run.admit(reply);
+                self.journal.write(Event::Replied { reply, milliseconds }).await?;
+                Ok(None)
+            }
+            Asked::Cancelled => Ok(Some(self.end(Ending::Cancelled).await?)),
+            Asked::OutOfTime => Ok(Some(self.end(Ending::Exhausted { limit: Limit::Time }).await?)),
+            Asked::Failed(error) => {
+                // A provider that counts otherwise than we do: shorten, and ask again, twice at most.
+                let plan = (error.kind == ModelErrorKind::ContextTooLong && self.too_long < 2)
+                    .then(|| self.journal.run.compaction())
+                    .flatten();
+                if let Some(plan) = plan {
+                    self.too_long += 1;
+                    self.compact(&plan, cancel).await?;
+                    return Ok(None);
+                }
+                let kind = error.kind.as_str().into();
+                let ending = Ending::Failed { kind, message: error.to_string() };
+                Ok(Some(self.end(ending).await?))
+            }
+        }
+    }
+
+    /// Asks the model, within the time that is left.
+    async fn question(&self, request: &Request, cancel: &CancellationToken) -> Asked {
+        let run = &self.journal.run;
+        let budget = run.started().and_then(|started| started.limits.budget.milliseconds);
+        let left = budget.map(|budget| budget.saturating_sub(run.spent().milliseconds));
+        let model = Arc::clone(&self.model);
+        let span = tracing::info_span!(
+            "chat",
+            gen_ai.operation.name = "chat",
+            gen_ai.request.model = %model.about().name,
+            gen_ai.usage.input_tokens = tracing::field::Empty,
+            gen_ai.usage.output_tokens = tracing::field::Empty,
+        );
+        let (engine, id, depth) = (&self.engine, &self.journal.id, self.journal.depth);
+        let mut deltas = |delta: Delta| engine.tell(id, depth, Update::Delta(&delta));
+        let began = Instant::now();
+        let answer = model.ask(request, &mut deltas).instrument(span.clone());
+        let time = async {
+            match left {
+                Some(left) => tokio::time::sleep(Duration::from_millis(left)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Asked::Cancelled,
+            answer = answer => match answer {
+                Ok(mut reply) => {
+                    if reply.usage.micros.is_none() {
+                        reply.usage.micros = model.about().price.map(|price| cost(&price, &reply));
+                    }
+                    span.record("gen_ai.usage.input_tokens", reply.usage.prompt());
+                    span.record("gen_ai.usage.output_tokens", reply.usage.output);
+                    Asked::Answer(reply, milliseconds_since(began))
+                }
+                Err(error) => Asked::Failed(error),
+            },
+            () = time => Asked::OutOfTime,
+        }
+    }
+
+    /// Tells the model what changed among its skills. The index itself is never rewritten, so that
+    /// the provider's cache stays warm.
+    async fn note_changes(&mut self) -> Result<(), RuntimeError> {
+        let catalog = self.workshop.registry.snapshot();
+        if catalog.generation() == self.generation && !self.touched {
+            return Ok(());
+        }
+        (self.generation, self.touched) = (catalog.generation(), false);
+        let (note, now) = {
+            let view = View::new(&catalog, &self.workshop.visibility, Who::Model);
+            let entries = index::entries(&view, &[]);
+            (index::note(&self.known, &entries, &NoteOptions::default()), Shown::of(&entries))
+        };
+        let can_load = self.tools.tools(&self.workshop).any(|tool| tool.name() == "load_skill");
+        if let Some(note) = note.filter(|_| can_load || !self.known.skills.is_empty()) {
+            let text = format!("[{}]", note.text.trim_end());
+            self.journal
+                .write(Event::Noted { text, known: now.skills.clone(), usage: None })
+                .await?;
+        }
+        self.known = now;
+        Ok(())
+    }
+
+    async fn compact(
+        &mut self,
+        plan: &CompactPlan,
+        cancel: &CancellationToken,
+    ) -> Result<(), RuntimeError> {
+        self.tell("The conversation is long: its beginning is summed up");
+        let request = Request {
+            system: vec!["You sum up conversations so that the work can go on.".to_owned()],
+            messages: vec![prowess_agent::Message::user(plan.question())],
+            options: Options { choice: ToolChoice::None, ..Options::default() },
+            tools: Vec::new(),
+        };
+        // Its pieces are not part of the conversation: nobody is shown them.
+        let answer = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            answer = async { self.model.ask(&request, &mut |_| {}).await } => answer.ok(),
+        };
+        let whole =
+            answer.filter(|reply| reply.stop != Stop::Refused && reply.calls().next().is_none());
+        let usage = whole.as_ref().map(|reply| reply.usage).unwrap_or_default();
+        let text = whole.map(|reply| {
+            prowess_agent::Message { role: prowess_agent::Role::Assistant, parts: reply.parts }
+                .text()
+        });
+        for name in &plan.unloaded {
+            self.loaded.remove(name);
+        }
+        let event = Event::Compacted {
+            before: plan.before,
+            summary: plan.message(text.as_deref()),
+            unloaded: plan.unloaded.clone(),
+            usage,
+        };
+        self.journal.write(event).await?;
+        self.look_at_skills().await
+    }
+
+    /// Asks the hooks of loaded skills whether the agent may stop; says why not.
+    async fn stop_hooks(&mut self) -> Result<Option<String>, RuntimeError> {
+        let answer = self.journal.run.answer();
+        let outcome =
+            self.run_hooks(move |run| run(&HookEvent::Stop { message: Some(&answer) })).await?;
+        Ok(outcome.filter(HookOutcome::is_blocked).map(|outcome| outcome.reason()))
+    }
+
+    /// Runs the hooks of loaded skills for an event; nothing where no skill has any.
+    pub(crate) async fn run_hooks(
+        &mut self,
+        with: impl FnOnce(&mut dyn FnMut(&HookEvent<'_>)) + Send + 'static,
+    ) -> Result<Option<HookOutcome>, RuntimeError> {
+        if self.facts.iter().all(|facts| facts.hooks.is_empty()) {
+            return Ok(None);
+        }
+        let workshop = Arc::clone(&self.workshop);
+        let (facts, mut state) = (self.facts.clone(), std::mem::take(&mut self.hooks));
+        let (outcome, state) = blocking(move || {
+            let active: Vec<_> =
+                facts.iter().map(|facts| (&facts.hooks, &facts.standing)).collect();
+            let mut outcome = HookOutcome::default();
+            with(&mut |event| outcome = run_hooks(&workshop, &active, event, &mut state));
+            (outcome, state)
+        })
+        .await?;
+        self.hooks = state;
+        let decided = self.notes.take(None);
+        if !decided.is_empty() {
+            self.journal.write_all(decided).await?;
+        }
+        for said in &outcome.messages {
+            self.tell(&format!("{}: {}", said.skill, said.text));
+        }
+        Ok(Some(outcome))
+    }
+}
+
+/// What an answer costs, in millionths of a dollar.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate of money; numbers beyond the range become its end"
+)]
+fn cost(price: &Price, reply: &Reply) -> u64 {
+    let usage = &reply.usage;
+    let parts = [
+        (usage.input, price.input),
+        (usage.output, price.output),
+        (usage.cache_read, price.cache_read),
+        (usage.cache_write, price.cache_write),
+    ];
+    parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum::<f64>().round() as u64
+}
+
+pub(crate) fn milliseconds_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

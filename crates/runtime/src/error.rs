@@ -1,0 +1,64 @@
+//! Why a session could not go on.
+
+use prowess_agent::FoldError;
+use prowess_catalog::visibility::Refusal;
+use prowess_ports::SessionError;
+use prowess_tools::{ActivationError, SchemaFault};
+
+/// Why a session could not begin or go on. What a model or a tool does wrong is no such error: it is
+/// how a run ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// It could not be written down, so it was not done.
+    #[error(transparent)]
+    Store(#[from] SessionError),
+    /// What is written down makes no session.
+    #[error("session `{session}` cannot be taken up again: {fault}")]
+    Fold {
+        /// The session.
+        session: Box<str>,
+        /// What is wrong.
+        fault: FoldError,
+    },
+    /// A skill could not be used.
+    #[error(transparent)]
+    Skill(#[from] ActivationError),
+    /// A person typed the name of a skill that is not there, or not for people.
+    #[error(transparent)]
+    NoSkill(Refusal),
+    /// A message begins with a name that no skill has.
+    #[error("no command or skill `/{name}`")]
+    NoCommand {
+        /// What was typed.
+        name: Box<str>,
+        /// Names that come near.
+        near: Vec<Box<str>>,
+    },
+    /// A hook did not let a message through.
+    #[error("a hook of a skill refused the message: {reason}")]
+    Refused {
+        /// What it said.
+        reason: String,
+    },
+    /// The schema of the result is none.
+    #[error(transparent)]
+    Schema(#[from] SchemaFault),
+    /// A model that was asked for by name is not there.
+    #[error("no model `{name}`: {why}")]
+    NoModel {
+        /// Its name.
+        name: Box<str>,
+        /// Why not.
+        why: String,
+    },
+    /// Sub-runs start sub-runs too deep.
+    #[error("sub-runs are {depth} deep, and deeper is not allowed")]
+    TooDeep {
+        /// How deep.
+        depth: u8,
+    },
+    /// A task of ours died. That is a fault of this program.
+    #[error("a task ended unexpectedly: {0}")]
+    Task(String),
+}

@@ -1,0 +1,31 @@
+//! Drives conversations between a model, its tools and a person.
+//!
+//! [`Engine`] is what sessions share: models, tools, rules, the store. [`Session`] is one
+//! conversation: [`Session::say`] something, [`Session::proceed`] until it is somebody else's turn.
+//! [`SubRun`] runs a skill on its own and gives a value back. What is to be done next is decided by
+//! [`prowess_agent::Run`]; here it is done, and written down before.
+
+mod active;
+mod background;
+mod call;
+mod drive;
+mod engine;
+mod error;
+mod journal;
+mod outcome;
+mod prompt;
+mod resume;
+mod say;
+mod session;
+mod subrun;
+mod watch;
+
+pub use engine::{Engine, Models, Parts, Settings};
+pub use error::RuntimeError;
+pub use outcome::{Finished, Outcome, Pause};
+pub use prompt::INSTRUCTIONS;
+pub use say::Spoken;
+pub use session::{ActiveView, Session};
+pub use subrun::{MAX_DEPTH, MAX_TICKS, SubRun, Which};
+pub use tokio_util::sync::CancellationToken;
+pub use watch::{Update, Watcher};

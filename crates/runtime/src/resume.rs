@@ -1,0 +1,194 @@
+//! Taking a session up again.
+
+use std::sync::Arc;
+
+use prowess_agent::{ActiveSkill, Budget, Event, Part, Stamped, Started};
+use prowess_catalog::index::Shown;
+use prowess_policy::{Answer, Decision, Verdict};
+use prowess_ports::{Model, Question, Recorder};
+use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
+
+use crate::active::Facts;
+use crate::background::Background;
+use crate::engine::Engine;
+use crate::error::RuntimeError;
+use crate::journal::{Journal, blocking};
+use crate::say::Words;
+use crate::session::{Notes, Session, toolset};
+use crate::subrun;
+
+impl Session {
+    /// Takes a session up again where it was left. The model is the one it had, if that is there.
+    /// Skills that it had loaded are still loaded; one that changed since is asked about. What may
+    /// have been done already is not done again.
+    pub async fn resume(
+        engine: &Engine,
+        id: &str,
+        budget: Option<Budget>,
+    ) -> Result<Self, RuntimeError> {
+        let (journal, events) = Journal::take(engine, id).await?;
+        let Some(started) = journal.run.started().cloned() else {
+            let fault = prowess_agent::FoldError::Beginning;
+            return Err(RuntimeError::Fold { session: id.into(), fault });
+        };
+        let mut session = Self::restore(engine, journal, &started, &events).await?;
+        session.name_workshop();
+        let changed = session.changed_skills().await?;
+        let unloaded = changed.iter().map(|skill| skill.name.clone()).collect();
+        session.journal.write(Event::Resumed { budget, unloaded }).await?;
+        for skill in &changed {
+            session.ask_about(skill).await?;
+        }
+        session.look_at_skills().await?;
+        session.follow_skills();
+        session.run_hooks(|run| run(&HookEvent::SessionStart { source: "resume" })).await?;
+        // Where the model is to be asked next, it must know before.
+        if !session.pending.is_empty()
+            && matches!(session.journal.run.next(), prowess_agent::Step::AskModel)
+        {
+            session.write_said(Words::default(), None).await?;
+        }
+        Ok(session)
+    }
+
+    async fn restore(
+        engine: &Engine,
+        journal: Journal,
+        started: &Started,
+        events: &[Stamped],
+    ) -> Result<Self, RuntimeError> {
+        let mut workshop = engine.parts.workshop.derive();
+        let notes = Arc::new(Notes::default());
+        workshop.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
+        workshop.settings.effort = started.effort.map(|effort| effort.as_str().to_owned());
+        workshop.visibility.touched.get_or_insert_default();
+        let mut choice = Choice { skill: engine.parts.settings.skill_tool, ..Choice::default() };
+        if let Some(skill) = &started.skill {
+            choice = Choice {
+                role: Role::Worker,
+                runs_as: Some(skill.clone()),
+                result: started.result.clone(),
+                ..choice
+            };
+        }
+        let mut tools = toolset(engine, &choice)?;
+        if let Some(name) = started.skill.clone() {
+            let derived = workshop.derive();
+            let facts =
+                blocking(move || Facts::of(&derived, &name, prowess_catalog::Who::Person)).await?;
+            if let Some(facts) = facts {
+                tools.retain(|tool| subrun::is_within(&facts, tool, None));
+                workshop.acting = Some(Arc::new(facts.standing));
+            }
+        }
+        let stop = crate::session::make_stoppable(&mut workshop);
+        let mut loaded = Loaded::default();
+        for skill in journal.run.active() {
+            loaded.restore(&skill.name, &skill.digest, bytes(&skill.rendering));
+        }
+        let (model, missing) = model_of(engine, started);
+        let session = Self {
+            engine: engine.clone(),
+            known: Shown { skills: known(events) },
+            journal,
+            workshop: Arc::new(workshop),
+            tools: Arc::new(tools),
+            loaded,
+            hooks: HookState::default(),
+            facts: Vec::new(),
+            notes,
+            generation: 0,
+            touched: true,
+            pending: Vec::new(),
+            pending_skills: Vec::new(),
+            model,
+            effort: started.effort,
+            too_long: 0,
+            stop,
+            background: Background::new(),
+        };
+        if let Some(missing) = missing {
+            session.tell(&missing);
+        }
+        Ok(session)
+    }
+
+    /// Loaded skills that are no longer what was loaded, or are gone.
+    async fn changed_skills(&self) -> Result<Vec<ActiveSkill>, RuntimeError> {
+        let workshop = Arc::clone(&self.workshop);
+        let active = self.journal.run.active().to_vec();
+        blocking(move || {
+            let same = |skill: &ActiveSkill| {
+                Facts::of(&workshop, &skill.name, prowess_catalog::Who::Person)
+                    .is_some_and(|facts| *facts.standing.digest == *skill.digest)
+            };
+            active.into_iter().filter(|skill| !same(skill)).collect()
+        })
+        .await
+    }
+
+    /// A skill changed since it was loaded: a person says whether its new text is taken in.
+    async fn ask_about(&mut self, skill: &ActiveSkill) -> Result<(), RuntimeError> {
+        self.loaded.remove(&skill.name);
+        let what = format!("Take in the new text of the skill {}", skill.name);
+        let (workshop, asked) = (Arc::clone(&self.workshop), what.clone());
+        let name = skill.name.clone();
+        let answer = blocking(move || {
+            let reason = "it changed since this session loaded it";
+            let decision = Decision::new(Verdict::Ask, reason);
+            let question = Question { what: &asked, decision: &decision, skill: Some(&name) };
+            workshop.approver.ask(&question)
+        })
+        .await?;
+        let mut said = Words::default();
+        let fresh = match answer {
+            Answer::No => None,
+            _ => self.activate(&skill.name, "").await.ok(),
+        };
+        match fresh {
+            Some(activation) => {
+                self.take_in(&activation, &mut said);
+            }
+            None => said.parts.push(Part::text(format!(
+                "[The skill {} changed or went away since it was loaded: its instructions above no longer hold. Load it again if it is needed.]",
+                skill.name
+            ))),
+        }
+        self.pending.extend(said.parts);
+        self.pending_skills.extend(said.loaded);
+        Ok(())
+    }
+}
+
+/// The model that a session had, or the engine's with a word about it.
+fn model_of(engine: &Engine, started: &Started) -> (Arc<dyn Model>, Option<String>) {
+    if let Ok(model) = engine.find_model(&started.model) {
+        return (model, None);
+    }
+    let model = Arc::clone(engine.model());
+    let text = format!(
+        "the session was begun with {}, which is not there; {} goes on",
+        started.model,
+        model.about().name
+    );
+    (model, Some(text))
+}
+
+/// What the model knows of its skills.
+fn known(events: &[Stamped]) -> Vec<(Box<str>, u64)> {
+    let told = events.iter().rev().find_map(|stamped| match &stamped.event {
+        Event::Listed(listed) => Some(listed.known.clone()),
+        Event::Noted { known, .. } if !known.is_empty() => Some(known.clone()),
+        _ => None,
+    });
+    told.unwrap_or_default()
+}
+
+fn bytes(hex: &str) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        let digits = hex.get(at * 2..at * 2 + 2);
+        *byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    }
+    bytes
+}

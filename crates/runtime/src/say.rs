@@ -1,0 +1,172 @@
+//! What a person says: text, and skills by name.
+
+use std::sync::Arc;
+
+use prowess_agent::{ActiveSkill, Event, Parent, Part};
+use prowess_catalog::Who;
+use prowess_render::Arguments;
+use prowess_tools::{Activation, Called, Given, HookEvent, HookOutcome, Typed, activate, typed};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::active;
+use crate::error::RuntimeError;
+use crate::journal::blocking;
+use crate::session::Session;
+use crate::subrun::{self, SubRun, Which};
+
+/// What became of what a person said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spoken {
+    /// Skills that were loaded with it.
+    pub loaded: Vec<Box<str>>,
+    /// Skills that ran on their own for it.
+    pub ran: Vec<Box<str>>,
+}
+
+impl Session {
+    /// Says something. `/name text` loads skills first, or runs those that run on their own; `$name`
+    /// anywhere loads what is mentioned. Calls that are still open are given up.
+    pub async fn say(
+        &mut self,
+        text: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Spoken, RuntimeError> {
+        let (workshop, message) = (Arc::clone(&self.workshop), text.to_owned());
+        let what = blocking(move || typed(&workshop, &message)).await?;
+        let prompt = text.to_owned();
+        let hooked = self
+            .run_hooks(move |run| run(&HookEvent::UserPromptSubmit { prompt: &prompt }))
+            .await?;
+        if let Some(outcome) = hooked.as_ref().filter(|outcome| outcome.is_blocked()) {
+            return Err(RuntimeError::Refused { reason: outcome.reason() });
+        }
+        let mut said = Words::default();
+        let is_text = !matches!(what, Typed::Skills(_));
+        let called = match what {
+            Typed::Text => Vec::new(),
+            Typed::Skills(called) | Typed::Mentions(called) => called,
+            Typed::Unknown { name, near } => return Err(RuntimeError::NoCommand { name, near }),
+            Typed::Refused(refusal) => return Err(RuntimeError::NoSkill(refusal)),
+        };
+        if is_text {
+            said.parts.push(Part::text(text));
+        }
+        for one in called {
+            if one.forked {
+                self.fork_typed(&one, &mut said, cancel).await?;
+            } else {
+                self.load_typed(&one, &mut said).await?;
+            }
+        }
+        said.hear(hooked.as_ref());
+        self.write_said(said, (!is_text).then(|| text.to_owned())).await
+    }
+
+    /// Says something as it is: nothing in it is a command.
+    pub async fn say_plainly(&mut self, text: &str) -> Result<Spoken, RuntimeError> {
+        let said = Words { parts: vec![Part::text(text)], ..Words::default() };
+        self.write_said(said, None).await
+    }
+
+    pub(crate) async fn write_said(
+        &mut self,
+        said: Words,
+        typed: Option<String>,
+    ) -> Result<Spoken, RuntimeError> {
+        self.close_calls("The person wants something else now.").await?;
+        let mut parts = std::mem::take(&mut self.pending);
+        parts.extend(said.parts);
+        let mut loaded = std::mem::take(&mut self.pending_skills);
+        loaded.extend(said.loaded);
+        let names = loaded.iter().map(|skill| skill.name.clone()).collect();
+        let changed = !loaded.is_empty();
+        let mut events = self.notes.take(None);
+        events.push(Event::Said { parts, typed, loaded });
+        self.journal.write_all(events).await?;
+        if changed {
+            self.look_at_skills().await?;
+            self.follow_skills();
+        }
+        Ok(Spoken { loaded: names, ran: said.ran })
+    }
+
+    async fn load_typed(&mut self, one: &Called, said: &mut Words) -> Result<(), RuntimeError> {
+        let activation = self.activate(&one.name, &one.arguments).await?;
+        self.take_in(&activation, said);
+        Ok(())
+    }
+
+    /// Puts an activation into what is said.
+    pub(crate) fn take_in(&mut self, activation: &Activation, said: &mut Words) {
+        let name = &activation.name;
+        if self.loaded.has(activation) {
+            said.parts.push(Part::text(format!("The skill {name} is loaded already; use it.")));
+            return;
+        }
+        self.loaded.insert(activation);
+        let text = format!("The person called for the skill {name}.\n\n{}", activation.text);
+        said.parts.push(Part::Text { text, keep: Some(name.clone()) });
+        said.loaded.push(active(name, &activation.digest, &activation.rendering()));
+    }
+
+    /// Renders a skill as a person wants it.
+    pub(crate) async fn activate(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Activation, RuntimeError> {
+        let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
+        let given = match arguments {
+            "" => Arguments::none(),
+            text => Arguments::from_text(text),
+        };
+        let done = blocking(move || activate(&workshop, &name, &Given::by_person(given))).await?;
+        Ok(done?)
+    }
+
+    async fn fork_typed(
+        &mut self,
+        one: &Called,
+        said: &mut Words,
+        cancel: &CancellationToken,
+    ) -> Result<(), RuntimeError> {
+        let arguments = match &*one.arguments {
+            "" => Arguments::none(),
+            text => Arguments::from_text(text),
+        };
+        let sub = SubRun {
+            arguments,
+            parent: Some(Parent {
+                session: self.journal.id.clone(),
+                call: None,
+                depth: self.journal.depth + 1,
+            }),
+            who: Who::Person,
+            ..SubRun::new(Which::Name(one.name.clone()))
+        };
+        let finished = Box::pin(subrun::run_in(&self.engine, &self.workshop, sub, cancel)).await?;
+        let (text, _) = subrun::report(&one.name, &finished);
+        said.parts
+            .push(Part::text(format!("The person called for the skill {}.\n\n{text}", one.name)));
+        said.ran.push(one.name.clone());
+        Ok(())
+    }
+}
+
+/// What is about to be said.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) loaded: Vec<ActiveSkill>,
+    pub(crate) ran: Vec<Box<str>>,
+}
+
+impl Words {
+    /// Adds what hooks want the model to know.
+    fn hear(&mut self, outcome: Option<&HookOutcome>) {
+        for said in outcome.into_iter().flat_map(|outcome| &outcome.context) {
+            self.parts
+                .push(Part::text(format!("[hook of the skill {}: {}]", said.skill, said.text)));
+        }
+    }
+}
