@@ -5,6 +5,7 @@
 //! fails because remembering it does.
 
 mod clock;
+mod database;
 mod memory;
 mod sql;
 mod sqlite;
