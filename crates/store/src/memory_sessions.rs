@@ -140,9 +140,8 @@ impl SessionStore for MemorySessions {
                 }
             }
         }
-        let held =
-            |id: &&Box<str>| state.sessions.get(*id).is_some_and(|kept| kept.token.is_some());
-        if let Some(held) = family.iter().find(held) {
+        let held = |id: &str| state.sessions.get(id).is_some_and(|kept| kept.token.is_some());
+        if let Some(held) = family.iter().find(|id| held(id)) {
             return Err(in_use(held));
         }
         state.sessions.retain(|id, _| !family.contains(id));

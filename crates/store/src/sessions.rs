@@ -39,6 +39,8 @@ pub struct SqliteSessions {
 /// What happened in a transaction. An error of ours leaves the file as it is.
 type Outcome<T> = rusqlite::Result<Result<T, SessionError>>;
 
+type Ids = Vec<Box<str>>;
+
 impl SqliteSessions {
     /// Names the file. Nothing is opened or created yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
@@ -349,10 +351,7 @@ fn missing<T>(connection: &Connection, id: &str) -> Outcome<T> {
 }
 
 /// Returns ids that begin so, and where there are none, the latest ones.
-fn candidates(
-    connection: &Connection,
-    beginning: &str,
-) -> rusqlite::Result<(Vec<Box<str>>, Vec<Box<str>>)> {
+fn candidates(connection: &Connection, beginning: &str) -> rusqlite::Result<(Ids, Ids)> {
     let beginning = ids::normal(beginning);
     let mut starting = Vec::new();
     if !beginning.is_empty() {
