@@ -1,12 +1,14 @@
 //! Every statement for SQLite, and nothing else: another dialect is another file like this one.
 //!
-//! No rule is in here. What a use adds to a row is decided by `Usage::add` in `crates/catalog`.
+//! No rule is in here. What a use adds to a row is decided by `Usage::add` in `crates/catalog`, what
+//! is known about a session by `summarise` and `follow` in `memory_sessions.rs`.
 
 /// What marks a file as ours: `Prow`, in the file's header.
 pub(crate) const APPLICATION_ID: i64 = 0x5072_6f77;
 
 /// The steps to the newest format. The number of steps that a file went is its version.
-pub(crate) const MIGRATIONS: &[&str] = &["
+pub(crate) const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE usage (
   project TEXT NOT NULL,
   team TEXT NOT NULL,
@@ -21,7 +23,37 @@ CREATE TABLE usage (
   refused INTEGER NOT NULL,
   PRIMARY KEY (project, team, agent, skill)
 ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE sessions (
+  id TEXT NOT NULL PRIMARY KEY,
+  title TEXT NOT NULL,
+  project TEXT NOT NULL,
+  model TEXT NOT NULL,
+  parent TEXT,
+  started INTEGER NOT NULL, -- nanoseconds since 1970
+  updated INTEGER NOT NULL,
+  events INTEGER NOT NULL, -- how many
+  ending TEXT,
+  turn INTEGER NOT NULL, -- counts what is written to any session, because clocks can be set back
+  process INTEGER, -- who has it: all four, or none
+  process_start INTEGER,
+  process_place TEXT,
+  token INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_turn ON sessions (turn);
+CREATE INDEX sessions_parent ON sessions (parent, turn);
+CREATE INDEX sessions_project ON sessions (parent, project, turn);
+CREATE TABLE events (
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL, -- from zero
+  at INTEGER NOT NULL, -- nanoseconds since 1970
+  event TEXT NOT NULL, -- JSON
+  sum INTEGER NOT NULL, -- CRC-32 of the JSON
+  PRIMARY KEY (session, number)
+) STRICT;
+",
+];
 
 /// What a file is. One statement, so that nobody changes it between two of the answers.
 pub(crate) const STANDING: &str = "SELECT
@@ -36,6 +68,8 @@ pub(crate) const WRITE_VERSION: &str = "PRAGMA user_version = ";
 pub(crate) const USE_WAL: &str = "PRAGMA journal_mode = WAL";
 /// After a power cut the last uses may be missing; the file stays sound.
 pub(crate) const SYNC_NORMAL: &str = "PRAGMA synchronous = NORMAL";
+/// After a power cut all that was acknowledged is there.
+pub(crate) const SYNC_FULL: &str = "PRAGMA synchronous = FULL";
 
 /// The columns that [`SELECT_ROW`] and [`SELECT_ROWS`] return, in this order.
 macro_rules! columns {
@@ -81,3 +115,80 @@ pub(crate) const DELETE: &str = "DELETE FROM usage
 WHERE (?1 IS NULL OR project = ?1) AND (?2 IS NULL OR team = ?2)
   AND (?3 IS NULL OR agent = ?3) AND (?4 IS NULL OR skill = ?4)
   AND (?5 IS NULL OR last_used < ?5)";
+
+pub(crate) const HAS_SESSION: &str = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
+
+pub(crate) const LAST_TURN: &str = "SELECT ifnull(max(turn), 0) FROM sessions";
+
+pub(crate) const INSERT_SESSION: &str = "INSERT INTO sessions (id, title, project, model, parent,
+  started, updated, events, ending, turn, process, process_start, process_place, token)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
+pub(crate) const INSERT_EVENT: &str =
+    "INSERT INTO events (session, number, at, event, sum) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+pub(crate) const UPDATE_SESSION: &str =
+    "UPDATE sessions SET updated = ?2, events = ?3, ending = ?4, turn = ?5 WHERE id = ?1";
+
+pub(crate) const SELECT_PROGRESS: &str = "SELECT token, events, ending FROM sessions WHERE id = ?1";
+
+pub(crate) const HOLD: &str = "UPDATE sessions
+SET process = ?2, process_start = ?3, process_place = ?4, token = ?5 WHERE id = ?1";
+
+pub(crate) const LET_GO: &str = "UPDATE sessions
+SET process = NULL, process_start = NULL, process_place = NULL, token = NULL
+WHERE id = ?1 AND token = ?2";
+
+pub(crate) const SELECT_EVENTS: &str =
+    "SELECT number, event, sum FROM events WHERE session = ?1 ORDER BY number";
+
+pub(crate) const COUNT_EVENTS: &str = "SELECT events FROM sessions WHERE id = ?1";
+
+/// The columns that tell who has a session, in this order.
+macro_rules! holder {
+    () => {
+        "process, process_start, process_place, token"
+    };
+}
+
+/// The columns that tell about a session, in this order; who has it comes first.
+macro_rules! summary {
+    () => {
+        concat!(holder!(), ", id, title, project, model, parent, started, updated, events, ending")
+    };
+}
+
+pub(crate) const SELECT_HOLDER: &str =
+    concat!("SELECT ", holder!(), " FROM sessions WHERE id = ?1");
+
+pub(crate) const LIST: &str = concat!(
+    "SELECT ",
+    summary!(),
+    " FROM sessions WHERE parent IS ?1 ORDER BY turn DESC, id DESC LIMIT ?2"
+);
+
+pub(crate) const LIST_PROJECT: &str = concat!(
+    "SELECT ",
+    summary!(),
+    " FROM sessions WHERE parent IS ?1 AND project = ?3 ORDER BY turn DESC, id DESC LIMIT ?2"
+);
+
+/// Nothing is greater than the last character.
+pub(crate) const SELECT_STARTING: &str = "SELECT id FROM sessions
+WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2";
+
+pub(crate) const SELECT_LATEST: &str = "SELECT id FROM sessions ORDER BY turn DESC LIMIT ?1";
+
+/// A session and its sub-runs, with theirs.
+pub(crate) const SELECT_FAMILY: &str = concat!(
+    "WITH RECURSIVE family (member) AS (
+  SELECT id FROM sessions WHERE id = ?1
+  UNION SELECT id FROM sessions JOIN family ON parent = member)
+SELECT ",
+    holder!(),
+    ", id FROM sessions JOIN family ON id = member ORDER BY id"
+);
+
+pub(crate) const DELETE_EVENTS: &str = "DELETE FROM events WHERE session = ?1";
+
+pub(crate) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE id = ?1";

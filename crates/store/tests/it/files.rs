@@ -161,7 +161,7 @@ fn the_database_of_somebody_else() {
 
 #[test]
 fn a_newer_database() {
-    let newer = |error: &UsageError| matches!(error, UsageError::Newer { found: 99, known: 1, .. });
+    let newer = |error: &UsageError| matches!(error, UsageError::Newer { found: 99, known: 2, .. });
     let prepare = |path: &Path| {
         make(path);
         change(path, "ALTER TABLE usage ADD COLUMN cost INTEGER; PRAGMA user_version = 99");

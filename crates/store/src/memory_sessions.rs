@@ -1,0 +1,240 @@
+//! Sessions in memory: for tests, and for programs that want nothing on disk.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use prowess_agent::{Event, Stamped};
+use prowess_ports::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
+
+use crate::ids::{self, LATEST, NEAR};
+
+/// Most characters of a title in a list.
+const MAX_TITLE: usize = 200;
+
+/// Remembers sessions as long as it lives.
+#[derive(Debug, Default)]
+pub struct MemorySessions {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sessions: BTreeMap<Box<str>, Kept>,
+    /// How often anything was written.
+    turn: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    summary: SessionSummary,
+    events: Vec<Stamped>,
+    token: Option<u64>,
+    /// When it was written to, counted: clocks can be set back.
+    turn: u64,
+}
+
+impl MemorySessions {
+    /// Makes an empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Each change is complete before anything could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionStore for MemorySessions {
+    fn create(&self, first: &Stamped) -> Result<Lease, SessionError> {
+        encode(first, "new")?;
+        let mut state = self.lock();
+        let taken = |id: &str| Ok::<_, Infallible>(state.sessions.contains_key(id));
+        let Ok(session) = ids::new_id(taken);
+        let token = ids::random();
+        let turn = state.next_turn();
+        let summary = summarise(session.clone(), first);
+        let events = vec![first.clone()];
+        state.sessions.insert(session.clone(), Kept { summary, events, token: Some(token), turn });
+        Ok(Lease { session, token })
+    }
+
+    fn take(&self, id: &str) -> Result<Lease, SessionError> {
+        let mut state = self.lock();
+        let Some(kept) = state.sessions.get_mut(id) else { return Err(state.missing(id)) };
+        if kept.token.is_some() {
+            return Err(in_use(id));
+        }
+        let token = ids::random();
+        kept.token = Some(token);
+        Ok(Lease { session: id.into(), token })
+    }
+
+    fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
+        for event in events {
+            encode(event, &lease.session)?;
+        }
+        let mut state = self.lock();
+        let turn = state.next_turn();
+        let Some(kept) = state.sessions.get_mut(&lease.session) else {
+            return Err(state.missing(&lease.session));
+        };
+        if kept.token != Some(lease.token) {
+            return Err(SessionError::Lost { session: lease.session.clone() });
+        }
+        for event in events {
+            kept.summary.events += 1;
+            kept.summary.updated = event.at;
+            follow(&mut kept.summary.ending, &event.event);
+            kept.events.push(event.clone());
+            kept.turn = turn;
+        }
+        Ok(())
+    }
+
+    fn release(&self, lease: Lease) {
+        let mut state = self.lock();
+        if let Some(kept) = state.sessions.get_mut(&lease.session)
+            && kept.token == Some(lease.token)
+        {
+            kept.token = None;
+        }
+    }
+
+    fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError> {
+        let state = self.lock();
+        let kept = state.sessions.get(id).ok_or_else(|| state.missing(id))?;
+        Ok(kept.events.clone())
+    }
+
+    fn list(&self, query: &SessionQuery) -> Result<Vec<SessionSummary>, SessionError> {
+        let state = self.lock();
+        let wanted = |summary: &SessionSummary| {
+            summary.parent == query.parent
+                && query.project.as_ref().is_none_or(|project| *project == summary.project)
+        };
+        let found = state.latest().into_iter().filter(|kept| wanted(&kept.summary));
+        let told =
+            |kept: &Kept| SessionSummary { live: kept.token.is_some(), ..kept.summary.clone() };
+        Ok(found.take(query.limit).map(told).collect())
+    }
+
+    fn find(&self, beginning: &str) -> Result<Box<str>, SessionError> {
+        let state = self.lock();
+        ids::choose(beginning, state.starting(beginning), &state.latest_ids())
+    }
+
+    fn remove(&self, id: &str) -> Result<u64, SessionError> {
+        let mut state = self.lock();
+        if !state.sessions.contains_key(id) {
+            return Err(state.missing(id));
+        }
+        let mut family = vec![Box::from(id)];
+        let mut next = 0;
+        while let Some(parent) = family.get(next).cloned() {
+            next += 1;
+            for (child, kept) in &state.sessions {
+                if kept.summary.parent.as_ref() == Some(&parent) && !family.contains(child) {
+                    family.push(child.clone());
+                }
+            }
+        }
+        let held = |id: &str| state.sessions.get(id).is_some_and(|kept| kept.token.is_some());
+        if let Some(held) = family.iter().find(|id| held(id)) {
+            return Err(in_use(held));
+        }
+        state.sessions.retain(|id, _| !family.contains(id));
+        Ok(u64::try_from(family.len()).unwrap_or(u64::MAX))
+    }
+}
+
+impl State {
+    fn next_turn(&mut self) -> u64 {
+        self.turn += 1;
+        self.turn
+    }
+
+    fn latest(&self) -> Vec<&Kept> {
+        let mut all: Vec<&Kept> = self.sessions.values().collect();
+        all.sort_by_key(|kept| std::cmp::Reverse(kept.turn));
+        all
+    }
+
+    fn latest_ids(&self) -> Vec<Box<str>> {
+        self.latest().into_iter().take(LATEST).map(|kept| kept.summary.id.clone()).collect()
+    }
+
+    fn starting(&self, beginning: &str) -> Vec<Box<str>> {
+        let beginning = ids::normal(beginning);
+        if beginning.is_empty() {
+            return Vec::new();
+        }
+        let found = self.sessions.keys().filter(|id| id.starts_with(&beginning));
+        found.take(NEAR).cloned().collect()
+    }
+
+    fn missing(&self, id: &str) -> SessionError {
+        ids::missing(id, self.starting(id), &self.latest_ids())
+    }
+}
+
+/// Returns an event as it is written down, if it is not too large.
+pub(crate) fn encode(event: &Stamped, session: &str) -> Result<Vec<u8>, SessionError> {
+    let text = serde_json::to_vec(event)
+        .map_err(|error| SessionError::Failed { store: session.into(), source: Box::new(error) })?;
+    if text.len() > MAX_EVENT {
+        return Err(SessionError::TooLarge { session: session.into(), bytes: text.len() });
+    }
+    Ok(text)
+}
+
+/// Returns what is known about a session that has just begun.
+pub(crate) fn summarise(id: Box<str>, first: &Stamped) -> SessionSummary {
+    let started = if let Event::Started(started) = &first.event { Some(&**started) } else { None };
+    let title = started.map_or("", |started| &started.title);
+    let mut ending = None;
+    follow(&mut ending, &first.event);
+    SessionSummary {
+        id,
+        title: title.chars().take(MAX_TITLE).collect::<String>().into(),
+        project: started.map(|started| started.project.clone()).unwrap_or_default(),
+        model: started.map(|started| started.model.clone()).unwrap_or_default(),
+        parent: started.and_then(|started| Some(started.parent.as_ref()?.session.clone())),
+        started: first.at,
+        updated: first.at,
+        events: 1,
+        ending,
+        live: false,
+    }
+}
+
+/// Keeps track of how a session ended. What comes after an end opens it again, except for what
+/// changes nothing.
+pub(crate) fn follow(ending: &mut Option<Box<str>>, event: &Event) {
+    match event {
+        Event::Ended { ending: how } => *ending = Some(how.as_str().into()),
+        Event::Decided(_) | Event::Listed(_) => {}
+        Event::Started(_)
+        | Event::Said { .. }
+        | Event::Noted { .. }
+        | Event::Asked { .. }
+        | Event::Replied { .. }
+        | Event::CallStarted { .. }
+        | Event::CallEnded { .. }
+        | Event::Pruned { .. }
+        | Event::Compacted { .. }
+        | Event::Resumed { .. } => *ending = None,
+    }
+}
+
+fn in_use(session: &str) -> SessionError {
+    SessionError::InUse { session: session.into(), process: std::process::id() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    prowess_test::session_conformance!((MemorySessions::new(), ()));
+}
