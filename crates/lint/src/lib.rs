@@ -11,6 +11,7 @@ pub mod fix;
 pub mod profile;
 pub mod reference;
 pub mod rules;
+mod vocabulary;
 
 pub use check::{Subject, check};
 pub use profile::{Profile, RuleSet, Target};
