@@ -1,7 +1,7 @@
 //! Words that the rules know: lists that grow.
 
 /// Tools that agents name in `allowed-tools`.
-pub const TOOLS: &[&str] = &[
+pub(crate) const TOOLS: &[&str] = &[
     "Agent",
     "AskUserQuestion",
     "Bash",
@@ -46,7 +46,7 @@ pub const TOOLS: &[&str] = &[
 ];
 
 /// Programs that run whatever they are given: a grant for one of them is a grant for everything.
-pub const RUNS_ANYTHING: &[&str] = &[
+pub(crate) const RUNS_ANYTHING: &[&str] = &[
     "ash",
     "awk",
     "bash",

@@ -1,6 +1,6 @@
 //! A description that does not say when to use the skill.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{Finding, Levels, Sink, Subject, lost_text};
 use prowess_spec::vocabulary;
 
 rule!(
@@ -11,9 +11,8 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
-        return;
-    };
+    let Some(parsed) = skill.parsed else { return };
+    let manifest = &parsed.manifest;
     let Some(text) = manifest.description.as_ref().filter(|text| !text.is_blank()) else {
         return;
     };
@@ -21,6 +20,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         || manifest.model_invocation_disabled()
         || vocabulary::says_when(&text.value)
     {
+        return;
+    }
+    // It does say so, behind a mark that cuts it short: `comment-in-value` tells.
+    let lost = manifest.entry("description").and_then(|entry| lost_text(parsed.text, entry));
+    if lost.is_some_and(|lost| vocabulary::says_when(lost.of(parsed.text))) {
         return;
     }
     out.report(
