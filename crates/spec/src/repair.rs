@@ -244,8 +244,8 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             index += below.len();
             let rest = value[marker..].trim_start();
             if !rest.is_empty() && !rest.starts_with('#') {
-                let first = below.iter().map(|next| &text[next.clone()]);
-                let deep = first.clone().find(|next| !next.trim().is_empty());
+                let deep = below.iter().map(|next| &text[next.clone()]);
+                let deep = deep.clone().find(|next| !next.trim().is_empty());
                 let deep = " ".repeat(deep.map_or(own + 2, indent));
                 let at = range.start + value_at;
                 let from = at + value.len() - rest.len();
@@ -253,6 +253,16 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 work.edits.push(Edit::replace(Span::new(at + marker, from), edit));
                 let why = format!("text follows `{}` on its line", &value[..marker]);
                 work.note(why, "begin the text on the next line", from..at + value.len());
+            } else if below.iter().all(|next| text[next.clone()].trim().is_empty()) {
+                // Nothing is indented below the mark: what follows at the margin is its text.
+                let astray = &all[index..];
+                for next in astray.iter().filter(|next| !text[(*next).clone()].trim().is_empty()) {
+                    let at = next.start..next.start + text[next.clone()].trim_end().len();
+                    work.edits.push(Edit::insert(next.start, " ".repeat(own + 2)));
+                    let why = format!("the text below `{}` is not indented", &value[..marker]);
+                    work.note(why, "indent the text", at);
+                }
+                index = all.len();
             }
             continue;
         }
@@ -266,7 +276,9 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         let joined = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n  ");
         let is_stray = |next: &Range<usize>| !is_deeper(&text[next.clone()], own);
         // A stray line that looks like a key is one, not the rest of this value.
-        if follow.iter().any(|next| is_stray(next) && looks_like_key(&text[next.clone()])) {
+        let is_open = value.starts_with(['"', '\'']) && !entries::is_complete(value);
+        let is_key = |next: &Range<usize>| is_stray(next) && looks_like_key(&text[next.clone()]);
+        if !is_open && follow.iter().any(is_key) {
             return None;
         }
         let parses =
@@ -330,11 +342,12 @@ fn following(
     blanks: usize,
 ) -> Vec<Range<usize>> {
     let is_quoted = value.starts_with(['"', '\'']);
+    let is_open = is_quoted && !entries::is_complete(value);
     let belongs = |next: &&Range<usize>| {
         let line = text[(*next).clone()].trim_end();
         let content = line.trim_start();
         match key_at {
-            _ if content.is_empty() => true,
+            _ if content.is_empty() || is_open && key_at == Some(0) => true,
             _ if content.starts_with('#') && !is_quoted => false,
             // Nothing can stand below a value but more of it; in a map below a key, a word and a
             // colon are the next key all the same.
@@ -373,7 +386,7 @@ fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
     if wanted == 0 || !below.iter().all(is_item) && !below.iter().all(is_pair) {
         return false;
     }
-    let at = odd.start..odd.start + content(odd).len();
+    let at = odd.start + indent(content(odd))..odd.start + content(odd).len();
     let blanks = |line: &Range<usize>| Span::new(line.start, line.start + indent(content(line)));
     let edits: Vec<Edit> = below
         .iter()
@@ -388,8 +401,16 @@ fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
 /// Length of `|`, `>-` and the like at the start of a value.
 fn block_marker(value: &str) -> Option<usize> {
     let rest = value.strip_prefix(['|', '>'])?;
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
-    (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some(value.len() - rest.len())
+    let text = rest.trim_start_matches(['+', '-']);
+    let header = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
+    let is_header = header.is_empty()
+        || header.starts_with([' ', '\t']) && header.trim_start().starts_with('#');
+    let is_text = text.trim_start().starts_with(|c: char| c.is_alphabetic() || "\"'`".contains(c));
+    match (is_header, is_text) {
+        (true, _) => Some(value.len() - header.len()),
+        (false, true) => Some(value.len() - text.len()),
+        _ => None,
+    }
 }
 
 /// The line break the text uses.
@@ -603,6 +624,19 @@ mod tests {
                 "\"Fills forms.\n    Use when: asked.",
                 "\"Fills forms.\n    Use when: asked.\"",
                 "close the quotation mark",
+            ),
+            (r#""""Fills forms.""""#, r#""Fills forms.""#, "use one pair of quotation marks"),
+            ("\"Fills forms.'", "\"Fills forms.\"", "use one pair of quotation marks"),
+            ("\"Fills forms.\",", "\"Fills forms.\"", "remove the comma"),
+            (r#""Reads C:\Users\new.""#, r#""Reads C:\\Users\\new.""#, "double the backslash"),
+            ("- Fills forms.", "'- Fills forms.'", "quote the value"),
+            (">2 pages: no.", "'>2 pages: no.'", "quote the value"),
+            (">-Fills forms.", ">-\n  Fills forms.", "begin the text on the next line"),
+            (">\nFills forms.", ">\n  Fills forms.", "indent the text"),
+            (
+                "\"Fills forms.\nUse when: asked.\"",
+                "\"Fills forms.\n  Use when: asked.\"",
+                "indent with spaces",
             ),
             ("> Fills forms.", ">\n  Fills forms.", "begin the text on the next line"),
             ("| Fills\n    forms.", "|\n    Fills\n    forms.", "begin the text on the next line"),

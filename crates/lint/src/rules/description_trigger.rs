@@ -1,5 +1,6 @@
 //! A description that does not say when to use the skill.
 
+use super::unknown_key::is_sentence;
 use super::{Finding, Levels, Sink, Subject, lost_text};
 use prowess_spec::vocabulary;
 
@@ -22,8 +23,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     {
         return;
     }
-    // It does say so, behind a mark that cuts it short: `comment-in-value` tells.
+    // It does say so, on a line that is a key of its own: `unknown-key` tells. Or behind a mark that cuts it short: `comment-in-value` tells.
     let lost = manifest.entry("description").and_then(|entry| lost_text(parsed.text, entry));
+    if manifest.entries.iter().any(|entry| is_sentence(&entry.key)) {
+        return;
+    }
     if lost.is_some_and(|lost| vocabulary::says_when(lost.of(parsed.text))) {
         return;
     }

@@ -124,6 +124,7 @@ mod claude_ai_keys;
 mod claude_ai_name;
 mod comment_in_value;
 mod compatibility_length;
+mod curly_quotes;
 mod description_length;
 mod description_missing;
 mod description_trigger;
@@ -202,6 +203,7 @@ pub static RULES: &[Rule] = &[
     yaml_invalid::RULE,
     yaml_feature::RULE,
     comment_in_value::RULE,
+    curly_quotes::RULE,
     duplicate_key::RULE,
     tab_separator::RULE,
     flow_collection::RULE,

@@ -37,7 +37,8 @@ pub(super) fn pieces(text: &str) -> Pieces {
                 && above.is_none_or(|above| may_follow(above, key))
                 && contents().all(|line| at_margin(line, margin) != Some(key))
         };
-        let opens = at_margin(content, margin).is_some();
+        let above = pieces.last().map_or("", |last| &text[last.range.clone()]);
+        let opens = at_margin(content, margin).is_some_and(|key| !closes(above, content, key));
         let is_astray = !opens && key.is_some_and(stands_alone);
         let start = line.start + indent(content);
         match pieces.last_mut() {
@@ -64,16 +65,30 @@ fn at_margin(line: &str, margin: usize) -> Option<&str> {
 fn may_follow(above: &str, key: &str) -> bool {
     let first = above.lines().next().unwrap_or_default();
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
+    let is_standard = fields::find(key).is_some_and(|field| field.home == Home::Standard);
+    is_complete(value) && (is_standard || leading_key(above) == Some("name") && is_known(key))
+}
+
+/// Whether a value ends on its line, as far as its first and last character tell.
+pub(super) fn is_complete(value: &str) -> bool {
     let ends_with = |mark| value.len() > 1 && value.ends_with(mark);
-    let is_complete = match value.chars().next() {
+    match value.chars().next() {
         None | Some('|' | '>' | '&' | '!' | '#') => false,
         Some(mark @ ('"' | '\'')) => ends_with(mark),
         Some('[') => ends_with(']'),
         Some('{') => ends_with('}'),
         Some(_) => true,
-    };
-    let is_standard = fields::find(key).is_some_and(|field| field.home == Home::Standard);
-    is_complete && (is_standard || leading_key(above) == Some("name") && is_known(key))
+    }
+}
+
+/// Whether a line that looks like a key closes a quotation mark that an entry leaves open.
+fn closes(above: &str, line: &str, key: &str) -> bool {
+    let first = above.lines().next().unwrap_or_default();
+    let value = first.split_once(':').map_or("", |(_, value)| value.trim());
+    let mark = value.chars().next().filter(|mark| ['"', '\''].contains(mark));
+    !is_known(key)
+        && !is_complete(value)
+        && mark.is_some_and(|mark| line.trim_end().ends_with(mark))
 }
 
 fn is_known(key: &str) -> bool {

@@ -16,7 +16,9 @@ pub(super) fn quote(value: &str) -> Option<String> {
         full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document))
     };
     let mut candidates = Vec::new();
-    if let Some((mark, inner, is_closed)) = opened(value) {
+    if let Some((inner, mark)) = framed(value) {
+        candidates.extend([format!("{mark}{inner}{mark}"), single(inner)]);
+    } else if let Some((mark, inner, is_closed)) = opened(value) {
         candidates.push(match (mark, is_closed) {
             ('"', true) => format!("\"{}\"", double_bad_escapes(inner)),
             (_, true) => single(inner),
@@ -33,6 +35,18 @@ pub(super) fn quote(value: &str) -> Option<String> {
     let open = value.matches('[').count() > value.matches(']').count() && value.contains(',');
     candidates.extend((!open || !value.starts_with('[')).then(|| single(value)));
     candidates.into_iter().find(|candidate| parses(candidate))
+}
+
+/// A value between marks that are not a pair of YAML's: `"""text"""`, `"text'` and `"text",`. With
+/// the mark that it should have.
+fn framed(value: &str) -> Option<(&str, char)> {
+    let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
+    let other = if mark == '"' { '\'' } else { '"' };
+    let triple = value.strip_prefix("\"\"\"").and_then(|rest| rest.strip_suffix("\"\"\""));
+    let mixed = value[1..].strip_suffix(other).filter(|inner| !inner.contains(other));
+    let listed = value[1..].strip_suffix(',').and_then(|inner| inner.strip_suffix(mark));
+    let inner = triple.or(mixed).or(listed).filter(|inner| !inner.contains(mark))?;
+    Some((inner, mark))
 }
 
 /// Where a comment begins for YAML: at a `#` behind a blank.
@@ -66,9 +80,18 @@ pub(super) fn split_comment(value: &str) -> (&str, &str) {
     }
 }
 
-/// Tells whether it is beyond doubt where a value ends: nothing in it may be a comment.
+/// Tells whether it is beyond doubt what a value says: nothing in it may be a comment, its marks are
+/// meant as such, and its backslashes are either all escapes or none is.
 pub(super) fn is_certain(value: &str) -> bool {
-    comment_start(value).is_none() || opened(value).is_some_and(|(.., is_closed)| is_closed)
+    let opened = opened(value);
+    let is_closed = opened.is_some_and(|(.., is_closed)| is_closed);
+    let has_escapes = |inner: &str| {
+        why(value) == BAD_ESCAPE
+            && inner.replace("\\\\", "").split('\\').skip(1).any(|rest| rest.starts_with(LETTERS))
+    };
+    (comment_start(value).is_none() || is_closed)
+        && framed(value).is_none_or(|_| value.ends_with(','))
+        && !opened.is_some_and(|(mark, inner, _)| mark == '"' && has_escapes(inner))
 }
 
 fn is_plain(value: &str) -> bool {
@@ -99,6 +122,8 @@ fn opened(value: &str) -> Option<(char, &str, bool)> {
 pub(super) fn remedy(value: &str, quoted: &str) -> &'static str {
     match opened(value) {
         _ if is_plain(value) => "quote the value",
+        _ if framed(value).is_some() && value.ends_with(',') => "remove the comma",
+        _ if framed(value).is_some() => "use one pair of quotation marks",
         None => "put `'` around the whole value",
         Some(_) if quoted.strip_prefix(value).is_some() => "close the quotation mark",
         Some(_) if quoted.starts_with('"') && why(value) == OWN_MARK => {
@@ -117,6 +142,11 @@ pub(super) fn why(value: &str) -> String {
     let is_quoted = !is_plain(value);
     let is_closed = is_quoted && value[1..].ends_with(first);
     let why = match first {
+        _ if framed(value).is_some() => match value.chars().next_back() {
+            Some(',') => "a comma follows the closing quotation mark",
+            Some(last) if last == first => "a value has three quotation marks on each side",
+            _ => "a value begins with one quotation mark and ends with another",
+        },
         '"' if is_closed && value.contains('\\') && !has_bare_mark(&value[1..value.len() - 1]) => {
             BAD_ESCAPE
         }
@@ -129,6 +159,7 @@ pub(super) fn why(value: &str) -> String {
         _ if "[]{}@%&*!|>,#?".contains(first) => {
             return format!("an unquoted value begins with `{first}`");
         }
+        '-' if value.starts_with("- ") => "an unquoted value begins with a hyphen and a space",
         _ if value.contains(": ") => UNQUOTED_COLON,
         _ if value.ends_with(':') => "an unquoted value ends with a colon",
         _ if value.contains(":\n") => "a line of an unquoted value ends with a colon",
@@ -170,7 +201,12 @@ fn with_marks(inner: &str) -> String {
             c => escaped.push(c),
         }
     }
-    format!("\"{}\"", double_bad_escapes(&escaped))
+    let written = format!("\"{escaped}\"");
+    if full::read(&written, 0).is_ok() {
+        written
+    } else {
+        format!("\"{}\"", double_bad_escapes(&escaped))
+    }
 }
 
 /// Whether a quotation mark stands there that is not escaped.
@@ -183,7 +219,11 @@ fn has_bare_mark(inner: &str) -> bool {
     })
 }
 
-/// `"\d+"` has an escape that YAML does not know; the author meant a backslash.
+/// Letters that mean something else behind a backslash.
+const LETTERS: [char; 14] = ['0', 'a', 'b', 't', 'n', 'v', 'f', 'r', 'e', 'N', '_', 'L', 'P', ' '];
+
+/// `"\d+"` has an escape that YAML does not know; the author meant a backslash, and with it those
+/// of `C:\Users\new`.
 fn double_bad_escapes(inner: &str) -> String {
     let mut result = String::with_capacity(inner.len() + 8);
     let mut characters = inner.chars().peekable();
@@ -191,12 +231,7 @@ fn double_bad_escapes(inner: &str) -> String {
         result.push(c);
         if c == '\\' {
             match characters.peek().copied() {
-                Some(
-                    '0' | 'a' | 'b' | 't' | 'n' | 'v' | 'f' | 'r' | 'e' | ' ' | '"' | '/' | '\\'
-                    | 'N' | '_' | 'L' | 'P',
-                ) => {
-                    result.extend(characters.next());
-                }
+                Some('"' | '/' | '\\') => result.extend(characters.next()),
                 Some('x') if has_digits(&characters, 2) => result.extend(characters.next()),
                 Some('u') if has_digits(&characters, 4) => result.extend(characters.next()),
                 Some('U') if has_digits(&characters, 8) => result.extend(characters.next()),
