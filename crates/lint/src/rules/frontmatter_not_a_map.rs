@@ -15,8 +15,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(span, "the frontmatter must be a YAML mapping")
                     .label(format!("it is {found}"))
-                    .help("write one `key: value` pair a line, at least `name` and `description`")
-                    .fix(slips::plain_keys(parsed)),
+                    .fix_or_help(
+                        slips::plain_keys(parsed),
+                        "write one `key: value` pair a line, at least `name` and `description`",
+                    ),
             );
         }
     }

@@ -41,8 +41,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(entry.value.span, format!("field `{key}` must be a string"))
                     .label(format!("this is {}", entry.value.kind()))
-                    .help(format!("write it as text: `{key}: …`, in quotation marks if it begins with a bracket"))
-                    .fix(fix),
+                    .fix_or_help(fix, format!("write it as text: `{key}: …`")),
             );
         }
     }

@@ -35,11 +35,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         {
             finding
                 .label(format!("a key of its own; it is not read as part of `{}`", above.key))
-                .fix(join(parsed.text, above, entry))
-                .help(format!(
-                    "indent it to make it a part of `{}`, and quote the whole",
-                    above.key
-                ))
+                .fix_or_help(
+                    join(parsed.text, above, entry),
+                    format!("indent it to make it a part of `{}`, and quote the whole", above.key),
+                )
         } else if fields::find(key).is_some_and(|field| field.home == Home::ClaudeCode) {
             finding.label("known to Claude Code only")
         } else {

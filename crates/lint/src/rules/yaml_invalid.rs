@@ -61,11 +61,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let meaning = MEANINGS.iter().find(|(said, ..)| message.contains(said));
             let message = meaning.map_or(message.as_str(), |(_, message, _)| message);
             let finding = Finding::at(problem.span, format!("invalid YAML: {message}")).label(lost);
-            let finding = match meaning {
-                Some((.., help)) => finding.help(*help),
-                None => finding,
-            };
-            out.report(finding.fix(slips::plain_keys(parsed).filter(|_| key.is_none())));
+            let fix = slips::plain_keys(parsed).filter(|_| key.is_none());
+            out.report(match meaning {
+                Some((.., help)) => finding.fix_or_help(fix, *help),
+                None => finding.fix(fix),
+            });
         }
     }
 }
