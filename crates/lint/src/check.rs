@@ -222,6 +222,15 @@ impl Finding {
         self
     }
 
+    /// Offers a fix; where there is none, says what to do instead.
+    #[must_use]
+    pub fn fix_or_help(self, fix: Option<Fix>, help: impl Into<Cow<'static, str>>) -> Self {
+        match fix {
+            Some(fix) => self.fix(fix),
+            None => self.help(help),
+        }
+    }
+
     /// Offers a fix.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<Option<Fix>>) -> Self {

@@ -11,6 +11,8 @@ pub mod fix;
 pub mod profile;
 pub mod reference;
 pub mod rules;
+mod slips;
+mod vocabulary;
 
 pub use check::{Subject, check};
 pub use profile::{Profile, RuleSet, Target};

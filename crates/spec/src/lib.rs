@@ -17,7 +17,7 @@ pub mod name;
 pub mod package;
 pub mod parse;
 pub mod problem;
-mod repair;
+pub mod repair;
 pub mod resource_path;
 pub mod schema;
 pub mod sidecar;

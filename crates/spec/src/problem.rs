@@ -1,7 +1,7 @@
 //! What the parser noticed. A problem is a fact about the text; the rule of the same name turns
 //! it into words, a severity and a fix.
 
-use prowess_diag::{Edit, Span};
+use prowess_diag::{Applicability, Edit, Span};
 
 use crate::yaml::{Duplicate, Refusal};
 
@@ -57,6 +57,8 @@ pub enum ProblemKind {
         title: &'static str,
         /// The repair.
         edits: Vec<Edit>,
+        /// Whether it is beyond doubt what the author meant.
+        applicability: Applicability,
     },
     /// YAML that could not be mended; this part was not read.
     YamlInvalid {

@@ -5,11 +5,17 @@
 //! does not parse is mended; one that cannot be mended is left out and reported; all others are
 //! kept. Nothing here guesses at meaning: a mended value is the text the author typed.
 
+mod entries;
+mod quote;
+
 use std::ops::Range;
 
-use prowess_diag::{Edit, Span};
+use prowess_diag::{Applicability, Edit, Span};
 
-use crate::problem::{Problem, ProblemKind, UNQUOTED_COLON};
+use self::entries::{glued_key, indent, leading_key, lines};
+pub use self::quote::is_lost_text;
+use crate::fields::{self, Shape};
+use crate::problem::{Problem, ProblemKind};
 use crate::yaml::{self, Entry, Value, full};
 
 /// What could be read.
@@ -24,14 +30,29 @@ pub(crate) struct Salvage {
 /// Reads frontmatter that is not YAML as a whole. With `only` set, other keys are left out.
 pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage {
     let mut result = Salvage::default();
-    for range in entry_ranges(text) {
+    let pieces = entries::pieces(text);
+    for piece in pieces.all {
+        let range = piece.range;
         let entry_text = &text[range.clone()];
+        let start = base + range.start;
         let key = leading_key(entry_text).or_else(|| glued_key(entry_text));
         if only.is_some_and(|only| !key.is_some_and(|key| only.contains(&key))) {
             result.lost.extend(key.map(Box::from));
             continue;
         }
-        match full::read(entry_text, base + range.start) {
+        if let Some(blanks) = piece.indent {
+            let blanks = Span::new(base + blanks.start, base + blanks.end);
+            result.problems.push(Problem {
+                span: Span::new(start, start + key.map_or(0, str::len)),
+                kind: ProblemKind::YamlRepaired {
+                    message: "a key is not indented like the others".to_owned(),
+                    title: "indent it like the others",
+                    edits: vec![Edit::replace(blanks, " ".repeat(pieces.margin))],
+                    applicability: Applicability::Suggested,
+                },
+            });
+        }
+        match full::read(entry_text, start) {
             Ok(document) => keep(&mut result, document, None),
             Err(yaml::Error::Refused(refusals)) => {
                 result.lost.extend(key.map(Box::from));
@@ -42,14 +63,16 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                 result.problems.extend(refusals.into_iter().map(refused));
             }
             Err(yaml::Error::Syntax { at, message }) => {
-                let mended = mend(entry_text)
-                    .and_then(|mended| Some((mended.read(base + range.start)?, mended)));
+                let mended =
+                    mend(entry_text).and_then(|mended| Some((mended.read(start)?, mended)));
                 if let Some((document, mended)) = mended {
-                    let start = base + range.start;
-                    let edits = mended.edits.iter().map(|edit| shift(edit, start)).collect();
                     let span = Span::new(start + mended.place.start, start + mended.place.end);
-                    let (message, title) = (mended.reason, mended.title);
-                    let kind = ProblemKind::YamlRepaired { message, title, edits };
+                    let kind = ProblemKind::YamlRepaired {
+                        edits: mended.edits.iter().map(|edit| shift(edit, start)).collect(),
+                        message: mended.reason,
+                        title: mended.title,
+                        applicability: mended.applicability,
+                    };
                     keep(&mut result, document, Some(Problem { span, kind }));
                 } else {
                     result.lost.extend(key.map(Box::from));
@@ -95,54 +118,6 @@ fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem
     }
 }
 
-/// Cuts a block of YAML into its top-level entries: each begins with a key at column 0.
-fn entry_ranges(text: &str) -> Vec<Range<usize>> {
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for line in lines(text) {
-        let content = &text[line.clone()];
-        let opens = leading_key(content).is_some() || glued_key(content).is_some();
-        let is_blank = content.trim().is_empty() || content.starts_with('#');
-        match ranges.last_mut() {
-            Some(last) if !opens => last.end = line.end,
-            None if is_blank => {}
-            _ => ranges.push(line),
-        }
-    }
-    ranges
-}
-
-/// Ranges of the lines of a text, line breaks included.
-fn lines(text: &str) -> Vec<Range<usize>> {
-    let mut at = 0;
-    text.split_inclusive('\n')
-        .map(|line| {
-            let range = at..at + line.len();
-            at = range.end;
-            range
-        })
-        .collect()
-}
-
-/// The key at the very start of a line, if the line is `key:` or `key: …`.
-fn leading_key(line: &str) -> Option<&str> {
-    let end = line.find(':')?;
-    let key = &line[..end];
-    let plain = key.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c))
-        && key.trim() == key
-        && !key.is_empty()
-        && !key.starts_with('-');
-    let ends = line[end + 1..].chars().next().is_none_or(char::is_whitespace);
-    // More than three words before a colon are a sentence, not a key.
-    (plain && ends && key.split(' ').count() <= 3).then_some(key)
-}
-
-/// A key we know whose colon has no blank behind it: `description:Fills forms`.
-fn glued_key(line: &str) -> Option<&'static str> {
-    let (key, rest) = line.split_once(':')?;
-    let field = crate::fields::find(key)?;
-    rest.starts_with(|c: char| !c.is_whitespace()).then_some(field.key)
-}
-
 /// A repair of one entry, in offsets of the entry's text.
 struct Mended<'t> {
     /// What was mended.
@@ -151,6 +126,7 @@ struct Mended<'t> {
     title: &'static str,
     reason: String,
     place: Range<usize>,
+    applicability: Applicability,
     text: String,
 }
 
@@ -203,54 +179,94 @@ impl Mended<'_> {
     }
 }
 
+/// What was found to be wrong with an entry, and what is done about it.
+struct Work<'t> {
+    text: &'t str,
+    edits: Vec<Edit>,
+    /// Reason, title and place of the first fault.
+    first: Option<(String, &'static str, Range<usize>)>,
+    applicability: Applicability,
+}
+
+impl<'t> Work<'t> {
+    fn note(&mut self, why: impl Into<String>, remedy: &'static str, at: Range<usize>) {
+        self.first.get_or_insert((why.into(), remedy, at));
+    }
+
+    /// Applies the edits; nothing if the result is not one entry with the same key.
+    fn finish(mut self) -> Option<Mended<'t>> {
+        let (reason, title, place) = self.first?;
+        self.edits.sort_by_key(|edit| edit.span);
+        let fix = prowess_diag::Fix::safe("", self.edits.clone());
+        let (text, _) = prowess_diag::fix::apply(self.text, [&fix]);
+        let document = full::read(&text, 0).ok()?;
+        let found = document.root.as_ref()?.entries()?.first().map(|entry| entry.key.to_string());
+        if found.as_deref() != leading_key(self.text) {
+            return None;
+        }
+        let Self { text: source, edits, applicability, .. } = self;
+        Some(Mended { source, edits, title, reason, place, text, applicability })
+    }
+}
+
 /// Mends one entry, if that makes it parse.
 fn mend(text: &str) -> Option<Mended<'_>> {
-    let mut edits: Vec<Edit> = Vec::new();
-    let mut first_fault = None;
-    let mut note = |why: &str, remedy: &'static str, at: Range<usize>| {
-        first_fault.get_or_insert((why.to_owned(), remedy, at));
-    };
     if let Some(key) = glued_key(text) {
         return mend_glued(text, key.len() + 1);
     }
+    let mut work =
+        Work { text, edits: Vec::new(), first: None, applicability: Applicability::Safe };
     let all = lines(text);
+    let aligned = align(&mut work, &all);
     let mut index = 0;
     while index < all.len() {
         let range = all[index].clone();
         let line = text[range.clone()].trim_end_matches(['\n', '\r']);
         index += 1;
-        let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
-        if line[..blanks].contains('\t') {
+        let blanks = indent(line);
+        if line[..blanks].contains('\t') && !aligned {
             let spaces = line[..blanks].replace('\t', "  ");
-            edits.push(Edit::replace(Span::new(range.start, range.start + blanks), spaces));
             let at = range.start..range.start + blanks;
-            note("a tab is used for indentation", INDENT, at);
+            work.edits.push(Edit::replace(Span::new(at.start, at.end), spaces));
+            work.note("a tab is used for indentation", INDENT, at);
         }
-        let Some(value_at) = value_start(line) else { continue };
+        let Some((key_at, value_at)) = value_start(line) else { continue };
         let value = line[value_at..].trim_end();
-        if value.is_empty() {
+        if value.is_empty() || value.starts_with('#') {
             continue;
         }
-        if value.starts_with(['|', '>']) && value.len() <= 3 {
+        let own = key_at.unwrap_or(blanks);
+        if let Some(marker) = block_marker(value) {
             // The content of a block is text whatever it looks like.
-            index += all[index..]
-                .iter()
-                .take_while(|next| is_deeper(&text[(*next).clone()], blanks))
-                .count();
+            let below =
+                all[index..].iter().take_while(|next| is_deeper(&text[(*next).clone()], own));
+            let below: Vec<Range<usize>> = below.cloned().collect();
+            index += below.len();
+            let rest = value[marker..].trim_start();
+            if !rest.is_empty() && !rest.starts_with('#') {
+                let deep = below.iter().map(|next| &text[next.clone()]);
+                let deep = deep.clone().find(|next| !next.trim().is_empty());
+                let deep = " ".repeat(deep.map_or(own + 2, indent));
+                let at = range.start + value_at;
+                let from = at + value.len() - rest.len();
+                let edit = format!("{}{deep}", line_break(text));
+                work.edits.push(Edit::replace(Span::new(at + marker, from), edit));
+                let why = format!("text follows `{}` on its line", &value[..marker]);
+                work.note(why, "begin the text on the next line", from..at + value.len());
+            } else if below.iter().all(|next| text[next.clone()].trim().is_empty()) {
+                // Nothing is indented below the mark: what follows at the margin is its text.
+                let astray = &all[index..];
+                for next in astray.iter().filter(|next| !text[(*next).clone()].trim().is_empty()) {
+                    let at = next.start..next.start + text[next.clone()].trim_end().len();
+                    work.edits.push(Edit::insert(next.start, " ".repeat(own + 2)));
+                    let why = format!("the text below `{}` is not indented", &value[..marker]);
+                    work.note(why, "indent the text", at);
+                }
+                index = all.len();
+            }
             continue;
         }
-        // Lines behind the value that belong to it: deeper ones, or stray ones at column 0.
-        let follow: Vec<Range<usize>> = all[index..]
-            .iter()
-            .take_while(|next| {
-                let next = &text[(*next).clone()];
-                !next.trim().is_empty()
-                    && value_start(next.trim_end()).is_none()
-                    && !next.trim_start().starts_with('#')
-                    && !next.trim_start().starts_with("- ")
-            })
-            .cloned()
-            .collect();
+        let follow = following(text, &all[index..], value, key_at, blanks);
         index += follow.len();
         let start = range.start + value_at;
         let end = follow
@@ -258,51 +274,148 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             .map_or(start + value.len(), |last| last.start + text[last.clone()].trim_end().len());
         let whole = &text[start..end];
         let joined = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n  ");
+        let is_stray = |next: &Range<usize>| !is_deeper(&text[next.clone()], own);
         // A stray line that looks like a key is one, not the rest of this value.
-        if follow.iter().any(|next| {
-            !is_deeper(&text[next.clone()], blanks) && looks_like_key(&text[next.clone()])
-        }) {
+        let is_open = value.starts_with(['"', '\'']) && !entries::is_complete(value);
+        let is_key = |next: &Range<usize>| is_stray(next) && looks_like_key(&text[next.clone()]);
+        if !is_open && follow.iter().any(is_key) {
             return None;
         }
-        let stray = follow.iter().any(|next| !is_deeper(&text[next.clone()], blanks));
         let parses =
             full::read(&format!("k: {joined}\n"), 0).is_ok_and(|document| one_entry(&document));
         if parses {
-            if stray {
-                for next in &follow {
-                    edits.push(Edit::insert(next.start, "  "));
-                }
-                let at =
-                    follow[0].start..follow[0].start + text[follow[0].clone()].trim_end().len();
-                note("a line continues the value but is not indented", INDENT, at);
+            if let Some(first) = follow.iter().find(|next| is_stray(next)) {
+                let inserts = follow.iter().map(|next| Edit::insert(next.start, "  "));
+                work.edits.extend(inserts);
+                let at = first.start..first.start + text[first.clone()].trim_end().len();
+                work.note("a line continues the value but is not indented", INDENT, at);
             }
             continue;
         }
-        let (value, comment) = split_comment(&joined);
-        let quoted = quote(value)?;
+        // A map that is broken never becomes text.
+        let key = key_at.filter(|&at| at == 0).and_then(|_| leading_key(text));
+        if key.and_then(fields::find).is_some_and(|field| field.shape == Shape::Map) {
+            return None;
+        }
+        let flat = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+        let (value, comment) = quote::split_comment(&flat);
+        let quoted = quote::quote(value)?;
+        if !quote::is_certain(&flat) {
+            work.applicability = Applicability::Suggested;
+        }
         let first = whole.lines().next().unwrap_or_default().trim_end();
         // The colon or the mark itself, where that is what is wrong; else the value.
-        let why = why(value);
-        let one = match why.as_str() {
-            UNQUOTED_COLON => first.find(": "),
-            why => (why == UNCLOSED).then_some(0),
-        };
-        let place = one.map_or(start..start + first.len(), |at| start + at..start + at + 1);
-        note(&why, remedy(value, &quoted), place);
-        let indent = " ".repeat(blanks);
-        let replacement = format!("{quoted}{comment}").replace("\n  ", &format!("\n{indent}  "));
-        edits.push(Edit::replace(Span::new(start, end), replacement));
+        let place = quote::fault_at(whole).map_or(0..first.len(), |at| at..at + 1);
+        let place = start + place.start..start + place.end;
+        work.note(quote::why(value), quote::remedy(value, &quoted), place);
+        let mut replacement = String::new();
+        let blanks_before = follow.iter().map(|next| {
+            let next = &text[next.clone()];
+            let blanks = &next[..indent(next)];
+            match blanks.contains('\t') || !is_deeper(next, own) {
+                _ if next.trim().is_empty() => String::new(),
+                true => " ".repeat(own + 2),
+                false => blanks.to_owned(),
+            }
+        });
+        let written = format!("{quoted}{comment}");
+        for (line, blanks) in
+            written.split('\n').zip([String::new()].into_iter().chain(blanks_before))
+        {
+            if !replacement.is_empty() {
+                replacement.push_str(line_break(text));
+            }
+            replacement.push_str(&blanks);
+            replacement.push_str(line);
+        }
+        work.edits.push(Edit::replace(Span::new(start, end), replacement));
     }
-    let (reason, title, place) = first_fault?;
-    edits.sort_by_key(|edit| edit.span);
-    let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
-    let document = full::read(&mended, 0).ok()?;
-    let kept_key = leading_key(text).map(str::to_owned);
-    let found = document.root.as_ref()?.entries()?.first().map(|entry| entry.key.to_string());
-    if found != kept_key {
-        return None;
+    work.finish()
+}
+
+/// Lines behind a value that belong to it: deeper ones, or stray ones that are not keys.
+fn following(
+    text: &str,
+    rest: &[Range<usize>],
+    value: &str,
+    key_at: Option<usize>,
+    blanks: usize,
+) -> Vec<Range<usize>> {
+    let is_quoted = value.starts_with(['"', '\'']);
+    let is_open = is_quoted && !entries::is_complete(value);
+    let belongs = |next: &&Range<usize>| {
+        let line = text[(*next).clone()].trim_end();
+        let content = line.trim_start();
+        match key_at {
+            _ if content.is_empty() || is_open && key_at == Some(0) => true,
+            _ if content.starts_with('#') && !is_quoted => false,
+            // Nothing can stand below a value but more of it; in a map below a key, a word and a
+            // colon are the next key all the same.
+            Some(own) if is_deeper(line, own) => {
+                blanks == 0 || leading_key(content).is_none_or(|key| key.contains(' '))
+            }
+            _ => value_start(line).is_none() && !content.starts_with("- "),
+        }
+    };
+    let mut lines: Vec<Range<usize>> = rest.iter().take_while(belongs).cloned().collect();
+    while lines.last().is_some_and(|last| text[last.clone()].trim().is_empty()) {
+        lines.pop();
     }
-    Some(Mended { source: text, edits, title, reason, place, text: mended })
+    lines
+}
+
+/// Gives the lines below a key one indentation, if all of them are items or all are keys with a
+/// value, and tells whether it did.
+fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
+    let content = |line: &Range<usize>| work.text[line.clone()].trim_end();
+    let Some((first, below)) = all.split_first() else { return false };
+    let is_open = value_start(content(first)).is_some_and(|(_, at)| at == content(first).len());
+    let below: Vec<&Range<usize>> =
+        below.iter().filter(|line| !content(line).trim().is_empty()).collect();
+    let Some(wanted) = below.first().map(|line| indent(content(line))).filter(|_| is_open) else {
+        return false;
+    };
+    let is_item = |line: &&Range<usize>| content(line).trim_start().starts_with("- ");
+    let is_pair = |line: &&Range<usize>| {
+        let line = content(line).trim_start();
+        leading_key(line).is_some_and(|key| !key.contains(' ') && key.len() + 1 < line.len())
+    };
+    let differs = |line: &&&Range<usize>| indent(content(line)) != wanted;
+    let has_tab = below.iter().any(|line| content(line)[..indent(content(line))].contains('\t'));
+    let Some(odd) = below.iter().find(differs).filter(|_| !has_tab) else { return false };
+    if wanted == 0 || !below.iter().all(is_item) && !below.iter().all(is_pair) {
+        return false;
+    }
+    let at = odd.start + indent(content(odd))..odd.start + content(odd).len();
+    let blanks = |line: &Range<usize>| Span::new(line.start, line.start + indent(content(line)));
+    let edits: Vec<Edit> = below
+        .iter()
+        .filter(differs)
+        .map(|line| Edit::replace(blanks(line), " ".repeat(wanted)))
+        .collect();
+    work.edits.extend(edits);
+    work.note("a line is not indented like the one above it", "indent them alike", at);
+    true
+}
+
+/// Length of `|`, `>-` and the like at the start of a value.
+fn block_marker(value: &str) -> Option<usize> {
+    let rest = value.strip_prefix(['|', '>'])?;
+    let text = rest.trim_start_matches(['+', '-']);
+    let header = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
+    let is_header = header.is_empty()
+        || header.starts_with([' ', '\t']) && header.trim_start().starts_with('#');
+    let is_text = text.trim_start().starts_with(|c: char| c.is_alphabetic() || "\"'`".contains(c));
+    match (is_header, is_text) {
+        (true, _) => Some(value.len() - header.len()),
+        (false, true) => Some(value.len() - text.len()),
+        _ => None,
+    }
+}
+
+/// The line break the text uses.
+fn line_break(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 /// Puts the missing blank behind a key's colon, and then mends whatever else is wrong.
@@ -310,9 +423,11 @@ fn mend_glued(text: &str, colon: usize) -> Option<Mended<'_>> {
     let blank = Edit::insert(colon, " ");
     let spaced = format!("{} {}", &text[..colon], &text[colon..]);
     let mut edits = vec![blank];
+    let mut applicability = Applicability::Safe;
     if full::read(&spaced, 0).is_err() {
         // Every further edit stands behind the blank we put in.
         let further = mend(&spaced)?;
+        applicability = further.applicability;
         edits.extend(further.edits.iter().map(|edit| {
             let back = |at: u32| at as usize - usize::from(at as usize > colon);
             Edit::replace(
@@ -325,7 +440,15 @@ fn mend_glued(text: &str, colon: usize) -> Option<Mended<'_>> {
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
     let reason = "no space follows the colon".to_owned();
     let title = "put a space after the colon";
-    Some(Mended { source: text, edits, title, reason, place: 0..colon, text: mended })
+    Some(Mended {
+        source: text,
+        edits,
+        title,
+        reason,
+        place: 0..colon,
+        text: mended,
+        applicability,
+    })
 }
 
 fn one_entry(document: &yaml::Document) -> bool {
@@ -346,168 +469,30 @@ fn looks_like_key(line: &str) -> bool {
 }
 
 fn is_deeper(line: &str, blanks: usize) -> bool {
-    line.trim().is_empty() || line.len() - line.trim_start_matches([' ', '\t']).len() > blanks
+    line.trim().is_empty() || indent(line) > blanks
 }
 
-/// Offset of the value on a line `key: value`, `- value` or `- key: value`.
-fn value_start(line: &str) -> Option<usize> {
-    let mut at = line.len() - line.trim_start_matches([' ', '\t']).len();
+/// Offsets of the key, if there is one, and of the value on a line `key: value`, `- value` or
+/// `- key: value`.
+fn value_start(line: &str) -> Option<(Option<usize>, usize)> {
+    let mut at = indent(line);
     let mut found = false;
+    let mut key_at = None;
     while line[at..].starts_with("- ") {
         at += 2;
         at += line[at..].len() - line[at..].trim_start_matches(' ').len();
         found = true;
     }
     if let Some(key) = leading_key(&line[at..]) {
+        key_at = Some(at);
         at += key.len() + 1;
-        at += line[at..].len() - line[at..].trim_start_matches([' ', '\t']).len();
+        at += indent(&line[at..]);
         found = true;
     }
-    found.then_some(at)
-}
-
-/// Keeps a comment behind a value: ` # …`, with a blank after the hash, so that `issue #12` stays.
-fn split_comment(value: &str) -> (&str, &str) {
-    if value.starts_with(['"', '\'']) {
-        return (value, "");
-    }
-    match value.find(" # ") {
-        Some(at) if !value[at..].contains('\n') => (value[..at].trim_end(), &value[at..]),
-        _ => (value, ""),
-    }
-}
-
-/// Writes a value so that YAML reads exactly the author's text.
-fn quote(value: &str) -> Option<String> {
-    let parses = |candidate: &str| {
-        full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document))
-    };
-    let mut candidates = Vec::new();
-    if let Some((mark, inner, is_closed)) = opened(value) {
-        candidates.push(match (mark, is_closed) {
-            ('"', true) => format!("\"{}\"", double_bad_escapes(inner)),
-            (_, true) => single(inner),
-            (_, false) => format!("{value}{mark}"),
-        });
-        candidates.push(single(inner));
-    } else if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
-        && !inner.contains(['[', ']', '"', '\''])
-    {
-        candidates.push(quote_items(inner));
-    }
-    // Nobody knows where a list that is never closed was meant to end; it is no text either.
-    let open = value.matches('[').count() > value.matches(']').count() && value.contains(',');
-    candidates.extend((!open || !value.starts_with('[')).then(|| single(value)));
-    candidates.into_iter().find(|candidate| parses(candidate))
-}
-
-/// The mark that a value as a whole begins with, what stands behind it, and whether the value ends
-/// with its partner. The first mark of `"a" or "b"` belongs to `a`, that of `'tis` to the word.
-fn opened(value: &str) -> Option<(char, &str, bool)> {
-    let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
-    // In `"say "hi"` the last mark belongs to `hi`.
-    let marks = value.matches('"').count() - value.matches("\\\"").count();
-    let is_pair = mark == '\'' || marks < 3 || marks.is_multiple_of(2);
-    let closed = value[1..].strip_suffix(mark).filter(|_| is_pair);
-    let inner = closed.unwrap_or(&value[1..]);
-    let is_whole = match inner.split_once(mark) {
-        None => closed.is_some() || !value.starts_with("'tis"),
-        Some((before, after)) => {
-            before.is_empty()
-                || before.ends_with(char::is_whitespace)
-                || after.starts_with(|c: char| c.is_alphanumeric() || c == mark)
-        }
-    };
-    is_whole.then_some((mark, inner, closed.is_some()))
-}
-
-/// Says what was done to a value.
-fn remedy(value: &str, quoted: &str) -> &'static str {
-    match opened(value) {
-        _ if !value.starts_with(['"', '\'']) => "quote the value",
-        Some(_) if quoted.strip_prefix(value).is_some() => "close the quotation mark",
-        Some(_) if quoted.starts_with('"') => "double the backslash",
-        Some(('\'', _, true)) => "double the inner `'`",
-        Some(('\'', ..)) => "close the quotation mark and double the inner `'`",
-        _ => "put `'` around it",
-    }
-}
-
-fn single(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-/// `"\d+"` has an escape that YAML does not know; the author meant a backslash.
-fn double_bad_escapes(inner: &str) -> String {
-    let mut result = String::with_capacity(inner.len() + 8);
-    let mut characters = inner.chars().peekable();
-    while let Some(c) = characters.next() {
-        result.push(c);
-        if c == '\\' {
-            match characters.peek().copied() {
-                Some(
-                    '0' | 'a' | 'b' | 't' | 'n' | 'v' | 'f' | 'r' | 'e' | ' ' | '"' | '/' | '\\'
-                    | 'N' | '_' | 'L' | 'P',
-                ) => {
-                    result.extend(characters.next());
-                }
-                Some('x') if has_digits(&characters, 2) => result.extend(characters.next()),
-                Some('u') if has_digits(&characters, 4) => result.extend(characters.next()),
-                Some('U') if has_digits(&characters, 8) => result.extend(characters.next()),
-                _ => result.push('\\'),
-            }
-        }
-    }
-    result
-}
-
-/// Whether this many hexadecimal digits follow the next character.
-fn has_digits(characters: &std::iter::Peekable<std::str::Chars<'_>>, count: usize) -> bool {
-    let mut digits = characters.clone().skip(1).take(count);
-    digits.by_ref().filter(char::is_ascii_hexdigit).count() == count
-}
-
-/// Quotes the items of a flow list that need it.
-fn quote_items(inner: &str) -> String {
-    let items: Vec<String> = inner
-        .split(',')
-        .map(|item| {
-            let item = item.trim();
-            let fine =
-                full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document));
-            if fine { item.to_owned() } else { single(item) }
-        })
-        .collect();
-    format!("[{}]", items.join(", "))
+    found.then_some((key_at, at))
 }
 
 const INDENT: &str = "indent with spaces";
-const UNCLOSED: &str = "a quotation mark is never closed";
-
-/// Says why a value is not YAML, in the author's terms.
-fn why(value: &str) -> String {
-    let first = value.chars().next().unwrap_or(' ');
-    let is_quoted = first == '"' || first == '\'';
-    let is_closed = is_quoted && value[1..].ends_with(first);
-    let why = match first {
-        '"' if is_closed && value.contains('\\') => {
-            "a quoted value contains an escape that YAML does not know"
-        }
-        _ if is_closed => "a quoted value contains its own quotation mark",
-        _ if is_quoted && value[1..].contains(first) && opened(value).is_none() => {
-            "text follows the closing quotation mark"
-        }
-        _ if is_quoted => UNCLOSED,
-        '`' => "an unquoted value begins with a backtick",
-        _ if "[]{}@%&*!|>,#?".contains(first) => {
-            return format!("an unquoted value begins with `{first}`");
-        }
-        _ if value.contains(": ") => UNQUOTED_COLON,
-        _ if value.ends_with(':') => "an unquoted value ends with a colon",
-        _ => "an unquoted value is not plain text",
-    };
-    why.to_owned()
-}
 
 fn shift(edit: &Edit, by: usize) -> Edit {
     let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
@@ -517,6 +502,7 @@ fn shift(edit: &Edit, by: usize) -> Edit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::UNQUOTED_COLON;
 
     /// Reads broken frontmatter; gives `key=value` pairs and, for each problem, its reason.
     fn check(text: &str, values: &[&str], reasons: &[&str]) {
@@ -605,12 +591,55 @@ mod tests {
                 "close the quotation mark and double the inner `'`",
             ),
             ("'Don't do it.'", "'Don''t do it.'", "double the inner `'`"),
-            ("\"Says \"hello\" to all.", "'Says \"hello\" to all.'", "put `'` around it"),
-            ("\"Says \"hello\"", "'Says \"hello\"'", "put `'` around it"),
-            ("\"Reads C:\\dir forms.", "'Reads C:\\dir forms.'", "put `'` around it"),
+            (
+                "\"Says \"hello\" to all.",
+                "'Says \"hello\" to all.'",
+                "use `'` as the outer quotation mark",
+            ),
+            ("\"Says \"hello\"", "'Says \"hello\"'", "use `'` as the outer quotation mark"),
+            (
+                "\"Reads C:\\dir forms.",
+                "'Reads C:\\dir forms.'",
+                "use `'` as the outer quotation mark",
+            ),
             ("\"Reads C:\\dir\\\"", "\"Reads C:\\\\dir\\\\\"", "double the backslash"),
-            ("\"PDF\" forms.", "'\"PDF\" forms.'", "put `'` around it"),
+            ("\"PDF\" forms.", "'\"PDF\" forms.'", "put `'` around the whole value"),
             ("Use when: asked.", "'Use when: asked.'", "quote the value"),
+            (
+                r#""Says \"hi\" and "bye" to all.""#,
+                r#"'Says "hi" and "bye" to all.'"#,
+                "use `'` as the outer quotation mark",
+            ),
+            (
+                r#""Says \"hi\" and "bye".\nNext line.""#,
+                r#""Says \"hi\" and \"bye\".\nNext line.""#,
+                r#"write `\"` for the inner quotation marks"#,
+            ),
+            (
+                "Fills forms.\n  Use when: asked.",
+                "'Fills forms.\n  Use when: asked.'",
+                "quote the value",
+            ),
+            (
+                "\"Fills forms.\n    Use when: asked.",
+                "\"Fills forms.\n    Use when: asked.\"",
+                "close the quotation mark",
+            ),
+            (r#""""Fills forms.""""#, r#""Fills forms.""#, "use one pair of quotation marks"),
+            ("\"Fills forms.'", "\"Fills forms.\"", "use one pair of quotation marks"),
+            ("\"Fills forms.\",", "\"Fills forms.\"", "remove the comma"),
+            (r#""Reads C:\Users\new.""#, r#""Reads C:\\Users\\new.""#, "double the backslash"),
+            ("- Fills forms.", "'- Fills forms.'", "quote the value"),
+            (">2 pages: no.", "'>2 pages: no.'", "quote the value"),
+            (">-Fills forms.", ">-\n  Fills forms.", "begin the text on the next line"),
+            (">\nFills forms.", ">\n  Fills forms.", "indent the text"),
+            (
+                "\"Fills forms.\nUse when: asked.\"",
+                "\"Fills forms.\n  Use when: asked.\"",
+                "indent with spaces",
+            ),
+            ("> Fills forms.", ">\n  Fills forms.", "begin the text on the next line"),
+            ("| Fills\n    forms.", "|\n    Fills\n    forms.", "begin the text on the next line"),
         ] {
             let text = format!("description: {value}\n");
             let result = salvage(&text, 0, None);
@@ -624,6 +653,48 @@ mod tests {
             assert_eq!((after, *said), (format!("description: {mended}\n"), title));
             let is_open = title.starts_with("close");
             assert!(!is_open || span.of(&text).len() == 1, "{text}: {span:?}");
+        }
+    }
+
+    /// Whether the repair is safe, and what is read: the value alone, or what follows ` #` too.
+    #[test]
+    fn where_a_comment_may_begin_nothing_is_done_unasked() {
+        for (value, read, is_safe) in [
+            ("Use when: asked # why", "Use when: asked", false),
+            ("Use when: fixing #12 now", "Use when: fixing #12 now", false),
+            ("Fills: forms # Use when asked", "Fills: forms # Use when asked", false),
+            ("C#: notes", "C#: notes", true),
+            ("\"Says #1 \"hi\" now\"", "Says #1 \"hi\" now", true),
+            ("Fix #12\n  and more", "Fix #12 and more", false),
+        ] {
+            let result = salvage(&format!("description: {value}\n"), 0, None);
+            let kinds: Vec<_> = result.problems.iter().map(|problem| &problem.kind).collect();
+            let [ProblemKind::YamlRepaired { applicability, .. }] = kinds.as_slice() else {
+                panic!("{value}: {kinds:?}")
+            };
+            let found = result.entries[0].value.text().map(str::to_owned);
+            assert_eq!(
+                (found.as_deref(), *applicability == Applicability::Safe),
+                (Some(read), is_safe),
+                "{value}"
+            );
+        }
+        assert!(!is_lost_text("x", "# a comment") && !is_lost_text("x", "## y"));
+        assert!(!is_lost_text("Use when asked.", "# Use when idle?"));
+        assert!(is_lost_text("Posts to", "#general"));
+    }
+
+    #[test]
+    fn faults_in_later_lines_are_found_where_they_stand() {
+        for (text, place) in [
+            ("description: Fills forms.\n  Use when: asked.\n", 36),
+            ("description: Fills forms. Use when:\n  - asked\n", 34),
+            ("description: \"Fills forms.\n  Use when: asked.\n", 13),
+            ("name: x\n description: Fills\n", 9),
+        ] {
+            let result = salvage(text, 0, None);
+            let places: Vec<u32> = result.problems.iter().map(|found| found.span.start).collect();
+            assert_eq!(places, [place], "{text}: {:?}", result.problems);
         }
     }
 
@@ -644,6 +715,21 @@ mod tests {
             &["a=one two words", "b=c"],
             &["a line continues the value but is not indented"],
         );
+        const ASTRAY: &str = "a key is not indented like the others";
+        check("name: x\n  description: y\n", &["name=x", "description=y"], &[ASTRAY]);
+        check(" name: x\ndescription: y\n", &["name=x", "description=y"], &[ASTRAY]);
+        check("  name: x\n  license: y: z\n", &["name=x", "license=y: z"], &[UNQUOTED_COLON]);
+        // A word of prose is no key, nor is a second one of a kind.
+        check("description: a\n  context: b\n", &["description=a context: b"], &[UNQUOTED_COLON]);
+        check(
+            "name: x\ndescription: a\n  name: b\n",
+            &["name=x", "description=a name: b"],
+            &[UNQUOTED_COLON],
+        );
+        const UNLIKE: &str = "a line is not indented like the one above it";
+        check("metadata:\n  a: b\n   c: d\n", &["metadata=…"], &[UNLIKE]);
+        check("metadata:\n    a: b\n  c: d\n", &["metadata=…"], &[UNLIKE]);
+        check("tags:\n    - a\n  - b\n", &["tags=…"], &[UNLIKE]);
         check("k: [a, @b, c]\n", &["k=…"], &["an unquoted value begins with `[`"]);
     }
 

@@ -74,25 +74,39 @@ fn page(rule: &Rule, width: usize) -> String {
     let strong = Style::new().bold();
     let dim = Style::new().dimmed();
     let mut fence = 0;
+    // What was said above the last example, and whether that was the last thing printed.
+    let (mut said, mut is_next) = (String::new(), false);
     for (index, line) in rule.page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
             let cyan = bold(AnsiColor::Cyan);
             text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n", rule.facts()));
         } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
+            is_next = false;
             text.push_str(&format!("{strong}{title}{strong:#}\n"));
         } else if line.starts_with("```")
             && (fence == 0 || line.trim_end_matches('`').is_empty() && line.len() >= fence)
         {
             let marks = line.len() - line.trim_start_matches('`').len();
-            if fence == 0 {
-                text.push_str(&caption(&line[marks..]));
+            if fence > 0 {
+                (fence, is_next) = (0, true);
+                continue;
             }
-            fence = if fence == 0 { marks } else { 0 };
-            text.push_str(&format!("{dim}{}{dim:#}\n", &line[..marks]));
-        } else if fence > 0 || line.starts_with('|') {
-            text.push_str(line);
+            fence = marks;
+            let caption = caption(&line[marks..]);
+            match &caption {
+                new if !new.is_empty() && *new != said => text.push_str(new),
+                _ if is_next => text.push_str("or:\n"),
+                _ => {}
+            }
+            said = caption;
+        } else if fence > 0 {
+            // Indented, so that it is plain where an example ends; a page's lines leave room for it.
+            text.push_str(format!("  {line}").trim_end());
             text.push('\n');
+        } else if line.starts_with('|') {
+            text.push_str(&format!("{line}\n"));
         } else {
+            is_next &= line.is_empty();
             // The text of a list hangs behind its hyphens.
             let indent = if line.starts_with("- ") { 2 } else { 0 };
             text.push_str(&hang(line, width, indent));

@@ -10,7 +10,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, S
 use anstyle::Style;
 
 use super::fit::{self, Change};
-use super::wrap;
+use super::{preview, wrap};
 use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
 
 /// A line longer than this is described by its position only; quoting it would help nobody.
@@ -55,17 +55,26 @@ pub fn finding(
     let columns = options.width.map(|width| width.saturating_sub(gutter));
     let (group, label, moved) = primary(report, lines, diagnostic, columns);
     let mut groups = vec![group];
+    let mut preview = String::new();
     if let Some(fix) = &diagnostic.fix {
-        groups.extend(solution(report, lines, fix, columns));
+        let (group, shown) = solution(report, lines, fix, columns, options.color).unzip();
+        groups.extend(group);
+        preview = shown.unwrap_or_default();
     }
-    if let Some(help) = &diagnostic.help {
+    let help = diagnostic.help.as_ref().map(|help| {
         let help = sanitize::block(help).into_owned();
-        groups.push(Group::with_title(Level::HELP.secondary_title(help)));
-    }
+        Group::with_title(Level::HELP.secondary_title(help))
+    });
     let renderer = if options.color { Renderer::styled() } else { Renderer::plain() };
     // What is too wide is cut before: the renderer would cut lines that fit to show a label.
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(usize::MAX / 4);
-    let mut text = renderer.render(&groups);
+    let mut text = if preview.is_empty() {
+        groups.extend(help);
+        renderer.render(&groups)
+    } else {
+        let help = help.map(|help| renderer.render(&[help])).unwrap_or_default();
+        format!("{}\n{preview}{help}", renderer.render(&groups))
+    };
     if let Some([shown, real]) = moved {
         text = text.replacen(&shown, &real, 1);
     }
@@ -166,15 +175,18 @@ fn primary<'a>(
     (title.element(snippet.annotation(annotation)), below, moved)
 }
 
+/// Returns the fix, and the lines that it changes where the renderer cannot show them.
 fn solution<'a>(
     report: &FileReport,
     lines: &LineIndex,
     fix: &Fix,
     columns: Option<usize>,
-) -> Option<Group<'a>> {
+    color: bool,
+) -> Option<(Group<'a>, String)> {
     let named = || {
         let title = format!("{} ({})", fix.title, wording::count(fix.edits.len(), "place"));
-        Group::with_title(Level::HELP.secondary_title(sanitize::line(&title).into_owned()))
+        let title = Level::HELP.secondary_title(sanitize::line(&title).into_owned());
+        (Group::with_title(title), String::new())
     };
     // Many small edits say less than their title.
     if fix.edits.len() > MOST_EDITS {
@@ -185,16 +197,21 @@ fn solution<'a>(
     let Some((text, changes)) = window.changed(fix, columns) else {
         return Some(named());
     };
-    let mut snippet = Snippet::source(text).line_start(window.line);
-    for change in changes {
-        snippet = snippet.patch(Patch::new(change.range, change.new));
-    }
     let title = if fix.is_safe() {
         fix.title.clone()
     } else {
         format!("{} (suggestion, not applied by `--fix` alone)", fix.title)
     };
-    Some(Level::HELP.secondary_title(sanitize::line(&title).into_owned()).element(snippet))
+    let title = Level::HELP.secondary_title(sanitize::line(&title).into_owned());
+    if preview::is_needed(&text, &changes) {
+        let lines = preview::lines(&text, &changes, window.line, color);
+        return Some((Group::with_title(title), lines));
+    }
+    let mut snippet = Snippet::source(text).line_start(window.line);
+    for change in changes {
+        snippet = snippet.patch(Patch::new(change.range, change.new));
+    }
+    Some((title.element(snippet), String::new()))
 }
 
 /// The lines that a set of spans touches.

@@ -10,6 +10,7 @@ mod fit;
 pub mod full;
 pub mod github;
 pub mod json;
+mod preview;
 pub mod sarif;
 pub mod wrap;
 

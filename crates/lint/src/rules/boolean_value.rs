@@ -1,10 +1,10 @@
 //! A value that is neither yes nor no.
 
-use prowess_diag::wording;
+use prowess_diag::{Edit, Fix, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("boolean-value", Levels::of("WWW"), None, "a value is neither true nor false");
+rule!("boolean-value", Levels::of("WWW"), Suggested, "a value is neither true nor false");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -19,12 +19,18 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         };
         let written = flag.span.of(parsed.text);
-        out.report(Finding::at(flag.span, format!("`{key}` must be `true` or `false`")).label(
-            format!(
-                "{} counts as `{}`, the safer value",
-                wording::tick(wording::shorten(written, 20)),
-                flag.value
-            ),
-        ));
+        let near = suggest::nearest(written, ["true", "false"].into_iter());
+        let fix = near.map(|near| {
+            Fix::suggested(format!("write `{near}`"), vec![Edit::replace(flag.span, near)])
+        });
+        out.report(
+            Finding::at(flag.span, format!("`{key}` must be `true` or `false`"))
+                .label(format!(
+                    "{} counts as `{}`, the safer value",
+                    wording::tick(wording::shorten(written, 20)),
+                    flag.value
+                ))
+                .fix(fix),
+        );
     }
 }

@@ -44,7 +44,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 });
                 finding.label(format!("did you mean `{near}`?")).fix(fix)
             }
-            None => finding.label("no such file in the skill's folder"),
+            None => finding.label("no such file in the skill's folder").help(format!(
+                "create {} in the skill's folder, or take the link out",
+                wording::tick(resource.as_str())
+            )),
         });
     }
 }

@@ -1,14 +1,14 @@
 //! No description.
 
 use super::{
-    Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, missing_key,
-    misspelling,
+    Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, lost_text,
+    missing_key, misspelling, quote_lost,
 };
 use crate::profile::Profile;
 use prowess_spec::identity;
 use prowess_spec::manifest::Text;
 
-rule!("description-missing", Levels::of("EEW"), None, "the skill has no description");
+rule!("description-missing", Levels::of("EEW"), Suggested, "the skill has no description");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some((parsed, manifest)) = complete_frontmatter(skill) else {
@@ -29,6 +29,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         Some(_) => return,
     };
+    if let Some(entry) = manifest.entry("description")
+        && let Some(lost) = lost_text(parsed.text, entry)
+    {
+        let finding = Finding::at(lost, message).label("YAML takes this for a comment");
+        out.report(finding.fix(quote_lost(parsed.text, entry, lost)));
+        return;
+    }
     let stand_in = match identity::first_line(parsed.body_text()) {
         Some(_) if out.profile() != Profile::Spec => {
             "clients refuse it, or show the first line of the body instead"

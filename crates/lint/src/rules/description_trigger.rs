@@ -1,6 +1,7 @@
 //! A description that does not say when to use the skill.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::unknown_key::is_sentence;
+use super::{Finding, Levels, Sink, Subject, lost_text};
 use prowess_spec::vocabulary;
 
 rule!(
@@ -11,9 +12,8 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
-        return;
-    };
+    let Some(parsed) = skill.parsed else { return };
+    let manifest = &parsed.manifest;
     let Some(text) = manifest.description.as_ref().filter(|text| !text.is_blank()) else {
         return;
     };
@@ -21,6 +21,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         || manifest.model_invocation_disabled()
         || vocabulary::says_when(&text.value)
     {
+        return;
+    }
+    // It does say so, on a line that is a key of its own: `unknown-key` tells. Or behind a mark that cuts it short: `comment-in-value` tells.
+    let lost = manifest.entry("description").and_then(|entry| lost_text(parsed.text, entry));
+    if manifest.entries.iter().any(|entry| is_sentence(&entry.key)) {
+        return;
+    }
+    if lost.is_some_and(|lost| vocabulary::says_when(lost.of(parsed.text))) {
         return;
     }
     out.report(

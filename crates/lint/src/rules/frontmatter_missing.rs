@@ -3,6 +3,7 @@
 use prowess_diag::{Edit, Fix};
 
 use super::{Finding, Levels, Sink, Subject, line_break};
+use crate::slips;
 use prowess_spec::identity;
 use prowess_spec::name;
 use prowess_spec::problem::ProblemKind;
@@ -28,6 +29,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         finding = finding.label("the opening line must be `---` and nothing else");
     } else if first.trim_end() != first.trim() && first.trim() == "---" {
         finding = finding.label("the opening line must begin at column 1");
+    } else if let Some(end) = slips::leading_keys(parsed.text) {
+        let eol = line_break(parsed.text);
+        let before = if parsed.text[..end].ends_with('\n') { "" } else { eol };
+        let open = Edit::insert(0, format!("---{eol}"));
+        let close = Edit::insert(end, format!("{before}---{eol}"));
+        finding = finding
+            .label("these keys are not between two lines `---`")
+            .fix(Fix::suggested("put `---` before and after the keys", vec![open, close]));
     } else {
         finding = finding.label("no `---` on the first line").fix(insertion(skill));
     }

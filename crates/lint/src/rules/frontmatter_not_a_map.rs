@@ -1,9 +1,10 @@
 //! Frontmatter that is empty, a list, or a single value.
 
 use super::{Finding, Levels, Sink, Subject, frontmatter_start};
+use crate::slips;
 use prowess_spec::problem::ProblemKind;
 
-rule!("frontmatter-not-a-map", Levels::of("EEW"), None, "the frontmatter is not a map");
+rule!("frontmatter-not-a-map", Levels::of("EEW"), Suggested, "the frontmatter is not a map");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -14,7 +15,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(span, "the frontmatter must be a YAML mapping")
                     .label(format!("it is {found}"))
-                    .help("write one `key: value` pair a line, at least `name` and `description`"),
+                    .fix_or_help(
+                        slips::plain_keys(parsed),
+                        "write one `key: value` pair a line, at least `name` and `description`",
+                    ),
             );
         }
     }

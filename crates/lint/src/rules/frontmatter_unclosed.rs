@@ -39,7 +39,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 enum End {
     /// Before the first line that looks like body text.
     Before(usize),
-    /// At a line that was meant to close it: `----`, ` ---` or `...`.
+    /// At a line that was meant to close it: `--`, `----`, ` ---`, `—` or `...`.
     Instead(Span),
 }
 
@@ -50,8 +50,9 @@ fn end_of_keys(text: &str, from: usize) -> Option<End> {
     while at < text.len() {
         let line = Line::at(bytes, at);
         let content = text[line.start..line.end].trim();
-        let closes =
-            content == "..." || (content.len() >= 3 && content.bytes().all(|byte| byte == b'-'));
+        let is_rule =
+            |marks: &[char]| content.len() > 1 && content.chars().all(|c| marks.contains(&c));
+        let closes = content == "..." || is_rule(&['-', '–', '—', '−']) || is_rule(&['=']);
         if closes {
             return Some(End::Instead(Span::new(line.start, line.end)));
         }

@@ -1,6 +1,6 @@
 //! A key that is nearly one of ours. It is never acted on.
 
-use prowess_diag::{Edit, Fix, wording};
+use prowess_diag::{Edit, Fix, LineIndex, wording};
 
 use super::{Finding, Levels, Sink, Subject, misspelling};
 use crate::profile::Profile;
@@ -16,19 +16,24 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if told && out.profile() != Profile::Spec {
             continue;
         }
-        let fix = parsed.manifest.entry(meant).is_none().then(|| {
-            Fix::suggested(
-                format!("rename it to `{meant}`"),
-                vec![Edit::replace(entry.key_span, meant)],
-            )
-        });
-        out.report(
-            Finding::at(
-                entry.key_span,
-                format!("unknown key in the frontmatter: {}", wording::tick(&entry.key)),
-            )
-            .label(format!("did you mean `{meant}`? As it stands it has no effect"))
-            .fix(fix),
+        let finding = Finding::at(
+            entry.key_span,
+            format!("unknown key in the frontmatter: {}", wording::tick(&entry.key)),
         );
+        out.report(match parsed.manifest.entry(meant) {
+            None => finding
+                .label(format!("did you mean `{meant}`? As it stands it has no effect"))
+                .fix(Fix::suggested(
+                    format!("rename it to `{meant}`"),
+                    vec![Edit::replace(entry.key_span, meant)],
+                )),
+            Some(right) => {
+                let at = right.key_span.start as usize;
+                let line = LineIndex::new(parsed.text).position(parsed.text, at).line;
+                finding
+                    .label(format!("it has no effect: `{meant}` is already on line {line}"))
+                    .help(format!("remove it, or move what it says to `{meant}`"))
+            }
+        });
     }
 }

@@ -12,7 +12,8 @@ use crate::check::{Finding, Sink, Subject};
 use crate::profile::{Levels, Profile, Target};
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::Parsed;
-use prowess_spec::yaml::Entry;
+use prowess_spec::repair::is_lost_text;
+use prowess_spec::yaml::{self, Entry, Style};
 
 /// One rule.
 #[derive(Debug)]
@@ -121,7 +122,9 @@ mod choice_value;
 mod claude_ai_description;
 mod claude_ai_keys;
 mod claude_ai_name;
+mod comment_in_value;
 mod compatibility_length;
+mod curly_quotes;
 mod description_length;
 mod description_missing;
 mod description_trigger;
@@ -199,6 +202,8 @@ pub static RULES: &[Rule] = &[
     yaml_repaired::RULE,
     yaml_invalid::RULE,
     yaml_feature::RULE,
+    comment_in_value::RULE,
+    curly_quotes::RULE,
     duplicate_key::RULE,
     tab_separator::RULE,
     flow_collection::RULE,
@@ -287,6 +292,27 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
                 vec![Edit::replace(entry.key_span, key)],
             )),
     }
+}
+
+/// What stands behind the value of a key and is a comment for YAML, but not for its author.
+fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
+    let yaml::Value::Scalar(value, Style::Plain) = &entry.value.value else { return None };
+    let start = match entry.value.is_null() {
+        true => entry.key_span.end as usize,
+        false => entry.value.span.end as usize,
+    };
+    let line = text.get(start..)?.lines().next()?.trim_end();
+    let gap = line.len() - line.trim_start_matches([':', ' ', '\t']).len();
+    let comment = line[gap..].starts_with('#').then(|| &line[gap..])?;
+    is_lost_text(value, comment).then(|| Span::new(start + gap, start + line.len()))
+}
+
+/// Puts quotation marks round a value and the text that it lost.
+fn quote_lost(text: &str, entry: &Entry, lost: Span) -> Fix {
+    let start = if entry.value.is_null() { lost.start } else { entry.value.span.start };
+    let span = Span::new(start as usize, lost.end as usize);
+    let quoted = format!("'{}'", span.of(text).replace('\'', "''"));
+    Fix::suggested("quote the whole value", vec![Edit::replace(span, quoted)])
 }
 
 /// The line break the file uses.

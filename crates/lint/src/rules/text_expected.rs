@@ -1,8 +1,16 @@
 //! A list or map where the standard wants text.
 
-use super::{Finding, Levels, Sink, Subject};
+use prowess_diag::{Edit, Fix, Span};
 
-rule!("text-expected", Levels::of("EEW"), None, "a field that must be text is a list or a map");
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::yaml::{Layout, Node, Value, write};
+
+rule!(
+    "text-expected",
+    Levels::of("EEW"),
+    Suggested,
+    "a field that must be text is a list or a map"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -10,11 +18,30 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let Some(entry) = parsed.manifest.entry(key) else {
             continue;
         };
+        // One line for what was written as a list; marks round what has brackets of its own.
+        let items: Option<Vec<&str>> =
+            entry.value.items().and_then(|items| items.iter().map(Node::text).collect());
+        let (colon, end) = (entry.key_span.end as usize + 1, entry.value.span.end as usize);
+        let raw = entry.value.span.of(parsed.text);
+        let fix = match (&entry.value.value, items) {
+            (Value::Sequence(_, Layout::Block), Some(items)) => {
+                let text = format!(" {}", write::scalar(&items.join(" ")));
+                let edit = Edit::replace(Span::new(colon, end), text);
+                Some(Fix::suggested("write it as one text", vec![edit]))
+            }
+            (Value::Sequence(_, Layout::Flow) | Value::Mapping(_, Layout::Flow), _)
+                if !raw.contains('\n') =>
+            {
+                let quoted = format!("'{}'", raw.replace('\'', "''"));
+                Some(Fix::suggested("quote it", vec![Edit::replace(entry.value.span, quoted)]))
+            }
+            _ => None,
+        };
         if entry.value.text().is_none() && !entry.value.is_null() {
             out.report(
                 Finding::at(entry.value.span, format!("field `{key}` must be a string"))
                     .label(format!("this is {}", entry.value.kind()))
-                    .help(format!("write it as text: `{key}: …`, in quotation marks if it begins with a bracket")),
+                    .fix_or_help(fix, format!("write it as text: `{key}: …`")),
             );
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use prowess_diag::Span;
 
 use super::{Finding, Levels, Sink, Subject};
+use crate::vocabulary::TOOLS;
 use prowess_spec::body::ItemKind;
-use prowess_spec::vocabulary::TOOLS;
 
 rule!(
     "tool-not-allowed",

@@ -33,6 +33,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 TokenFault::EmptySpecifier => finding.help("say what is allowed, such as `Bash(git status:*)`, or leave the parentheses out"),
                 TokenFault::Unbalanced => finding.help("every `(` needs its `)`"),
                 TokenFault::TrailingText => finding.help("separate entries with a space or a comma"),
+                TokenFault::BadName if &*token.text == "-" => finding.help("a line that begins with `- ` below a value continues that value; write every item on its own line, all indented alike"),
                 TokenFault::BadName => finding.help("an entry is a tool's name, perhaps with a pattern: `Read`, `Bash(git add:*)`, `mcp__server__tool`"),
             });
         }

@@ -3,8 +3,8 @@
 use prowess_diag::{Edit, Fix, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
+use crate::vocabulary::TOOLS;
 use prowess_spec::tool_pattern::ToolPattern;
-use prowess_spec::vocabulary::TOOLS;
 
 rule!("unknown-tool", Levels::of("NWN"), Suggested, "a tool list names a tool that is not known");
 

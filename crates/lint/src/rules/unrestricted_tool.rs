@@ -3,8 +3,8 @@
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
+use crate::vocabulary::RUNS_ANYTHING;
 use prowess_spec::tool_pattern::{CommandPattern, CommandShape, ToolPattern};
-use prowess_spec::vocabulary::RUNS_ANYTHING;
 
 rule!(
     "unrestricted-tool",

@@ -1,0 +1,35 @@
+//! Text that YAML takes for a comment.
+
+use super::{Finding, Levels, Sink, Subject, lost_text, quote_lost};
+use prowess_spec::fields::{self, Shape};
+use prowess_spec::yaml::Entry;
+
+rule!("comment-in-value", Levels::of("WWW"), Suggested, "a ` #` cuts a value short");
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    // Most frontmatter has no such mark at all.
+    if !parsed.yaml.is_some_and(|yaml| yaml.of(parsed.text).contains('#')) {
+        return;
+    }
+    let entries = &parsed.manifest.entries;
+    let is_prose = |entry: &&Entry| {
+        fields::find(&entry.key).is_some_and(|field| field.shape == Shape::Text)
+            && &*entry.key != "name"
+    };
+    let metadata = parsed.manifest.entry("metadata").and_then(|entry| entry.value.entries());
+    let prose = entries.iter().filter(is_prose);
+    for entry in prose.chain(metadata.unwrap_or_default()).filter(|entry| !entry.value.is_null()) {
+        if let Some(lost) = lost_text(parsed.text, entry) {
+            out.report(
+                Finding::at(
+                    lost,
+                    format!("`{}` ends at a ` #`: what follows is not read", entry.key),
+                )
+                .label("YAML takes this for a comment")
+                .help("if it is one, write it on a line of its own that begins with `# `")
+                .fix(quote_lost(parsed.text, entry, lost)),
+            );
+        }
+    }
+}

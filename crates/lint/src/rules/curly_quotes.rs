@@ -1,0 +1,57 @@
+//! A value between typographic quotation marks.
+
+use prowess_diag::{Edit, Fix};
+
+use super::{Finding, Levels, Sink, Subject};
+use prowess_spec::yaml::{Entry, Style, Value};
+
+rule!(
+    "curly-quotes",
+    Levels::of("WWN"),
+    Suggested,
+    "a value stands between typographic quotation marks"
+);
+
+/// Marks that open, and those that close them.
+const PAIRS: &[(char, &[char])] = &[
+    ('“', &['”', '“']),
+    ('„', &['“', '”']),
+    ('‘', &['’', '‘']),
+    ('‚', &['‘', '’']),
+    ('«', &['»']),
+    ('「', &['」']),
+];
+
+fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
+    let metadata = parsed.manifest.entry("metadata").and_then(|entry| entry.value.entries());
+    // The marks of a name are the business of `name-characters`.
+    let top = parsed.manifest.entries.iter().filter(|entry| &*entry.key != "name");
+    for entry in top.chain(metadata.unwrap_or_default()) {
+        let Some(inner) = between_marks(entry) else { continue };
+        let span = entry.value.span;
+        let quoted = format!("'{}'", inner.replace('\'', "''"));
+        let fix = Fix::suggested("use `'`", vec![Edit::replace(span, quoted)]);
+        out.report(
+            Finding::at(
+                span,
+                format!("`{}` stands between typographic quotation marks", entry.key),
+            )
+            .label("for YAML they are part of the text")
+            .fix(Some(fix).filter(|_| !span.of(parsed.text).contains('\n'))),
+        );
+    }
+}
+
+/// The text between the marks, if there is one pair round all of it.
+fn between_marks(entry: &Entry) -> Option<&str> {
+    let Value::Scalar(text, Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
+        &entry.value.value
+    else {
+        return None;
+    };
+    let (open, close) = PAIRS.iter().find(|(open, _)| text.starts_with(*open))?;
+    let inner = text.strip_prefix(*open)?.strip_suffix(*close)?;
+    // In `“a” or “b”` the marks belong to the words.
+    (!inner.contains(*open) && !inner.is_empty()).then_some(inner)
+}

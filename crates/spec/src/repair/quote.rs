@@ -1,0 +1,263 @@
+//! Writes a value so that YAML reads the author's text, and says what was wrong with it.
+
+use super::one_entry;
+use crate::problem::UNQUOTED_COLON;
+use crate::vocabulary::says_when;
+use crate::yaml::full;
+
+pub(super) const UNCLOSED: &str = "a quotation mark is never closed";
+const OWN_MARK: &str = "a quoted value contains its own quotation mark";
+const BAD_ESCAPE: &str = "a quoted value contains an escape that YAML does not know";
+
+/// Writes a value so that YAML reads exactly the author's text.
+pub(super) fn quote(value: &str) -> Option<String> {
+    let parses = |candidate: &str| {
+        let candidate = candidate.replace('\n', "\n  ");
+        full::read(&format!("k: {candidate}\n"), 0).is_ok_and(|document| one_entry(&document))
+    };
+    let mut candidates = Vec::new();
+    if let Some((inner, mark)) = framed(value) {
+        candidates.extend([format!("{mark}{inner}{mark}"), single(inner)]);
+    } else if let Some((mark, inner, is_closed)) = opened(value) {
+        candidates.push(match (mark, is_closed) {
+            ('"', true) => format!("\"{}\"", double_bad_escapes(inner)),
+            (_, true) => single(inner),
+            (_, false) => format!("{value}{mark}"),
+        });
+        candidates.extend((mark == '"' && inner.contains("\\\"")).then(|| with_marks(inner)));
+        candidates.push(single(inner));
+    } else if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+        && !inner.contains(['[', ']', '"', '\''])
+    {
+        candidates.push(quote_items(inner));
+    }
+    // Nobody knows where a list that is never closed was meant to end; it is no text either.
+    let open = value.matches('[').count() > value.matches(']').count() && value.contains(',');
+    candidates.extend((!open || !value.starts_with('[')).then(|| single(value)));
+    candidates.into_iter().find(|candidate| parses(candidate))
+}
+
+/// A value between marks that are not a pair of YAML's: `"""text"""`, `"text'` and `"text",`. With
+/// the mark that it should have.
+fn framed(value: &str) -> Option<(&str, char)> {
+    let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
+    let other = if mark == '"' { '\'' } else { '"' };
+    let triple = value.strip_prefix("\"\"\"").and_then(|rest| rest.strip_suffix("\"\"\""));
+    let mixed = value[1..].strip_suffix(other).filter(|inner| !inner.contains(other));
+    let listed = value[1..].strip_suffix(',').and_then(|inner| inner.strip_suffix(mark));
+    let inner = triple.or(mixed).or(listed).filter(|inner| !inner.contains(mark))?;
+    Some((inner, mark))
+}
+
+/// Where a comment begins for YAML: at a `#` behind a blank.
+pub(super) fn comment_start(text: &str) -> Option<usize> {
+    let is_comment = |at: &usize| text[..*at].ends_with([' ', '\t', '\n']);
+    text.match_indices('#').map(|(at, _)| at).find(is_comment)
+}
+
+/// Tells whether what YAML takes for a comment behind a value is text that the author lost: `#12`
+/// and `#general` have no blank behind the mark, and no comment says when to use a skill. The one
+/// answer to this question, for the loader and for the rules.
+pub fn is_lost_text(before: &str, comment: &str) -> bool {
+    let text = comment.trim_start_matches('#');
+    let is_glued = comment.len() - text.len() == 1
+        && text.starts_with(|c: char| c.is_alphanumeric() || "{$<_".contains(c));
+    is_glued || !text.trim().is_empty() && says_when(text) && !says_when(before)
+}
+
+/// Splits a comment off the last line of a value that is not quoted.
+pub(super) fn split_comment(value: &str) -> (&str, &str) {
+    match comment_start(value) {
+        Some(at) if is_plain(value) && !value[at..].contains('\n') => {
+            let before = value[..at].trim_end();
+            if is_lost_text(before, &value[at..]) {
+                (value, "")
+            } else {
+                (before, &value[before.len()..])
+            }
+        }
+        _ => (value, ""),
+    }
+}
+
+/// Tells whether it is beyond doubt what a value says: nothing in it may be a comment, its marks are
+/// meant as such, and its backslashes are either all escapes or none is.
+pub(super) fn is_certain(value: &str) -> bool {
+    let opened = opened(value);
+    let is_closed = opened.is_some_and(|(.., is_closed)| is_closed);
+    let has_escapes = |inner: &str| {
+        why(value) == BAD_ESCAPE
+            && inner.replace("\\\\", "").split('\\').skip(1).any(|rest| rest.starts_with(LETTERS))
+    };
+    (comment_start(value).is_none() || is_closed)
+        && framed(value).is_none_or(|_| value.ends_with(','))
+        && !opened.is_some_and(|(mark, inner, _)| mark == '"' && has_escapes(inner))
+}
+
+fn is_plain(value: &str) -> bool {
+    !value.starts_with(['"', '\''])
+}
+
+/// The mark that a value as a whole begins with, what stands behind it, and whether the value ends
+/// with its partner. The first mark of `"a" or "b"` belongs to `a`, that of `'tis` to the word.
+fn opened(value: &str) -> Option<(char, &str, bool)> {
+    let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
+    // In `"say "hi"` the last mark belongs to `hi`.
+    let marks = value.matches('"').count() - value.matches("\\\"").count();
+    let is_pair = mark == '\'' || marks < 3 || marks.is_multiple_of(2);
+    let closed = value[1..].strip_suffix(mark).filter(|_| is_pair);
+    let inner = closed.unwrap_or(&value[1..]);
+    let is_whole = match inner.split_once(mark) {
+        None => closed.is_some() || !value.starts_with("'tis"),
+        Some((before, after)) => {
+            before.is_empty()
+                || before.ends_with(char::is_whitespace)
+                || after.starts_with(|c: char| c.is_alphanumeric() || c == mark)
+        }
+    };
+    is_whole.then_some((mark, inner, closed.is_some()))
+}
+
+/// Says what was done to a value.
+pub(super) fn remedy(value: &str, quoted: &str) -> &'static str {
+    match opened(value) {
+        _ if is_plain(value) => "quote the value",
+        _ if framed(value).is_some() && value.ends_with(',') => "remove the comma",
+        _ if framed(value).is_some() => "use one pair of quotation marks",
+        None => "put `'` around the whole value",
+        Some(_) if quoted.strip_prefix(value).is_some() => "close the quotation mark",
+        Some(_) if quoted.starts_with('"') && why(value) == OWN_MARK => {
+            "write `\\\"` for the inner quotation marks"
+        }
+        Some(_) if quoted.starts_with('"') => "double the backslash",
+        Some(('\'', _, true)) => "double the inner `'`",
+        Some(('\'', ..)) => "close the quotation mark and double the inner `'`",
+        Some(_) => "use `'` as the outer quotation mark",
+    }
+}
+
+/// Says why a value is not YAML, in the author's terms.
+pub(super) fn why(value: &str) -> String {
+    let first = value.chars().next().unwrap_or(' ');
+    let is_quoted = !is_plain(value);
+    let is_closed = is_quoted && value[1..].ends_with(first);
+    let why = match first {
+        _ if framed(value).is_some() => match value.chars().next_back() {
+            Some(',') => "a comma follows the closing quotation mark",
+            Some(last) if last == first => "a value has three quotation marks on each side",
+            _ => "a value begins with one quotation mark and ends with another",
+        },
+        '"' if is_closed && value.contains('\\') && !has_bare_mark(&value[1..value.len() - 1]) => {
+            BAD_ESCAPE
+        }
+        _ if is_closed => OWN_MARK,
+        _ if is_quoted && value[1..].contains(first) && opened(value).is_none() => {
+            "text follows the closing quotation mark"
+        }
+        _ if is_quoted => UNCLOSED,
+        '`' => "an unquoted value begins with a backtick",
+        _ if "[]{}@%&*!|>,#?".contains(first) => {
+            return format!("an unquoted value begins with `{first}`");
+        }
+        '-' if value.starts_with("- ") => "an unquoted value begins with a hyphen and a space",
+        _ if value.contains(": ") => UNQUOTED_COLON,
+        _ if value.ends_with(':') => "an unquoted value ends with a colon",
+        _ if value.contains(":\n") => "a line of an unquoted value ends with a colon",
+        _ if comment_start(value).is_some() => "an unquoted value goes on behind a ` #`",
+        _ => "an unquoted value is not plain text",
+    };
+    why.to_owned()
+}
+
+/// Where in a value the fault stands that [`why`] names, if it is one character.
+pub(super) fn fault_at(value: &str) -> Option<usize> {
+    if !is_plain(value) {
+        return (why(value) == UNCLOSED).then_some(0);
+    }
+    if why(value).contains("begins with") {
+        return None;
+    }
+    let colon = |at: &usize| value[at + 1..].chars().next().is_none_or(char::is_whitespace);
+    let colon = value.match_indices(':').map(|(at, _)| at).find(colon);
+    colon.or_else(|| comment_start(value))
+}
+
+fn single(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// The text between double quotation marks, some escaped and some not: all of them are text.
+fn with_marks(inner: &str) -> String {
+    let text = inner.replace("\\\"", "\"");
+    if !text.contains('\\') {
+        return single(&text);
+    }
+    let mut escaped = String::with_capacity(inner.len() + 8);
+    let mut characters = inner.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => escaped.extend([Some(c), characters.next()].into_iter().flatten()),
+            '"' => escaped.push_str("\\\""),
+            c => escaped.push(c),
+        }
+    }
+    let written = format!("\"{escaped}\"");
+    if full::read(&written, 0).is_ok() {
+        written
+    } else {
+        format!("\"{}\"", double_bad_escapes(&escaped))
+    }
+}
+
+/// Whether a quotation mark stands there that is not escaped.
+fn has_bare_mark(inner: &str) -> bool {
+    let mut escaped = false;
+    inner.chars().any(|c| {
+        let is_bare = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_bare
+    })
+}
+
+/// Letters that mean something else behind a backslash.
+const LETTERS: [char; 14] = ['0', 'a', 'b', 't', 'n', 'v', 'f', 'r', 'e', 'N', '_', 'L', 'P', ' '];
+
+/// `"\d+"` has an escape that YAML does not know; the author meant a backslash, and with it those
+/// of `C:\Users\new`.
+fn double_bad_escapes(inner: &str) -> String {
+    let mut result = String::with_capacity(inner.len() + 8);
+    let mut characters = inner.chars().peekable();
+    while let Some(c) = characters.next() {
+        result.push(c);
+        if c == '\\' {
+            match characters.peek().copied() {
+                Some('"' | '/' | '\\') => result.extend(characters.next()),
+                Some('x') if has_digits(&characters, 2) => result.extend(characters.next()),
+                Some('u') if has_digits(&characters, 4) => result.extend(characters.next()),
+                Some('U') if has_digits(&characters, 8) => result.extend(characters.next()),
+                _ => result.push('\\'),
+            }
+        }
+    }
+    result
+}
+
+/// Whether this many hexadecimal digits follow the next character.
+fn has_digits(characters: &std::iter::Peekable<std::str::Chars<'_>>, count: usize) -> bool {
+    let mut digits = characters.clone().skip(1).take(count);
+    digits.by_ref().filter(char::is_ascii_hexdigit).count() == count
+}
+
+/// Quotes the items of a flow list that need it.
+fn quote_items(inner: &str) -> String {
+    let items: Vec<String> = inner
+        .split(',')
+        .map(|item| {
+            let item = item.trim();
+            let fine =
+                full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document));
+            if fine { item.to_owned() } else { single(item) }
+        })
+        .collect();
+    format!("[{}]", items.join(", "))
+}
