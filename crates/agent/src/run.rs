@@ -14,6 +14,9 @@ use crate::usage::{Limit, Spent};
 const SUBMIT: &str = "submit";
 /// How often the same call with the same answer is let through without a word.
 const PATIENCE: u32 = 3;
+/// What a model is told that stops without handing in a result.
+const REMINDER: &str = "You have not handed in a result. Call `submit` with it now, or say in one \
+     sentence why you cannot.";
 /// How often an answer that was cut off is asked to go on.
 const MAX_CUT: u32 = 2;
 
@@ -157,6 +160,7 @@ impl Run {
             Event::Noted { text, usage, .. } => {
                 self.check_closed()?;
                 self.spent.usage += usage.unwrap_or_default();
+                self.reminded |= text == REMINDER;
                 self.outside([Part::text(text)]);
             }
             Event::Asked { .. } | Event::Decided(_) | Event::Listed(_) => {}
@@ -251,9 +255,7 @@ impl Run {
                 "Your answer was cut off: it reached the most tokens of one answer. Go on where it ended.",
             )
         } else if wants_result && !self.reminded {
-            Some(
-                "You have not handed in a result. Call `submit` with it now, or say in one sentence why you cannot.",
-            )
+            Some(REMINDER)
         } else {
             None
         };

@@ -1,1 +1,584 @@
+use proptest::prelude::*;
+use serde_json::json;
 
+use super::*;
+use crate::event::{Limits, Started};
+use crate::usage::{Budget, Usage};
+
+fn started(limits: Limits, result: Option<Value>) -> Event {
+    Event::Started(Box::new(Started {
+        version: VERSION,
+        title: "test".to_owned(),
+        project: "/project".into(),
+        model: "scripted/test".into(),
+        system: vec!["Work.".to_owned(), "## Skills\n\n- **pdf** — Reads PDF files.".to_owned()],
+        limits,
+        effort: None,
+        parent: None,
+        skill: None,
+        result,
+        catalog: None,
+    }))
+}
+
+fn begun(limits: Limits, result: Option<Value>) -> Run {
+    let mut run = Run::default();
+    run.apply(&started(limits, result)).unwrap();
+    run
+}
+
+fn say(run: &mut Run, text: &str) {
+    let event = Event::Said { parts: vec![Part::text(text)], typed: None, loaded: Vec::new() };
+    run.apply(&event).unwrap();
+}
+
+fn reply(run: &mut Run, parts: Vec<Part>) {
+    let reply = run.admit(Reply { parts, ..Reply::default() });
+    run.apply(&Event::Replied { reply, milliseconds: 10 }).unwrap();
+}
+
+fn call(id: &str, name: &str, input: Value) -> Part {
+    Part::Call(ToolCall::new(id, name, input))
+}
+
+fn answer(run: &mut Run, id: &str, text: &str) {
+    let open = run.open_calls().into_iter().find(|open| *open.call.id == *id).unwrap();
+    run.apply(&Event::answer(ToolResult::of(&open.call, text))).unwrap();
+}
+
+fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
+    let open = run.open_calls().into_iter().find(|open| *open.call.id == *id).unwrap();
+    let result = ToolResult { keep: Some(name.into()), ..ToolResult::of(&open.call, text) };
+    let skill = ActiveSkill { name: name.into(), digest: "d".into(), rendering: "r".into() };
+    run.apply(&Event::CallEnded {
+        result,
+        loaded: vec![skill],
+        unloaded: Vec::new(),
+        submitted: None,
+        usage: None,
+        milliseconds: 1,
+    })
+    .unwrap();
+}
+
+/// Every call has its answer in the next message, and messages come by turns.
+fn check_valid(run: &Run) {
+    let request = run.request(Vec::new(), Options::default());
+    let messages = &request.messages;
+    assert_eq!(messages.first().map(|first| first.role), Some(Role::User));
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            assert_ne!(message.role, messages[at - 1].role, "messages come by turns");
+        }
+        assert!(!message.parts.is_empty(), "no provider takes an empty message");
+        let calls: Vec<&str> = message.calls().map(|call| &*call.id).collect();
+        if !calls.is_empty() {
+            let answered: Vec<&str> =
+                messages[at + 1].results().map(|result| &*result.call).collect();
+            assert_eq!(calls, answered, "in the order of the calls");
+        }
+        let results = message.results().count();
+        assert!(results == 0 || messages[at - 1].calls().count() == results);
+        let first_other = message
+            .parts
+            .iter()
+            .position(|part| !matches!(part, Part::Result(_)))
+            .unwrap_or(results);
+        assert!(first_other >= results, "answers stand before what is said besides");
+    }
+}
+
+#[test]
+fn a_conversation_goes_by_turns() {
+    let mut run = begun(Limits::default(), None);
+    assert_eq!(run.next(), Step::Wait);
+    say(&mut run, "hello");
+    assert_eq!(run.next(), Step::AskModel);
+    reply(
+        &mut run,
+        vec![call("a", "read", json!({"path": "x"})), call("b", "read", json!({"path": "y"}))],
+    );
+    let Step::CallTools(calls) = run.next() else { panic!("{:?}", run.next()) };
+    assert_eq!(calls.len(), 2);
+    // The second ends first; the model reads them in its own order.
+    answer(&mut run, "b", "two");
+    assert!(matches!(run.next(), Step::CallTools(calls) if calls.len() == 1));
+    answer(&mut run, "a", "one");
+    assert_eq!(run.next(), Step::AskModel);
+    check_valid(&run);
+    let texts: Vec<&str> = run.messages()[2].results().map(|result| &*result.text).collect();
+    assert_eq!(texts, ["one", "two"]);
+    reply(&mut run, vec![Part::text("done")]);
+    assert_eq!(run.next(), Step::Wait);
+    assert_eq!(run.answer(), "done");
+    assert_eq!((run.spent().turns, run.spent().milliseconds), (2, 20));
+}
+
+#[test]
+fn a_session_is_the_fold_of_its_events_at_every_point() {
+    let mut events = vec![started(Limits::default(), None)];
+    events.push(Event::Said { parts: vec![Part::text("go")], typed: None, loaded: Vec::new() });
+    events.push(Event::Replied {
+        reply: Reply {
+            parts: vec![call("a", "bash", json!({"command": "make"}))],
+            ..Reply::default()
+        },
+        milliseconds: 5,
+    });
+    events.push(Event::CallStarted { call: "a".into(), read_only: false, child: None });
+    let stamped: Vec<Stamped> =
+        events.iter().cloned().map(|event| Stamped { at: 7, event }).collect();
+    // What is written can be read again, to the same run.
+    for until in 1..=stamped.len() {
+        let text: Vec<String> =
+            stamped[..until].iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+        let read: Vec<Stamped> =
+            text.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(read, stamped[..until]);
+        let run = Run::replay(&read).unwrap();
+        match until {
+            1 => assert_eq!(run.next(), Step::Wait),
+            2 => assert_eq!(run.next(), Step::AskModel),
+            3 => assert!(
+                matches!(&run.next(), Step::CallTools(calls) if calls[0].state == CallState::New)
+            ),
+            _ => assert!(matches!(
+                &run.next(),
+                Step::CallTools(calls) if calls[0].state == CallState::Interrupted { read_only: false }
+            )),
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_session_is_refused() {
+    assert_eq!(Run::replay(&[]).unwrap_err(), FoldError::Beginning);
+    let mut run = Run::default();
+    assert_eq!(run.apply(&Event::note("x")), Err(FoldError::Beginning));
+    run.apply(&started(Limits::default(), None)).unwrap();
+    assert_eq!(run.apply(&started(Limits::default(), None)), Err(FoldError::Beginning));
+    let nobody = ToolCall::new("ghost", "read", json!({}));
+    let fault = run.apply(&Event::answer(ToolResult::of(&nobody, "x")));
+    assert_eq!(fault, Err(FoldError::NoSuchCall { call: "ghost".into() }));
+    say(&mut run, "go");
+    reply(&mut run, vec![call("a", "read", json!({}))]);
+    let said = Event::Said { parts: vec![Part::text("stop")], typed: None, loaded: Vec::new() };
+    assert_eq!(run.apply(&said), Err(FoldError::OpenCall { call: "a".into() }));
+    let gone = Event::Pruned { before: 99 };
+    assert_eq!(run.apply(&gone), Err(FoldError::NoSuchMessage { at: 99 }));
+    let Event::Started(mut newer) = started(Limits::default(), None) else { unreachable!() };
+    newer.version = 99;
+    assert_eq!(Run::default().apply(&Event::Started(newer)), Err(FoldError::Newer { found: 99 }));
+}
+
+#[test]
+fn ids_that_a_provider_repeats_or_leaves_out_become_unique() {
+    let mut run = begun(Limits::default(), None);
+    say(&mut run, "go");
+    reply(
+        &mut run,
+        vec![call("x", "a", json!({})), call("x", "b", json!({})), call("", "c", json!({}))],
+    );
+    let ids: Vec<Box<str>> = run.open_calls().into_iter().map(|open| open.call.id).collect();
+    assert_eq!(ids.len(), 3);
+    assert_eq!(&*ids[0], "x");
+    assert!(ids[1] != ids[0] && ids[2] != ids[1] && !ids[2].is_empty(), "{ids:?}");
+    for id in &ids {
+        answer(&mut run, id, "ok");
+    }
+    // The next turn says `x` again.
+    reply(&mut run, vec![call("x", "a", json!({}))]);
+    assert_ne!(run.open_calls()[0].call.id, ids[0]);
+    let id = run.open_calls()[0].call.id.clone();
+    answer(&mut run, &id, "ok");
+    check_valid(&run);
+}
+
+#[test]
+fn more_calls_than_are_done_at_once_are_refused_not_done() {
+    let mut run = begun(Limits { calls: 2, ..Limits::default() }, None);
+    say(&mut run, "go");
+    let many = (0..100).map(|at| call(&format!("c{at}"), "read", json!({"at": at}))).collect();
+    reply(&mut run, many);
+    let Step::CallTools(calls) = run.next() else { panic!() };
+    let states: Vec<CallState> = calls.iter().map(|open| open.state).collect();
+    assert_eq!(states[..2], [CallState::New, CallState::New]);
+    assert!(states[2..].iter().all(|state| *state == CallState::TooMany));
+}
+
+#[test]
+fn budgets_end_a_run_before_the_next_question() {
+    let check = |budget: Budget, expected: Limit| {
+        let mut run = begun(Limits { budget, ..Limits::default() }, None);
+        say(&mut run, "go");
+        assert_eq!(run.next(), Step::AskModel);
+        let usage = Usage { input: 900, output: 100, micros: Some(500), ..Usage::default() };
+        let parts = vec![call("a", "read", json!({}))];
+        run.apply(&Event::Replied {
+            reply: Reply { parts, usage, ..Reply::default() },
+            milliseconds: 3_000,
+        })
+        .unwrap();
+        // The call that was made is still answered; only then is it over.
+        answer(&mut run, "a", "ok");
+        assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: expected }));
+    };
+    check(Budget::turns(1), Limit::Turns);
+    check(Budget { tokens: Some(1_000), ..Budget::default() }, Limit::Tokens);
+    check(Budget { micros: Some(500), ..Budget::default() }, Limit::Money);
+    check(Budget { milliseconds: Some(3_000), ..Budget::default() }, Limit::Time);
+}
+
+#[test]
+fn a_larger_budget_takes_an_exhausted_run_further() {
+    let mut run = begun(Limits { budget: Budget::turns(1), ..Limits::default() }, None);
+    say(&mut run, "go");
+    reply(&mut run, vec![call("a", "read", json!({}))]);
+    answer(&mut run, "a", "ok");
+    let ending = Ending::Exhausted { limit: Limit::Turns };
+    run.apply(&Event::Ended { ending: ending.clone() }).unwrap();
+    assert_eq!(run.next(), Step::Done(ending));
+    run.apply(&Event::Resumed { budget: Some(Budget::turns(5)), unloaded: Vec::new() }).unwrap();
+    assert_eq!(run.next(), Step::AskModel);
+}
+
+#[test]
+fn the_same_call_with_the_same_answer_is_told_and_then_ended() {
+    let mut run = begun(Limits { repeats: 5, ..Limits::default() }, None);
+    say(&mut run, "go");
+    for turn in 1..=5 {
+        assert_eq!(run.next(), Step::AskModel, "turn {turn}");
+        reply(&mut run, vec![call("", "read", json!({"path": "x"}))]);
+        let id = run.open_calls()[0].call.id.clone();
+        answer(&mut run, &id, "no such file");
+        let told =
+            run.messages().last().unwrap().results().last().unwrap().text.contains("in a row");
+        assert_eq!(told, turn >= 3, "turn {turn}");
+    }
+    assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: Limit::Loop }));
+
+    // Another answer, or another call, begins anew.
+    let mut run = begun(Limits { repeats: 3, ..Limits::default() }, None);
+    say(&mut run, "go");
+    for turn in 0..10 {
+        reply(&mut run, vec![call("", "read", json!({"path": "x"}))]);
+        let id = run.open_calls()[0].call.id.clone();
+        answer(&mut run, &id, &format!("line {turn}"));
+    }
+    assert_eq!(run.next(), Step::AskModel);
+}
+
+fn submit(run: &mut Run, value: Value, fits: bool) {
+    reply(run, vec![call("", "submit", value.clone())]);
+    let open = run.open_calls()[0].clone();
+    let result = if fits {
+        ToolResult::of(&open.call, "Submitted.")
+    } else {
+        ToolResult::error(&open.call, "Wrong input for submit: `total` is missing.")
+    };
+    run.apply(&Event::CallEnded {
+        result,
+        loaded: Vec::new(),
+        unloaded: Vec::new(),
+        submitted: fits.then_some(value),
+        usage: None,
+        milliseconds: 0,
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_result_that_fits_ends_the_run_at_once() {
+    let mut run = begun(Limits::default(), Some(json!({"type": "object"})));
+    say(&mut run, "go");
+    submit(&mut run, json!({"total": 5}), true);
+    assert_eq!(run.next(), Step::End(Ending::Submitted { value: json!({"total": 5}) }));
+}
+
+#[test]
+fn results_that_do_not_fit_are_limited() {
+    let mut run = begun(Limits { submissions: 3, ..Limits::default() }, Some(json!({})));
+    say(&mut run, "go");
+    for at in 0..3 {
+        assert_eq!(run.next(), Step::AskModel, "{at}");
+        submit(&mut run, json!({"at": at}), false);
+    }
+    assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: Limit::Submissions }));
+
+    // One that fits after one that does not is a result.
+    let mut run = begun(Limits { submissions: 3, ..Limits::default() }, Some(json!({})));
+    say(&mut run, "go");
+    submit(&mut run, json!({}), false);
+    submit(&mut run, json!({"total": 1}), true);
+    assert_eq!(run.next(), Step::End(Ending::Submitted { value: json!({"total": 1}) }));
+}
+
+#[test]
+fn who_stops_without_a_result_is_reminded_once() {
+    let mut run = begun(Limits::default(), Some(json!({})));
+    say(&mut run, "go");
+    reply(&mut run, vec![Part::text("I am done.")]);
+    let Step::Remind(text) = run.next() else { panic!("{:?}", run.next()) };
+    assert!(text.contains("submit"));
+    run.apply(&Event::note(text)).unwrap();
+    assert_eq!(run.next(), Step::AskModel);
+    reply(&mut run, vec![Part::text("I cannot: there is no invoice.")]);
+    let why = "I cannot: there is no invoice.".to_owned();
+    assert_eq!(run.next(), Step::End(Ending::Declined { why }));
+}
+
+#[test]
+fn an_answer_that_was_cut_off_goes_on_twice() {
+    let mut run = begun(Limits::default(), None);
+    say(&mut run, "go");
+    for turn in 0..3 {
+        let cut =
+            Reply { parts: vec![Part::text("and")], stop: Stop::MaxTokens, ..Reply::default() };
+        run.apply(&Event::Replied { reply: cut, milliseconds: 0 }).unwrap();
+        match run.next() {
+            Step::Remind(text) if turn < 2 => run.apply(&Event::note(text)).unwrap(),
+            Step::Wait if turn == 2 => {}
+            step => panic!("turn {turn}: {step:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_refusal_is_not_asked_again() {
+    let mut run = begun(Limits::default(), Some(json!({})));
+    say(&mut run, "go");
+    let refused = Reply { stop: Stop::Refused, ..Reply::default() };
+    run.apply(&Event::Replied { reply: refused, milliseconds: 0 }).unwrap();
+    assert!(matches!(run.next(), Step::End(Ending::Declined { .. })));
+    check_valid(&run);
+}
+
+/// A run with a skill loaded early, and then much work.
+fn long(turns: usize, bytes: usize, window: u64) -> Run {
+    let mut run = begun(Limits { window, ..Limits::default() }, None);
+    say(&mut run, "Fill in the forms in inbox/.");
+    reply(&mut run, vec![call("l", "load_skill", json!({"name": "pdf"}))]);
+    loaded(&mut run, "l", "pdf", "Base directory for this skill: /skills/pdf\n\nUse pdftk.");
+    for turn in 0..turns {
+        let id = format!("c{turn}");
+        reply(&mut run, vec![Part::text("next"), call(&id, "bash", json!({"at": turn}))]);
+        answer(&mut run, &id, &"x".repeat(bytes));
+    }
+    run
+}
+
+#[test]
+fn pruning_leaves_out_old_answers_and_keeps_skills() {
+    let mut run = long(10, 20_000, 60_000);
+    let Step::Prune { before } = run.next() else { panic!("{:?}", run.next()) };
+    let tokens = run.tokens();
+    run.apply(&Event::Pruned { before }).unwrap();
+    assert!(run.tokens() < tokens / 2, "{} of {tokens}", run.tokens());
+    check_valid(&run);
+    let all = format!("{:?}", run.messages());
+    assert!(all.contains("Use pdftk."), "the skill is whole");
+    assert!(all.contains("bytes left out to save room; call bash again"));
+    let last = run.messages().last().unwrap().results().last().unwrap().text.len();
+    assert_eq!(last, 20_000, "the last answers are whole");
+    assert_eq!(run.next(), Step::AskModel);
+}
+
+#[test]
+fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
+    // Short answers: nothing to prune.
+    let mut run = long(200, 1_500, 60_000);
+    let Step::Compact(plan) = run.next() else { panic!("{:?}", run.next()) };
+    let summary = plan.message(Some("Ten forms are done."));
+    let before = plan.before;
+    run.apply(&Event::Compacted {
+        before,
+        summary,
+        unloaded: plan.unloaded.clone(),
+        usage: Usage::default(),
+    })
+    .unwrap();
+    check_valid(&run);
+    assert!(run.tokens() < 30_000, "{}", run.tokens());
+    let first = run.messages()[0].text();
+    for part in
+        ["Fill in the forms in inbox/.", "Ten forms are done.", "Use pdftk.", "not a new request"]
+    {
+        assert!(first.contains(part), "{part} in {first}");
+    }
+    assert_eq!(run.active().len(), 1);
+    assert_eq!(run.next(), Step::AskModel);
+    // And again: the skill survives as often as needed, once.
+    for turn in 0..200 {
+        let id = format!("d{turn}");
+        reply(&mut run, vec![call(&id, "bash", json!({"again": turn}))]);
+        answer(&mut run, &id, &"y".repeat(1_500));
+        if let Step::Compact(plan) = run.next() {
+            let event = Event::Compacted {
+                before: plan.before,
+                summary: plan.message(None),
+                unloaded: plan.unloaded.clone(),
+                usage: Usage::default(),
+            };
+            run.apply(&event).unwrap();
+        }
+        check_valid(&run);
+    }
+    let all: String = run.messages().iter().map(Message::text).collect();
+    assert_eq!(all.matches("Use pdftk.").count(), 1);
+    assert!(all.contains("Fill in the forms in inbox/."), "the task is never lost");
+    assert!(all.contains("tools called: bash"), "facts stand where no model sums up");
+}
+
+#[test]
+fn skills_that_do_not_fit_are_named_not_lost_silently() {
+    let window = 20_000;
+    let mut run = begun(Limits { window, ..Limits::default() }, None);
+    say(&mut run, "go");
+    for name in ["old", "mid", "new"] {
+        reply(&mut run, vec![call(name, "load_skill", json!({"name": name}))]);
+        loaded(&mut run, name, name, &format!("{name} {}", "s".repeat(9_000)));
+    }
+    for turn in 0..40 {
+        let id = format!("c{turn}");
+        reply(&mut run, vec![call(&id, "bash", json!({"at": turn}))]);
+        answer(&mut run, &id, &"x".repeat(1_900));
+    }
+    let plan = run.compaction().unwrap();
+    assert_eq!(plan.unloaded, ["old".into()], "the newest have the room");
+    let text = plan.message(None).text();
+    assert!(text.contains("load them again if they are needed: old"), "{text}");
+    let event = Event::Compacted {
+        before: plan.before,
+        summary: plan.message(None),
+        unloaded: plan.unloaded,
+        usage: Usage::default(),
+    };
+    run.apply(&event).unwrap();
+    let names: Vec<&str> = run.active().iter().map(|skill| &*skill.name).collect();
+    assert_eq!(names, ["mid", "new"]);
+}
+
+#[test]
+fn an_unloaded_skill_need_not_survive() {
+    let mut run = long(200, 1_500, 60_000);
+    reply(&mut run, vec![call("u", "unload_skill", json!({"name": "pdf"}))]);
+    let open = run.open_calls()[0].clone();
+    run.apply(&Event::CallEnded {
+        result: ToolResult::of(&open.call, "Unloaded."),
+        loaded: Vec::new(),
+        unloaded: vec!["pdf".into()],
+        submitted: None,
+        usage: None,
+        milliseconds: 0,
+    })
+    .unwrap();
+    assert!(run.active().is_empty());
+    let plan = run.compaction().unwrap();
+    assert!(!plan.message(None).text().contains("Use pdftk."));
+}
+
+#[test]
+fn one_huge_exchange_can_still_be_compacted_around() {
+    let mut run = begun(Limits { window: 1_000, ..Limits::default() }, None);
+    say(&mut run, &"t".repeat(50_000));
+    assert!(run.compaction().is_none(), "there is nothing before it");
+    assert_eq!(run.next(), Step::AskModel, "the provider has the last word");
+    reply(&mut run, vec![call("a", "read", json!({}))]);
+    answer(&mut run, "a", &"r".repeat(50_000));
+    let plan = run.compaction().unwrap();
+    assert_eq!(plan.before, 1, "the call stays with its answer");
+}
+
+/// What a model, tools and a person may do next.
+#[derive(Clone, Debug)]
+enum Act {
+    Say,
+    Text,
+    Calls(Vec<u8>),
+    Load(u8),
+    Compact,
+    Prune,
+    Note,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        Just(Act::Say),
+        Just(Act::Text),
+        prop::collection::vec(0u8..4, 1..5).prop_map(Act::Calls),
+        (0u8..3).prop_map(Act::Load),
+        Just(Act::Compact),
+        Just(Act::Prune),
+        Just(Act::Note),
+    ];
+    prop::collection::vec(act, 1..80)
+}
+
+proptest! {
+    /// Whatever happens in whatever order, what a provider gets is valid, and loaded skills are in it.
+    #[test]
+    fn every_request_is_valid(acts in acts(), sizes in prop::collection::vec(1usize..6_000, 80)) {
+        let mut run = begun(Limits { window: 12_000, repeats: u32::MAX, ..Limits::default() }, None);
+        let mut events = vec![started(Limits { window: 12_000, repeats: u32::MAX, ..Limits::default() }, None)];
+        let mut take = |run: &mut Run, event: Event| {
+            run.apply(&event).unwrap();
+            events.push(event);
+        };
+        take(&mut run, Event::Said { parts: vec![Part::text("task")], typed: None, loaded: vec![] });
+        for (at, act) in acts.iter().enumerate() {
+            let size = sizes[at % sizes.len()];
+            match act {
+                Act::Say => take(&mut run, Event::Said { parts: vec![Part::text("m".repeat(size))], typed: None, loaded: vec![] }),
+                Act::Note => take(&mut run, Event::note("n")),
+                Act::Text => {
+                    let reply = run.admit(Reply::text("t".repeat(size)));
+                    take(&mut run, Event::Replied { reply, milliseconds: 0 });
+                }
+                Act::Calls(_) | Act::Load(_) => {
+                    let names: Vec<String> = match act {
+                        Act::Calls(which) => which.iter().map(|one| format!("tool{one}")).collect(),
+                        _ => vec!["load_skill".to_owned()],
+                    };
+                    let parts = names.iter().map(|name| call("same", name, json!({"at": at}))).collect();
+                    let reply = run.admit(Reply { parts, ..Reply::default() });
+                    take(&mut run, Event::Replied { reply, milliseconds: 0 });
+                    let mut open = run.open_calls();
+                    open.reverse();
+                    for one in open {
+                        let text = "r".repeat(size);
+                        let mut event = Event::answer(ToolResult::of(&one.call, text));
+                        if let (Act::Load(which), Event::CallEnded { result, loaded, .. }) = (act, &mut event) {
+                            let name: Box<str> = format!("skill{which}").into();
+                            result.text = format!("instructions of {name}");
+                            result.keep = Some(name.clone());
+                            loaded.push(ActiveSkill { name, digest: "d".into(), rendering: "r".into() });
+                        }
+                        take(&mut run, event);
+                    }
+                }
+                Act::Compact => if let Some(plan) = run.compaction() {
+                    let summary = plan.message(None);
+                    take(&mut run, Event::Compacted { before: plan.before, summary, unloaded: plan.unloaded, usage: Usage::default() });
+                },
+                Act::Prune => {
+                    let before = run.messages().len();
+                    take(&mut run, Event::Pruned { before });
+                }
+            }
+            check_valid(&run);
+            let all = format!("{:?}", run.messages());
+            for skill in run.active() {
+                let text = format!("instructions of {}", skill.name);
+                prop_assert!(all.contains(&text));
+            }
+        }
+        // The fold of what was written is the same run.
+        let stamped: Vec<Stamped> = events.into_iter().map(|event| Stamped { at: 0, event }).collect();
+        let text = serde_json::to_string(&stamped).unwrap();
+        let read: Vec<Stamped> = serde_json::from_str(&text).unwrap();
+        let again = Run::replay(&read).unwrap();
+        prop_assert_eq!(again.messages(), run.messages());
+        prop_assert_eq!(again.active(), run.active());
+        prop_assert_eq!(again.next(), run.next());
+    }
+}

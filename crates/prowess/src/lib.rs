@@ -86,9 +86,11 @@
 //! ```
 
 mod compose;
+mod runtime;
 mod skills;
 
 pub use compose::Host;
+pub use prowess_agent as agent;
 pub use prowess_catalog::{
     Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
     Precedence, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
@@ -108,12 +110,16 @@ pub use prowess_registry::{
     resource,
 };
 pub use prowess_render as render;
+pub use prowess_runtime::{
+    CancellationToken, Engine, Finished, Models, Outcome, Pause, RuntimeError, Session, Settings,
+    Update, Watcher,
+};
 pub use prowess_search as search;
 pub use prowess_spec as spec;
-#[cfg(feature = "sqlite")]
 pub use prowess_store as store;
 pub use prowess_tools::{self as tools, Activation, Given, Workshop, activate};
 pub use prowess_trust as trust;
+pub use runtime::{BuildError, Builder, RunError, Runtime, SkillRef, SkillRun};
 pub use skills::{
     LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, parse_skill, render_skill,
 };

@@ -1,0 +1,443 @@
+//! Sessions and sub-runs, put together for a host program.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use prowess_agent::{Budget, Effort};
+use prowess_catalog::{Policy, Precedence};
+use prowess_config::Config;
+use prowess_ports::{Approver, Clock, CommandRunner, Model, SessionStore, UsageStore};
+use prowess_registry::{FileOptions, NewSkill, Place, Registry};
+use prowess_render::Arguments;
+use prowess_runtime::{
+    CancellationToken, Engine, Finished, Models, Outcome, Parts, RuntimeError, Session, Settings,
+    SubRun, Update, Watcher, Which,
+};
+use prowess_store::{MemorySessions, SystemClock};
+use prowess_tools::{Tool, Workshop};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::compose::Host;
+
+/// Most bytes of a project's notes.
+const MAX_NOTES: u64 = 32 * 1024;
+
+/// Skills, a model and tools, ready for conversations. Clones are the same runtime.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    engine: Engine,
+}
+
+impl Runtime {
+    /// Begins to put one together.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The engine below, with everything that can be done with sessions.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Begins a conversation. The title is for lists.
+    pub async fn session(&self, title: &str) -> Result<Session, RuntimeError> {
+        Session::start(&self.engine, title).await
+    }
+
+    /// Takes a conversation up again where it was left.
+    pub async fn resume(&self, id: &str) -> Result<Session, RuntimeError> {
+        Session::resume(&self.engine, id, None).await
+    }
+
+    /// Runs a skill on its own: one of the registry by name, or a definition.
+    pub fn run_skill(&self, skill: impl Into<SkillRef>) -> SkillRun<'_> {
+        SkillRun {
+            runtime: self,
+            sub: SubRun::new(skill.into().0),
+            named: Map::new(),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+/// A skill, by name or by definition.
+#[derive(Clone, Debug)]
+pub struct SkillRef(Which);
+
+impl From<&str> for SkillRef {
+    fn from(name: &str) -> Self {
+        Self(Which::Name(name.into()))
+    }
+}
+
+impl From<NewSkill> for SkillRef {
+    fn from(skill: NewSkill) -> Self {
+        Self(Which::Definition(Box::new(skill)))
+    }
+}
+
+/// A run of a skill that is about to begin.
+#[derive(Debug)]
+#[must_use = "a run begins with `text`, `submit` or `result`"]
+pub struct SkillRun<'r> {
+    runtime: &'r Runtime,
+    sub: SubRun,
+    named: Map<String, Value>,
+    cancel: CancellationToken,
+}
+
+impl SkillRun<'_> {
+    /// Gives it one argument by name.
+    pub fn arg(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.named.insert(name.to_owned(), value.into());
+        self.sub.arguments = Arguments::from_json(Value::Object(self.named.clone()));
+        self
+    }
+
+    /// Gives it arguments: one text, or a JSON value.
+    pub fn args(mut self, value: impl Into<Value>) -> Self {
+        self.sub.arguments = match value.into() {
+            Value::String(text) => Arguments::from_text(text),
+            other => Arguments::from_json(other),
+        };
+        self
+    }
+
+    /// Limits what it may use. What is not said here is as the skill or the runtime says.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.sub.budget = budget;
+        self
+    }
+
+    /// Asks another model: `provider/name`.
+    pub fn model(mut self, name: &str) -> Self {
+        self.sub.model = Some(name.into());
+        self
+    }
+
+    /// Says how hard the model thinks.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.sub.effort = Some(effort);
+        self
+    }
+
+    /// Gives it only these tools, of those it may have.
+    pub fn tools<'t>(mut self, names: impl IntoIterator<Item = &'t str>) -> Self {
+        self.sub.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Ends it when the token is cancelled.
+    pub fn cancelled_by(mut self, cancel: &CancellationToken) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// Runs it, and returns the last text.
+    pub async fn text(self) -> Result<Outcome<String>, RuntimeError> {
+        let finished = self.finish(None).await?;
+        let text = finished.text.clone();
+        Ok(finished.outcome.map(|_| text))
+    }
+
+    /// Runs it, and returns a value of a type that the model is told about.
+    pub async fn submit<T: DeserializeOwned + JsonSchema>(self) -> Result<Outcome<T>, RunError> {
+        let schema = schemars::schema_for!(T).to_value();
+        let finished = self.finish(Some(schema)).await?;
+        Ok(finished.outcome.read()?)
+    }
+
+    /// Runs it, and returns a value that fits a schema, with what it cost.
+    pub async fn result(self, schema: Value) -> Result<Finished, RuntimeError> {
+        self.finish(Some(schema)).await
+    }
+
+    /// Runs it with or without a schema, and returns everything that is known of how it ended.
+    pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
+        self.sub.result = schema;
+        self.runtime.engine.run_skill(self.sub, &self.cancel).await
+    }
+}
+
+/// Why there is no typed result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The run could not begin or go on.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The value fits the schema of the type, and not the type.
+    #[error("the result fits the schema and cannot be read: {0}")]
+    Read(#[from] serde_json::Error),
+}
+
+/// Why a runtime could not be put together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// There is no model.
+    #[error("a runtime needs a model: `Builder::model`")]
+    NoModel,
+    /// The project's folder is not there.
+    #[error("cannot find the project `{path}`")]
+    NoProject {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Puts a [`Runtime`] together. What is not said has a safe default: no home folder is read, nothing
+/// is trusted, nobody is asked, no command runs, sessions are kept in memory.
+#[derive(Debug, Default)]
+pub struct Builder {
+    project: Option<PathBuf>,
+    host: Host,
+    registry: Option<Registry>,
+    config: Config,
+    visibility: Option<Policy>,
+    model: Option<Arc<dyn Model>>,
+    models: Option<Arc<dyn Models>>,
+    sessions: Option<Arc<dyn SessionStore>>,
+    usage: Option<Arc<dyn UsageStore>>,
+    approver: Option<Arc<dyn Approver>>,
+    runner: Option<Arc<dyn CommandRunner>>,
+    clock: Option<Arc<dyn Clock>>,
+    tools: Vec<Arc<dyn Tool>>,
+    tools_of_skills: Vec<Arc<dyn Tool>>,
+    watchers: Vec<Arc<dyn Watcher>>,
+    settings: Settings,
+    adjust: Option<Adjust>,
+}
+
+/// Changes a workshop before it is used.
+struct Adjust(Box<dyn FnOnce(&mut Workshop) + Send>);
+
+impl std::fmt::Debug for Adjust {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Adjust")
+    }
+}
+
+impl Builder {
+    /// The project: its skills are found, and work happens there.
+    #[must_use]
+    pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.project = Some(folder.into());
+        self
+    }
+
+    /// Where the host keeps things: home folder, trust.
+    #[must_use]
+    pub fn host(mut self, host: Host) -> Self {
+        self.host = host;
+        self
+    }
+
+    /// Skills from elsewhere than the project's folders.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// Settings: rules, mode, sandbox.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Which skills agents see.
+    #[must_use]
+    pub fn visibility(mut self, policy: Policy) -> Self {
+        self.visibility = Some(policy);
+        self
+    }
+
+    /// The model that is asked.
+    #[must_use]
+    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// Finds the models that skills and sub-runs ask for by name.
+    #[must_use]
+    pub fn models(mut self, models: Arc<dyn Models>) -> Self {
+        self.models = Some(models);
+        self
+    }
+
+    /// Where sessions are written down.
+    #[must_use]
+    pub fn sessions(mut self, store: Arc<dyn SessionStore>) -> Self {
+        self.sessions = Some(store);
+        self
+    }
+
+    /// What remembers the use of skills.
+    #[must_use]
+    pub fn usage(mut self, store: Arc<dyn UsageStore>) -> Self {
+        self.usage = Some(store);
+        self
+    }
+
+    /// Whom to ask.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// What runs commands.
+    #[must_use]
+    pub fn runner(mut self, runner: Arc<dyn CommandRunner>) -> Self {
+        self.runner = Some(runner);
+        self
+    }
+
+    /// What tells the time.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// A tool for every agent.
+    #[must_use]
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Tools for files, commands and the web. Each passes the gate.
+    #[must_use]
+    pub fn hands(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// A tool that is declared while a loaded skill names it in `allowed-tools`.
+    #[must_use]
+    pub fn tool_of_skills(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools_of_skills.push(tool);
+        self
+    }
+
+    /// Somebody who sees what happens.
+    #[must_use]
+    pub fn watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
+        self.watchers.push(watcher);
+        self
+    }
+
+    /// The same, as a function of the session, its depth, and what happened.
+    #[must_use]
+    pub fn watch(self, see: impl Fn(&str, u8, Update<'_>) + Send + Sync + 'static) -> Self {
+        self.watcher(Arc::new(Seeing(see)))
+    }
+
+    /// What can be chosen for sessions.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Changes the workshop before it is used: network, edits, the name of the agent.
+    #[must_use]
+    pub fn adjust(mut self, adjust: impl FnOnce(&mut Workshop) + Send + 'static) -> Self {
+        self.adjust = Some(Adjust(Box::new(adjust)));
+        self
+    }
+
+    /// Puts it together.
+    pub fn build(mut self) -> Result<Runtime, BuildError> {
+        let model = self.model.ok_or(BuildError::NoModel)?;
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        if let Some(folder) = &self.project {
+            let real = folder.canonicalize();
+            let real =
+                real.map_err(|source| BuildError::NoProject { path: folder.clone(), source });
+            self.host.workspace = real?;
+        }
+        let workspace = self.host.workspace.clone();
+        let registry = self.registry.unwrap_or_else(|| {
+            let place = Place {
+                current: workspace.clone(),
+                home: self.host.home.clone(),
+                ..Place::default()
+            };
+            Registry::open(place, FileOptions::default(), Precedence::default())
+        });
+        let visibility = self.visibility.unwrap_or_default();
+        let mut workshop =
+            self.host.workshop(&registry, &self.config, visibility, Arc::clone(&clock));
+        workshop.runner = self.runner;
+        workshop.usage = self.usage;
+        if let Some(approver) = self.approver {
+            workshop.approver = approver;
+        }
+        if let Some(Adjust(adjust)) = self.adjust {
+            adjust(&mut workshop);
+        }
+        if self.settings.project_notes.is_none() {
+            self.settings.project_notes = project_notes(&workspace);
+        }
+        Ok(Runtime {
+            engine: Engine::new(Parts {
+                model,
+                models: self.models,
+                store: self.sessions.unwrap_or_else(|| Arc::new(MemorySessions::new())),
+                clock,
+                workshop,
+                tools: self.tools,
+                tools_of_skills: self.tools_of_skills,
+                watchers: self.watchers,
+                settings: self.settings,
+            }),
+        })
+    }
+}
+
+struct Seeing<F>(F);
+
+impl<F> std::fmt::Debug for Seeing<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seeing")
+    }
+}
+
+impl<F: Fn(&str, u8, Update<'_>) + Send + Sync> Watcher for Seeing<F> {
+    fn update(&self, session: &str, depth: u8, update: Update<'_>) {
+        (self.0)(session, depth, update);
+    }
+}
+
+/// What a project tells every agent: `AGENTS.md`, from its folder up to the repository's root.
+fn project_notes(folder: &Path) -> Option<String> {
+    use std::io::Read;
+    for place in folder.ancestors() {
+        let file = place.join("AGENTS.md");
+        if file.metadata().is_ok_and(|found| found.is_file())
+            && let Ok(opened) = std::fs::File::open(&file)
+        {
+            let mut bytes = Vec::new();
+            opened.take(MAX_NOTES + 1).read_to_end(&mut bytes).ok()?;
+            let cut = bytes.len() as u64 > MAX_NOTES;
+            bytes.truncate(usize::try_from(MAX_NOTES).unwrap_or(usize::MAX));
+            let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
+            if cut {
+                text.push_str("\n[the rest of AGENTS.md was left out: it is too long]");
+            }
+            return (!text.is_empty()).then_some(text);
+        }
+        if place.join(".git").exists() {
+            return None;
+        }
+    }
+    None
+}
