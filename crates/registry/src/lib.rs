@@ -15,6 +15,7 @@ pub mod replace;
 pub mod resource;
 mod searching;
 pub mod source;
+pub mod straight;
 pub mod subscribe;
 
 pub use fs::package::OnDisk;

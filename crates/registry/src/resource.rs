@@ -5,12 +5,15 @@
 //! afterwards would leave a moment in between.
 
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use prowess_spec::{PathFault, ResourcePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::straight;
 
 /// Largest file that is read, in parts or whole.
 pub const MAX_RESOURCE: u64 = 10 * 1024 * 1024;
@@ -19,7 +22,7 @@ pub const USUAL_LIMIT: usize = 64 * 1024;
 /// Most bytes that are read at once.
 pub const MAX_LIMIT: usize = 1024 * 1024;
 /// How much of a file decides whether it is text.
-const SAMPLE: usize = 8 * 1024;
+pub const SAMPLE: usize = 8 * 1024;
 /// The system asks to try again when folders move under it; a hostile mover must not keep us.
 const MAX_TRIES: usize = 8;
 
@@ -178,20 +181,12 @@ fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd,
 /// Opens a path part by part and follows no link at all: where the system cannot promise to stay
 /// inside, links are refused.
 fn open_parts(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
-    let mut current: Option<OwnedFd> = None;
-    let mut parts = path.split('/').peekable();
-    while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        let flags =
-            if is_last { OPEN_FILE } else { OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY };
-        let from = current.as_ref().map_or(folder, AsFd::as_fd);
-        current = Some(rustix::fs::openat(from, part, flags | OFlags::NOFOLLOW, Mode::empty())?);
-    }
-    current.ok_or(Errno::NOENT)
+    let parts: Vec<&OsStr> = path.split('/').map(OsStr::new).collect();
+    straight::part_by_part(folder, &parts, OPEN_FILE, Mode::empty())
 }
 
 /// Reads up to `length` bytes at an offset; fewer only at the end of the file.
-fn read_at(file: &OwnedFd, offset: u64, length: usize) -> Result<Vec<u8>, Errno> {
+pub fn read_at(file: &OwnedFd, offset: u64, length: usize) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::with_capacity(length);
     while bytes.len() < length {
         let from = offset + bytes.len() as u64;
@@ -267,7 +262,7 @@ fn read_text<E>(
 }
 
 /// What a file is, if its first bytes are not text.
-fn binary_kind(sample: &[u8]) -> Option<&'static str> {
+pub fn binary_kind(sample: &[u8]) -> Option<&'static str> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x89PNG\r\n\x1a\n", "image/png"),
         (b"\xff\xd8\xff", "image/jpeg"),

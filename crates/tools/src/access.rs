@@ -193,7 +193,7 @@ fn available(view: &View<'_>) -> String {
 }
 
 /// As many names as fit between commas, and how many do not.
-pub(crate) fn listed(names: &[String], characters: usize) -> (String, usize) {
+pub fn listed(names: &[String], characters: usize) -> (String, usize) {
     let mut list = String::new();
     for (at, name) in names.iter().enumerate() {
         if at > 0 && list.len() + name.len() + 2 > characters {
@@ -208,6 +208,6 @@ pub(crate) fn listed(names: &[String], characters: usize) -> (String, usize) {
 }
 
 /// A name in a sentence: one line, nothing hidden, not too long.
-pub(crate) fn shown(name: &str) -> String {
+pub fn shown(name: &str) -> String {
     shorten(&sanitize::line(name), MAX_ASKED)
 }

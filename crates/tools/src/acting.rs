@@ -76,32 +76,18 @@ impl Workshop {
         }
     }
 
+    /// Looks the loaded skills up once, for many questions about one call.
+    pub fn judging(&self, loaded: &Loaded) -> Judging<'_> {
+        let skills = match &self.acting {
+            Some(_) => Vec::new(),
+            None => loaded.names().filter_map(|name| self.trusted(name, loaded)).collect(),
+        };
+        Judging { workshop: self, skills }
+    }
+
     /// The decision, and the skill as which it was taken.
     fn judge_as(&self, loaded: &Loaded, action: &Action<'_>) -> (Decision, Option<Arc<Standing>>) {
-        if let Some(acting) = &self.acting {
-            let decision = self.gate().decide(action, &acting.actor(self.is_ceiling(acting)));
-            return (decision, Some(Arc::clone(acting)));
-        }
-        let mut decision = self.gate().decide(action, &Actor::default());
-        let mut taken = None;
-        for name in loaded.names() {
-            if decision.verdict == Verdict::Deny {
-                break;
-            }
-            let Some(standing) = self.trusted(name, loaded) else { continue };
-            let ceiling = self.is_ceiling(&standing);
-            let other = self.gate().decide(action, &standing.actor(ceiling));
-            let counts = match other.verdict {
-                Verdict::Deny => true,
-                Verdict::Allow => decision.verdict == Verdict::Ask,
-                Verdict::Ask => false,
-            };
-            if counts {
-                decision = other;
-                taken = Some(standing);
-            }
-        }
-        (decision, taken)
+        self.judging(loaded).judge_as(action)
     }
 
     /// Whether a skill may use nothing but what it lists: in a sub-run, or where a person wants so.
@@ -118,5 +104,47 @@ impl Workshop {
         let standing = self.standing(&entry.skill, &text).ok()?;
         let same = loaded.get(name).is_some_and(|known| known.digest == standing.digest);
         (same && standing.is_trusted()).then(|| Arc::new(standing))
+    }
+}
+
+/// What the gate says of many things that the agent wants, with the skills that are loaded now.
+#[derive(Debug)]
+pub struct Judging<'w> {
+    workshop: &'w Workshop,
+    skills: Vec<Arc<Standing>>,
+}
+
+impl Judging<'_> {
+    /// What the gate says of something that the agent wants.
+    pub fn judge(&self, action: &Action<'_>) -> Decision {
+        self.judge_as(action).0
+    }
+
+    /// The decision, and the skill as which it was taken.
+    fn judge_as(&self, action: &Action<'_>) -> (Decision, Option<Arc<Standing>>) {
+        let workshop = self.workshop;
+        if let Some(acting) = &workshop.acting {
+            let actor = acting.actor(workshop.is_ceiling(acting));
+            return (workshop.gate().decide(action, &actor), Some(Arc::clone(acting)));
+        }
+        let mut decision = workshop.gate().decide(action, &Actor::default());
+        let mut taken = None;
+        for standing in &self.skills {
+            if decision.verdict == Verdict::Deny {
+                break;
+            }
+            let actor = standing.actor(workshop.is_ceiling(standing));
+            let other = workshop.gate().decide(action, &actor);
+            let counts = match other.verdict {
+                Verdict::Deny => true,
+                Verdict::Allow => decision.verdict == Verdict::Ask,
+                Verdict::Ask => false,
+            };
+            if counts {
+                decision = other;
+                taken = Some(Arc::clone(standing));
+            }
+        }
+        (decision, taken)
     }
 }

@@ -11,7 +11,7 @@ const NOTE: usize = 200;
 
 /// The beginning of a text that fits, and how many bytes of it that is. Cut at the end of a line
 /// where one is near, never inside a character.
-pub(crate) fn head(text: &str, bytes: usize, lines: usize) -> &str {
+pub fn head(text: &str, bytes: usize, lines: usize) -> &str {
     let by_lines = match text.match_indices('\n').nth(lines.saturating_sub(1)) {
         Some((at, _)) if lines > 0 => &text[..=at],
         Some(_) => "",
@@ -50,7 +50,7 @@ pub(crate) fn within(text: String, bytes: usize, lines: usize, rest: &str) -> St
 }
 
 /// The beginning and the end of a text, with a note between them.
-pub(crate) fn ends(text: &str, bytes: usize, lines: usize) -> String {
+pub fn ends(text: &str, bytes: usize, lines: usize) -> String {
     if fits(text, bytes, lines) {
         return text.to_owned();
     }

@@ -21,6 +21,7 @@ mod tools;
 mod toolset;
 mod workshop;
 
+pub use acting::Judging;
 pub use activate::{Activation, ActivationError, Given, activate};
 pub use cap::{MAX_BYTES, MAX_LINES};
 pub use expand::{CommandRun, Execution, ExpandError};
@@ -40,6 +41,11 @@ pub use tools::{
 /// For whoever writes tools: schemas of objects, and the fields of an input.
 pub mod input {
     pub use crate::tool::{number, object, text};
+}
+/// For whoever writes tools: texts that fit into an answer.
+pub mod answer {
+    pub use crate::access::{listed, shown};
+    pub use crate::cap::{ends, head};
 }
 
 pub use toolset::{Choice, Role, Toolset};

@@ -212,7 +212,8 @@ fn unreadable(error: Errno) -> ReadFault {
     ReadFault::Unreadable(text)
 }
 
-pub(crate) fn describe_kind(kind: FileType) -> &'static str {
+/// What something is that is not a file, in words.
+pub fn describe_kind(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a folder",
         FileType::Fifo => "a FIFO",

@@ -215,13 +215,13 @@ enum Doing {
 /// Tools by name, and the part of their input that rules are about.
 const TOOLS: &[(&[&str], Doing, &[&str])] = &[
     (&["Bash", "bash", "run_command_line"], Doing::Command, &["command", "commandLine"]),
-    (&["Read", "Grep", "Glob", "LS"], Doing::Read, &["file_path", "path"]),
+    (&["Read", "Grep", "Glob", "LS", "read", "grep", "glob"], Doing::Read, &["file_path", "path"]),
     (
-        &["Write", "Edit", "MultiEdit", "NotebookEdit"],
+        &["Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit"],
         Doing::Write,
         &["file_path", "notebook_path", "path"],
     ),
-    (&["WebFetch"], Doing::Fetch, &["url"]),
+    (&["WebFetch", "http_get"], Doing::Fetch, &["url"]),
     (&["Skill", "skill", "load_skill"], Doing::Skill, &["skill", "name", "command"]),
 ];
 
