@@ -46,6 +46,9 @@ impl Default for Deadlines {
     }
 }
 
+/// How long the end of an answer may take that nobody reads.
+const SETTLE: Duration = Duration::from_millis(50);
+
 /// A header of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
@@ -259,6 +262,13 @@ impl Answer {
             return Err(HttpError::new(HttpErrorKind::TooLarge, message));
         }
         Ok(Some(chunk.into()))
+    }
+
+    /// Waits a moment for the end, so that the connection can be used again. What comes does not
+    /// count any more.
+    pub async fn settle(mut self) {
+        self.end = self.end.min(Instant::now() + SETTLE);
+        while matches!(self.chunk().await, Ok(Some(_))) {}
     }
 
     /// The whole body.
