@@ -1,0 +1,161 @@
+//! Where a request goes.
+
+use std::fmt;
+
+use reqwest::Url;
+
+/// An `http` or `https` address without user and password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address(Url);
+
+/// Scheme, host and port: what a key is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin(Box<str>);
+
+/// Why a text is no address that can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It cannot be read.
+    #[error("`{0}` is not an address")]
+    Unreadable(String),
+    /// It is not for the web.
+    #[error("`{0}:` is not supported, only `http:` and `https:` are")]
+    Scheme(String),
+    /// It names a user or a password.
+    #[error("an address with a user or a password is not asked")]
+    Userinfo,
+}
+
+/// Most bytes of an address.
+const MAX_ADDRESS: usize = 8 * 1024;
+
+impl Address {
+    /// Reads an address.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let shown = || text.chars().take(100).collect::<String>();
+        if text.len() > MAX_ADDRESS {
+            return Err(AddressError::Unreadable(shown()));
+        }
+        // A password must not reach the message, wherever the fault is.
+        if text.split(['/', '?', '#']).nth(2).is_some_and(|host| host.contains('@')) {
+            return Err(AddressError::Userinfo);
+        }
+        let url = Url::parse(text).map_err(|_| AddressError::Unreadable(shown()))?;
+        Self::of(url)
+    }
+
+    pub(crate) fn of(url: Url) -> Result<Self, AddressError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(AddressError::Scheme(url.scheme().to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(AddressError::Userinfo);
+        }
+        if url.host().is_none() {
+            return Err(AddressError::Unreadable(url.as_str().chars().take(100).collect()));
+        }
+        Ok(Self(url))
+    }
+
+    /// The address of something below this one. `rest` may end with a query.
+    #[must_use]
+    pub fn below(&self, rest: &str) -> Self {
+        let (path, query) = match rest.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (rest, None),
+        };
+        let mut url = self.0.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{base}/{}", path.trim_start_matches('/')));
+        url.set_query(query);
+        url.set_fragment(None);
+        Self(url)
+    }
+
+    /// Scheme, host and port.
+    pub fn origin(&self) -> Origin {
+        Origin(self.0.origin().ascii_serialization().into())
+    }
+
+    /// The host, as it is written in an address.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
+    /// Whether it leads to this machine.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host().trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    }
+
+    /// The whole address.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    pub(crate) fn url(&self) -> &Url {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Origin {
+    /// Such as `https://api.example.org`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_web_without_a_user() {
+        for (text, fault) in [
+            ("file:///etc/passwd", AddressError::Scheme("file".into())),
+            ("http://me:secret@host/", AddressError::Userinfo),
+            ("http://me:secret@host:bad/", AddressError::Userinfo),
+            ("https://me@host/", AddressError::Userinfo),
+            ("nonsense", AddressError::Unreadable("nonsense".into())),
+        ] {
+            assert_eq!(Address::parse(text), Err(fault), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_are_joined_below_the_base() {
+        for (base, rest, whole) in [
+            ("https://a.example", "v1/x", "https://a.example/v1/x"),
+            ("https://a.example/p/", "/v1/x?alt=sse", "https://a.example/p/v1/x?alt=sse"),
+        ] {
+            assert_eq!(Address::parse(base).unwrap().below(rest).as_str(), whole);
+        }
+    }
+
+    #[test]
+    fn an_origin_has_scheme_host_and_port() {
+        let origin = |text| Address::parse(text).unwrap().origin();
+        assert_eq!(origin("https://a.example/x"), origin("https://A.example:443/y"));
+        assert_ne!(origin("https://a.example"), origin("http://a.example"));
+        assert_ne!(origin("https://a.example"), origin("https://a.example:8443"));
+        assert_ne!(origin("https://a.example"), origin("https://a.example.evil"));
+    }
+}

@@ -1,0 +1,167 @@
+//! Fetching, against servers on this machine.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prowess_http::{Lookup, WebFetcher};
+use prowess_ports::{FetchLimits, Fetched, Fetcher};
+
+const LIMITS: FetchLimits = FetchLimits { bytes: 1_000, deadline_ms: 20_000, private: true };
+
+/// Answers each connection with the next text, and returns what it was asked.
+fn server(answers: Vec<Vec<u8>>) -> (u16, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let work = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+                head.push(byte[0]);
+            }
+            asked.push(String::from_utf8(head).unwrap());
+            // The other side may hang up early, when it has enough.
+            let _ = stream.write_all(&answer);
+        }
+        asked
+    });
+    (port, work)
+}
+
+fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+fn fetcher() -> WebFetcher {
+    WebFetcher::new("prowess-test").unwrap()
+}
+
+#[test]
+fn a_page_comes_back_without_anything_ambient() {
+    let page = answer("200 OK", "content-type: text/plain\r\nset-cookie: a=b\r\n", b"hello");
+    let (port, work) = server(vec![page]);
+    let url = format!("http://127.0.0.1:{port}/x?q=1");
+    let found = fetcher().fetch(&url, &LIMITS).unwrap();
+    let expected = Fetched {
+        url,
+        status: 200,
+        media_type: Some("text/plain".into()),
+        body: b"hello".to_vec(),
+        cut: false,
+        elsewhere: None,
+    };
+    assert_eq!(found, expected);
+    let asked = work.join().unwrap().remove(0).to_lowercase();
+    assert!(asked.starts_with("get /x?q=1 http/1.1\r\n"), "{asked}");
+    for header in ["cookie", "authorization", "referer"] {
+        assert!(!asked.contains(header), "{asked}");
+    }
+}
+
+#[test]
+fn redirects_stay_on_the_host() {
+    let (port, work) = server(vec![
+        answer("302 Found", "location: /next\r\n", b""),
+        answer("301 Moved", "location: https://me:pw@other.example/there\r\n", b"gone"),
+    ]);
+    let found = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap();
+    assert_eq!(found.url, format!("http://127.0.0.1:{port}/next"));
+    assert_eq!(found.status, 301);
+    assert_eq!(found.elsewhere.as_deref(), Some("https://other.example/there"));
+    assert_eq!(work.join().unwrap().len(), 2);
+}
+
+#[test]
+fn redirects_end() {
+    let (port, _work) = server(vec![answer("302 Found", "location: /\r\n", b""); 20]);
+    let error = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap_err();
+    assert_eq!(error.message, "more than 5 redirects");
+}
+
+#[test]
+fn a_body_is_cut_at_the_limit() {
+    let (port, _work) = server(vec![answer("200 OK", "", &[b'x'; 5_000])]);
+    let found = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap();
+    assert_eq!((found.body.len(), found.cut), (1_000, true));
+}
+
+#[test]
+fn a_bomb_is_cut_at_the_limit() {
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    for _ in 0..64 {
+        bomb.write_all(&vec![0; 1024 * 1024]).unwrap();
+    }
+    let bomb = bomb.finish().unwrap();
+    assert!(bomb.len() < 100_000);
+    let (port, _work) = server(vec![answer("200 OK", "content-encoding: gzip\r\n", &bomb)]);
+    let found = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap();
+    assert_eq!((found.body, found.cut), (vec![0; 1_000], true));
+}
+
+#[test]
+fn private_addresses_are_refused_however_they_are_spelt() {
+    let limits = FetchLimits { private: false, ..LIMITS };
+    for url in [
+        "http://127.0.0.1:1/",
+        "http://2130706433:1/",
+        "http://0x7f.1:1/",
+        "http://[::1]:1/",
+        "http://[::ffff:127.0.0.1]:1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://localhost:1/",
+    ] {
+        let error = fetcher().fetch(url, &limits).unwrap_err();
+        assert!(error.message.contains("private network"), "{url}: {error}");
+    }
+}
+
+#[test]
+fn only_web_addresses_without_a_user() {
+    for url in ["file:///etc/passwd", "ftp://a.example/", "http://me:pw@a.example/", "x"] {
+        let error = fetcher().fetch(url, &LIMITS).unwrap_err();
+        assert!(!error.message.contains("pw"), "{error}");
+    }
+}
+
+#[test]
+fn a_name_that_changes_its_address_gains_nothing() {
+    // The first look-up is public, as a check beforehand would see; the second is not.
+    let public = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 34));
+    let steps = Mutex::new(VecDeque::from([vec![IpAddr::V4(Ipv4Addr::LOCALHOST)], vec![public]]));
+    let lookup: Lookup = Arc::new(move |_| Ok(steps.lock().unwrap().pop_front().unwrap()));
+    let fetcher = WebFetcher::with_lookup("prowess-test", Some(&lookup)).unwrap();
+    let limits = FetchLimits { private: false, ..LIMITS };
+    let error = fetcher.fetch("http://rebind.example/", &limits).unwrap_err();
+    assert!(error.message.contains("private network"), "{error}");
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let limits = FetchLimits { deadline_ms: 50, ..LIMITS };
+    let error = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &limits).unwrap_err();
+    assert_eq!(error.message, "no answer within 50 ms");
+}
+
+#[test]
+fn it_works_inside_a_runtime() {
+    let (port, _work) = server(vec![answer("200 OK", "", b"hello")]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let found = runtime
+        .block_on(async { fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS) })
+        .unwrap();
+    assert_eq!(found.body, b"hello");
+}

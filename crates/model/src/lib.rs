@@ -1,0 +1,30 @@
+//! Asks models.
+//!
+//! One file for each wire format: it writes a request, reads an answer, and knows how the provider
+//! says that something went wrong. [`RemoteModel`] does what all have in common: deadlines, asking
+//! again, prices, and a key that goes to one place only. [`ScriptedModel`], [`EchoModel`] and
+//! [`ReplayModel`] ask nobody. Nothing here reads a variable: whoever calls hands them in.
+
+#![warn(missing_docs)]
+
+mod anthropic;
+mod echo;
+mod key;
+mod openai_chat;
+mod price;
+mod remote;
+mod retry;
+mod scripted;
+mod sse;
+mod wire;
+
+pub use anthropic::Anthropic;
+pub use echo::EchoModel;
+pub use key::{Key, KeyError};
+pub use openai_chat::OpenAiChat;
+pub use price::{DEFAULT_WINDOW, Known, cost, known};
+pub use remote::{Health, RemoteModel};
+pub use retry::{MAX_AFTER, RealWaiter, Retry, Waiter, retry_after};
+pub use scripted::{MAX_SCRIPT, ScriptError, ScriptedModel};
+pub use sse::{MAX_EVENT, SseDecoder, SseError, SseEvent};
+pub use wire::{Fault, Reader, Wire};
