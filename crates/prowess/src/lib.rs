@@ -119,7 +119,7 @@ pub use prowess_spec as spec;
 pub use prowess_store as store;
 pub use prowess_tools::{self as tools, Activation, Given, Workshop, activate};
 pub use prowess_trust as trust;
-pub use runtime::{BuildError, Builder, RunError, Runtime, SkillRef, SkillRun};
+pub use runtime::{BuildError, Builder, RunError, Runtime, SkillRef, SkillRun, TaskRun};
 pub use skills::{
     LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, parse_skill, render_skill,
 };

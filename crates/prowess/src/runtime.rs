@@ -11,7 +11,7 @@ use prowess_registry::{FileOptions, NewSkill, Place, Registry};
 use prowess_render::Arguments;
 use prowess_runtime::{
     CancellationToken, Engine, Finished, Models, Outcome, Parts, RuntimeError, Session, Settings,
-    SubRun, Update, Watcher, Which,
+    SubRun, Task, Update, Watcher, Which,
 };
 use prowess_store::{MemorySessions, SystemClock};
 use prowess_tools::{Tool, Workshop};
@@ -51,6 +51,11 @@ impl Runtime {
         Session::resume(&self.engine, id, None).await
     }
 
+    /// Does a task: the model finds the skills it needs.
+    pub fn task(&self, text: impl Into<String>) -> TaskRun<'_> {
+        TaskRun { runtime: self, task: Task::new(text), cancel: CancellationToken::new() }
+    }
+
     /// Runs a skill on its own: one of the registry by name, or a definition.
     pub fn run_skill(&self, skill: impl Into<SkillRef>) -> SkillRun<'_> {
         SkillRun {
@@ -80,7 +85,7 @@ impl From<NewSkill> for SkillRef {
 
 /// A run of a skill that is about to begin.
 #[derive(Debug)]
-#[must_use = "a run begins with `text`, `submit` or `result`"]
+#[must_use = "a run begins with `text`, `submit` or `finish`"]
 pub struct SkillRun<'r> {
     runtime: &'r Runtime,
     sub: SubRun,
@@ -149,15 +154,64 @@ impl SkillRun<'_> {
         Ok(finished.outcome.read()?)
     }
 
-    /// Runs it, and returns a value that fits a schema, with what it cost.
-    pub async fn result(self, schema: Value) -> Result<Finished, RuntimeError> {
-        self.finish(Some(schema)).await
-    }
-
     /// Runs it with or without a schema, and returns everything that is known of how it ended.
     pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
         self.sub.result = schema;
         self.runtime.engine.run_skill(self.sub, &self.cancel).await
+    }
+}
+
+/// A task that is about to begin.
+#[derive(Debug)]
+#[must_use = "a task begins with `text`, `submit` or `finish`"]
+pub struct TaskRun<'r> {
+    runtime: &'r Runtime,
+    task: Task,
+    cancel: CancellationToken,
+}
+
+impl TaskRun<'_> {
+    /// Limits what it may use. What is not said here is as the runtime says.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.task.budget = budget;
+        self
+    }
+
+    /// Asks another model: `provider/name`.
+    pub fn model(mut self, name: &str) -> Self {
+        self.task.model = Some(name.into());
+        self
+    }
+
+    /// Says how hard the model thinks.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.task.effort = Some(effort);
+        self
+    }
+
+    /// Ends it when the token is cancelled.
+    pub fn cancelled_by(mut self, cancel: &CancellationToken) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// Does it, and returns the last text.
+    pub async fn text(self) -> Result<Outcome<String>, RuntimeError> {
+        let finished = self.finish(None).await?;
+        let text = finished.text.clone();
+        Ok(finished.outcome.map(|_| text))
+    }
+
+    /// Does it, and returns a value of a type that the model is told about.
+    pub async fn submit<T: DeserializeOwned + JsonSchema>(self) -> Result<Outcome<T>, RunError> {
+        let schema = schemars::schema_for!(T).to_value();
+        Ok(self.finish(Some(schema)).await?.outcome.read()?)
+    }
+
+    /// Does it with or without a schema, and returns everything that is known of how it ended.
+    pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
+        self.task.result = schema;
+        self.runtime.engine.run_task(self.task, &self.cancel).await
     }
 }
 

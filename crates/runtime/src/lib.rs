@@ -18,6 +18,7 @@ mod resume;
 mod say;
 mod session;
 mod subrun;
+mod task;
 mod watch;
 
 pub use engine::{Engine, Models, Parts, Settings};
@@ -27,5 +28,6 @@ pub use prompt::INSTRUCTIONS;
 pub use say::Spoken;
 pub use session::{ActiveView, Session};
 pub use subrun::{MAX_DEPTH, MAX_TICKS, SubRun, Which};
+pub use task::Task;
 pub use tokio_util::sync::CancellationToken;
 pub use watch::{Update, Watcher};

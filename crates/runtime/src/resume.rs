@@ -63,13 +63,10 @@ impl Session {
         workshop.settings.effort = started.effort.map(|effort| effort.as_str().to_owned());
         workshop.visibility.touched.get_or_insert_default();
         let mut choice = Choice { skill: engine.parts.settings.skill_tool, ..Choice::default() };
+        choice.result = started.result.clone();
         if let Some(skill) = &started.skill {
-            choice = Choice {
-                role: Role::Worker,
-                runs_as: Some(skill.clone()),
-                result: started.result.clone(),
-                ..choice
-            };
+            choice.role = Role::Worker;
+            choice.runs_as = Some(skill.clone());
         }
         let mut tools = toolset(engine, &choice)?;
         if let Some(name) = started.skill.clone() {

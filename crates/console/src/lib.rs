@@ -1,0 +1,3 @@
+//! What a person sees of a session in a terminal: live lines, transcripts, the chat.
+
+pub mod live;
