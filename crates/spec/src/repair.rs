@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use prowess_diag::{Applicability, Edit, Span};
 
-use self::entries::{glued_key, indent, leading_key, lines};
+use self::entries::{bare_key, glued_key, indent, leading_key, lines};
 pub use self::quote::is_lost_text;
 use crate::fields::{self, Shape};
 use crate::problem::{Problem, ProblemKind};
@@ -35,7 +35,9 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
         let range = piece.range;
         let entry_text = &text[range.clone()];
         let start = base + range.start;
-        let key = leading_key(entry_text).or_else(|| glued_key(entry_text));
+        let key = leading_key(entry_text)
+            .or_else(|| glued_key(entry_text))
+            .or_else(|| bare_key(entry_text));
         if only.is_some_and(|only| !key.is_some_and(|key| only.contains(&key))) {
             result.lost.extend(key.map(Box::from));
             continue;
@@ -52,7 +54,18 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                 },
             });
         }
-        match full::read(entry_text, start) {
+        // Alone, `name:x` is YAML as well: a single value.
+        let is_slip = glued_key(entry_text).is_some() || bare_key(entry_text).is_some();
+        let read = full::read(entry_text, start);
+        let read = match read {
+            Ok(document) if is_slip => {
+                let span = document.root.map_or(Span::at(start), |root| root.span);
+                let message = "this line is not a `key: value` pair".to_owned();
+                Err(yaml::Error::Syntax { at: span, message })
+            }
+            read => read,
+        };
+        match read {
             Ok(document) => keep(&mut result, document, None),
             Err(yaml::Error::Refused(refusals)) => {
                 result.lost.extend(key.map(Box::from));
@@ -212,7 +225,10 @@ impl<'t> Work<'t> {
 /// Mends one entry, if that makes it parse.
 fn mend(text: &str) -> Option<Mended<'_>> {
     if let Some(key) = glued_key(text) {
-        return mend_glued(text, key.len() + 1);
+        return mend_key(text, key, GLUED);
+    }
+    if let Some(key) = bare_key(text) {
+        return mend_key(text, key, BARE);
     }
     let mut work =
         Work { text, edits: Vec::new(), first: None, applicability: Applicability::Safe };
@@ -228,7 +244,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             let spaces = line[..blanks].replace('\t', "  ");
             let at = range.start..range.start + blanks;
             work.edits.push(Edit::replace(Span::new(at.start, at.end), spaces));
-            work.note("a tab is used for indentation", INDENT, at);
+            work.note(TAB, INDENT, at);
         }
         let Some((key_at, value_at)) = value_start(line) else { continue };
         let value = line[value_at..].trim_end();
@@ -242,6 +258,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 all[index..].iter().take_while(|next| is_deeper(&text[(*next).clone()], own));
             let below: Vec<Range<usize>> = below.cloned().collect();
             index += below.len();
+            align_block(&mut work, &below);
             let rest = value[marker..].trim_start();
             if !rest.is_empty() && !rest.starts_with('#') {
                 let deep = below.iter().map(|next| &text[next.clone()]);
@@ -264,6 +281,17 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 }
                 index = all.len();
             }
+            continue;
+        }
+        if let Some(gap) = key_in_name(text, value).filter(|_| own == 0 && range.start == 0) {
+            let at = value_at + gap;
+            work.edits.push(Edit::replace(Span::new(at, at + 1), line_break(text)));
+            work.applicability = Applicability::Suggested;
+            work.note(
+                "two keys stand on one line",
+                "write each on a line of its own",
+                at + 1..value_at + value.len(),
+            );
             continue;
         }
         let follow = following(text, &all[index..], value, key_at, blanks);
@@ -333,6 +361,13 @@ fn mend(text: &str) -> Option<Mended<'_>> {
     work.finish()
 }
 
+/// Where in the value of `name` another key of the standard begins: a name has no blank in it.
+fn key_in_name(text: &str, value: &str) -> Option<usize> {
+    let (gap, rest) = (value.find(' ')?, value.split_once(' ')?.1);
+    let is_key = leading_key(rest).is_some_and(|key| fields::find(key).is_some());
+    (is_key && leading_key(text) == Some("name")).then_some(gap)
+}
+
 /// Lines behind a value that belong to it: deeper ones, or stray ones that are not keys.
 fn following(
     text: &str,
@@ -394,8 +429,28 @@ fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
         .map(|line| Edit::replace(blanks(line), " ".repeat(wanted)))
         .collect();
     work.edits.extend(edits);
-    work.note("a line is not indented like the one above it", "indent them alike", at);
+    work.note(UNLIKE, ALIKE, at);
     true
+}
+
+/// Gives lines of a block scalar at least the indentation of its first one, in spaces.
+fn align_block(work: &mut Work<'_>, below: &[Range<usize>]) {
+    let text = work.text;
+    let filled = || below.iter().filter(|line| !text[(*line).clone()].trim().is_empty());
+    let spaces = |line: &str| line[..indent(line)].replace('\t', "  ");
+    let Some(wanted) = filled().next().map(|line| spaces(&text[line.clone()])) else { return };
+    for line in filled() {
+        let content = &text[line.clone()];
+        let at = line.start..line.start + indent(content);
+        let has_tab = content[..indent(content)].contains('\t');
+        if has_tab || indent(content) < wanted.len() {
+            let blanks = Some(spaces(content)).filter(|spaces| spaces.len() > wanted.len());
+            let blanks = blanks.unwrap_or_else(|| wanted.clone());
+            work.edits.push(Edit::replace(Span::new(at.start, at.end), blanks));
+            let (why, remedy) = if has_tab { (TAB, INDENT) } else { (UNLIKE, ALIKE) };
+            work.note(why, remedy, at.end..line.start + content.trim_end().len());
+        }
+    }
 }
 
 /// Length of `|`, `>-` and the like at the start of a value.
@@ -418,37 +473,33 @@ fn line_break(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Puts the missing blank behind a key's colon, and then mends whatever else is wrong.
-fn mend_glued(text: &str, colon: usize) -> Option<Mended<'_>> {
-    let blank = Edit::insert(colon, " ");
-    let spaced = format!("{} {}", &text[..colon], &text[colon..]);
-    let mut edits = vec![blank];
-    let mut applicability = Applicability::Safe;
+/// Writes `key: ` where the colon or the blank behind it is missing, and then mends whatever else
+/// is wrong.
+fn mend_key<'t>(
+    text: &'t str,
+    key: &str,
+    [reason, title]: [&'static str; 2],
+) -> Option<Mended<'t>> {
+    let rest = text[key.len()..].trim_start_matches([':', ';', '=', ' ']);
+    let (from, to) = (key.len(), text.len() - rest.len());
+    let spaced = format!("{key}: {rest}");
+    let mut edits = vec![Edit::replace(Span::new(from, to), ": ")];
+    let mut applicability =
+        if title == GLUED[1] { Applicability::Safe } else { Applicability::Suggested };
     if full::read(&spaced, 0).is_err() {
-        // Every further edit stands behind the blank we put in.
+        // Every further edit stands behind what was put in.
         let further = mend(&spaced)?;
-        applicability = further.applicability;
+        applicability = applicability.min(further.applicability);
+        let back = |at: u32| at as usize + to - (from + 2);
         edits.extend(further.edits.iter().map(|edit| {
-            let back = |at: u32| at as usize - usize::from(at as usize > colon);
-            Edit::replace(
-                Span::new(back(edit.span.start), back(edit.span.end)),
-                edit.replacement.clone(),
-            )
+            let span = Span::new(back(edit.span.start), back(edit.span.end));
+            Edit::replace(span, edit.replacement.clone())
         }));
     }
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
-    let reason = "no space follows the colon".to_owned();
-    let title = "put a space after the colon";
-    Some(Mended {
-        source: text,
-        edits,
-        title,
-        reason,
-        place: 0..colon,
-        text: mended,
-        applicability,
-    })
+    let (reason, place) = (reason.to_owned(), 0..key.len());
+    Some(Mended { source: text, edits, title, reason, place, text: mended, applicability })
 }
 
 fn one_entry(document: &yaml::Document) -> bool {
@@ -493,6 +544,12 @@ fn value_start(line: &str) -> Option<(Option<usize>, usize)> {
 }
 
 const INDENT: &str = "indent with spaces";
+const ALIKE: &str = "indent them alike";
+const TAB: &str = "a tab is used for indentation";
+const UNLIKE: &str = "a line is not indented like the one above it";
+/// What is wrong with a key, and what is done about it.
+const GLUED: [&str; 2] = ["no space follows the colon", "put a space after the colon"];
+const BARE: [&str; 2] = ["no colon follows the key", "put a colon after the key"];
 
 fn shift(edit: &Edit, by: usize) -> Edit {
     let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
@@ -726,11 +783,37 @@ mod tests {
             &["name=x", "description=a name: b"],
             &[UNQUOTED_COLON],
         );
-        const UNLIKE: &str = "a line is not indented like the one above it";
+        check("d: >\n\ta\n\tb\n", &["d=a b\n"], &[TAB]);
+        check("d: >-\n  a\n b\n", &["d=a b"], &[UNLIKE]);
+        check(
+            "d: >-\na\nUse when: b\nname: c\n",
+            &["d=a Use when: b", "name=c"],
+            &["the text below `>-` is not indented"],
+        );
         check("metadata:\n  a: b\n   c: d\n", &["metadata=…"], &[UNLIKE]);
         check("metadata:\n    a: b\n  c: d\n", &["metadata=…"], &[UNLIKE]);
         check("tags:\n    - a\n  - b\n", &["tags=…"], &[UNLIKE]);
         check("k: [a, @b, c]\n", &["k=…"], &["an unquoted value begins with `[`"]);
+    }
+
+    #[test]
+    fn keys_without_colon_or_blank_are_mended() {
+        check("name: x\ndescription:y z\n", &["name=x", "description=y z"], &[GLUED[0]]);
+        check("name: x\ndescription:\"y: z\"\n", &["name=x", "description=y: z"], &[GLUED[0]]);
+        check("name: x\ndescription:y: z\n", &["name=x", "description=y: z"], &[GLUED[0]]);
+        check("name: x\ndescription a b c: z\n", &["name=x", "description=a b c: z"], &[BARE[0]]);
+        check(
+            "name: x description: y\n",
+            &["name=x", "description=y"],
+            &["two keys stand on one line"],
+        );
+        check("name: x\ndescription; y\n", &["name=x", "description=y"], &[BARE[0]]);
+        // A line of prose that begins with a word like a key that is there.
+        check(
+            "name: x\ndescription: the\nname of it\n",
+            &["name=x", "description=the name of it"],
+            &["a line continues the value but is not indented"],
+        );
     }
 
     #[test]

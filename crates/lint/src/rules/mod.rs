@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Finding, Sink, Subject};
 use crate::profile::{Levels, Profile, Target};
+use crate::slips;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::Parsed;
 use prowess_spec::repair::is_lost_text;
@@ -269,7 +270,11 @@ pub fn position(id: &str) -> Option<usize> {
 /// when the whole block is missing, broken or cut.
 fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a Manifest)> {
     let parsed = skill.parsed?;
-    let present = parsed.yaml.is_some() && !parsed.manifest.incomplete;
+    let entries = &parsed.manifest.entries;
+    // Keys in another notation are there, though they were not read.
+    let present = parsed.yaml.is_some()
+        && !parsed.manifest.incomplete
+        && !(entries.is_empty() && slips::plain_keys(parsed).is_some());
     present.then_some((parsed, &parsed.manifest))
 }
 
