@@ -95,7 +95,7 @@ mod tests {
     fn keys_at_the_start_of_a_body_are_found() {
         for (text, end) in [
             ("name: x\ndescription: y\n\nBody.\n", Some(23)),
-            ("name: x\nallowed-tools: y\n  z\nBody.\n", Some(30)),
+            ("name: x\nallowed-tools: y\n  z\nBody.\n", Some(29)),
             ("Note: this\n", None),
             ("# Title\n", None),
         ] {
