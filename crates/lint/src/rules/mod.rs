@@ -181,7 +181,7 @@ mod unsafe_placeholder;
 mod unused_argument;
 mod yaml_feature;
 mod yaml_invalid;
-mod yaml_repaired;
+mod yaml_syntax;
 
 /// Every rule, in the order of the documentation.
 pub static RULES: &[Rule] = &[
@@ -200,7 +200,7 @@ pub static RULES: &[Rule] = &[
     fence_trailing_space::RULE,
     frontmatter_too_large::RULE,
     frontmatter_not_a_map::RULE,
-    yaml_repaired::RULE,
+    yaml_syntax::RULE,
     yaml_invalid::RULE,
     yaml_feature::RULE,
     comment_in_value::RULE,
@@ -256,6 +256,9 @@ pub static RULES: &[Rule] = &[
     claude_ai_description::RULE,
 ];
 
+/// Names that rules once had; they are understood wherever a rule is named.
+const RENAMED: &[(&str, &str)] = &[("yaml-repaired", "yaml-syntax")];
+
 /// Returns the rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
     position(id).map(|index| &RULES[index])
@@ -263,6 +266,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 
 /// Returns the place of a rule in [`RULES`].
 pub fn position(id: &str) -> Option<usize> {
+    let id = RENAMED.iter().find(|(old, _)| *old == id).map_or(id, |(_, new)| new);
     RULES.iter().position(|rule| rule.id == id)
 }
 
@@ -373,6 +377,14 @@ mod tests {
                 rule.id
             );
             assert!(!rule.summary.ends_with('.'), "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn old_names_are_understood_and_never_used_again() {
+        for (old, new) in RENAMED {
+            assert_eq!(find(old).map(|rule| rule.id), Some(*new));
+            assert!(RULES.iter().all(|rule| rule.id != *old), "{old}");
         }
     }
 
