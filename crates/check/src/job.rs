@@ -296,7 +296,7 @@ mod tests {
         std::fs::write(&file, BROKEN).unwrap();
         let paths = || vec![folder.path().to_owned()];
         let reported = run(&job(Action::Report), paths(), &Rules);
-        assert_eq!((found(&reported), reported.fixed()), (vec!["yaml-repaired"], 0));
+        assert_eq!((found(&reported), reported.fixed()), (vec!["yaml-syntax"], 0));
         let shown = run(&job(Action::Diff), paths(), &Rules);
         assert!(shown.mended[0].diff.contains("+description: 'Fills"), "{}", shown.mended[0].diff);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), BROKEN);

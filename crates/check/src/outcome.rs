@@ -58,7 +58,7 @@ pub struct Mended {
 }
 
 impl Mended {
-    /// Returns the rules with their number where it is not one: `2 x yaml-repaired, name-case`.
+    /// Returns the rules with their number where it is not one: `2 x yaml-syntax, name-case`.
     pub fn rule_list(&self) -> String {
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for rule in &self.rules {

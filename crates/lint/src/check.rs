@@ -8,8 +8,8 @@ use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize, wording};
 
 use crate::profile::{Profile, RuleSet, Target};
 use crate::rules::{RULES, Rule};
+use crate::scripts::{self, Script};
 use prowess_spec::body::links;
-use prowess_spec::body::scripts::{self, Script};
 use prowess_spec::body::{self, Detail, Item, ItemKind};
 use prowess_spec::fields;
 use prowess_spec::manifest::Text;

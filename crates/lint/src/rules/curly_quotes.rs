@@ -53,5 +53,5 @@ fn between_marks(entry: &Entry) -> Option<&str> {
     let (open, close) = PAIRS.iter().find(|(open, _)| text.starts_with(*open))?;
     let inner = text.strip_prefix(*open)?.strip_suffix(*close)?;
     // In `“a” or “b”` the marks belong to the words.
-    (!inner.contains(*open) && !inner.is_empty()).then_some(inner)
+    (!inner.contains(*open) && !inner.is_empty()).then_some(inner.trim())
 }
