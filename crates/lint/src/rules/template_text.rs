@@ -107,7 +107,12 @@ fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
 /// How severe it is that a text begins as one of these, or as one of ours.
 fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
     let text = text.trim_start();
-    let found = |list: &[&str]| list.iter().any(|beginning| begins(text, beginning));
+    let first = text.bytes().next()?.to_ascii_lowercase();
+    // Nearly every text differs in the first letter.
+    let may_begin = |beginning: &str| beginning.as_bytes()[0].to_ascii_lowercase() == first;
+    let found = |list: &[&str]| {
+        list.iter().any(|beginning| may_begin(beginning) && begins(text, beginning))
+    };
     if found(OURS) {
         Some(Severity::Note)
     } else {
@@ -125,10 +130,7 @@ fn is_reminder(text: &str) -> bool {
 
 /// Whether a text begins so, in capitals or not.
 fn begins(text: &str, beginning: &str) -> bool {
-    // Nearly every text differs in the first letter.
-    let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
-    first(text) == first(beginning)
-        && text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+    text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }
 
 #[cfg(test)]

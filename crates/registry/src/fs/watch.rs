@@ -283,8 +283,20 @@ impl Watch {
             }
         }
         self.rewatch();
+        self.hear_out(config);
         // What changed between the last scan and the first watch.
         self.inbox.tell(Meaning::Everything);
+    }
+
+    /// Waits until every event is heard that there is so far. Setting up a watch opens each folder,
+    /// and the system tells of that too: of so many that it loses some and has everything looked at.
+    /// Heard before the first look, this is the first look; heard during it, it would be a second.
+    fn hear_out(&mut self, config: notify::Config) {
+        if let Some(watcher) = &mut self.watcher {
+            // It takes events and calls in order, and answers when it comes to this one, which
+            // changes nothing. Whatever it says, a look follows.
+            let _ = watcher.configure(config);
+        }
     }
 
     fn run(mut self) {
