@@ -4,4 +4,8 @@
 
 mod children;
 mod files;
+mod kill;
 mod processes;
+mod session_children;
+mod session_files;
+mod sessions;
