@@ -1,6 +1,6 @@
 //! Processes that are killed at any point while they write. What they said is written must be there.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout};
 
@@ -8,11 +8,12 @@ use prowess_ports::SessionStore;
 use prowess_test::conformance::sessions::started;
 
 use crate::children;
-use crate::session_children::{batch, numbered, patient, sound};
+use crate::session_children::{BATCHES, batch, numbered, patient, sound};
 
-const ROUNDS: u64 = 110;
+const ROUNDS: u64 = 55;
+const WRITERS: usize = 4;
 /// Rounds that go on with the same sessions.
-const ROUNDS_EACH: u64 = 10;
+const ROUNDS_EACH: u64 = 5;
 const SEED: u64 = 0x5eed_0f5e_5510_0001;
 
 /// A process that appends to a session, and what it said last.
@@ -24,11 +25,18 @@ struct Writer {
 
 impl Writer {
     fn start(path: &Path, id: &str) -> Self {
-        let mut child = children::command(&format!("append for ever: {id}"), path).spawn().unwrap();
+        let role = format!("append until killed: {id}");
+        let mut child = children::command(&role, path).spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
-        let mut writer = Self { child, said, last: None };
-        while writer.line().as_deref() != Some("started") {}
-        writer
+        Self { child, said, last: None }
+    }
+
+    fn wait_until_started(&mut self) {
+        while self.line().unwrap() != "started" {}
+    }
+
+    fn go(&mut self) {
+        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 
     /// Reads one line. Nothing at the end; half a line counts for nothing.
@@ -70,27 +78,28 @@ fn what_was_acknowledged_is_there() {
     let mut random = SEED;
     println!("seed {SEED:#x}");
     let (mut kills, mut acknowledged, mut beyond) = (0, 0, 0);
-    let mut sessions: [(Box<str>, i64); 2] = Default::default();
+    let mut sessions: [(Box<str>, i64); WRITERS] = Default::default();
     for round in 0..ROUNDS {
         let store = patient(&path);
         if round % ROUNDS_EACH == 0 {
-            sessions = [0, 1].map(|_| {
+            sessions = [(); WRITERS].map(|()| {
                 let lease = store.create(&started("p", None, 0)).unwrap();
                 let id = lease.session.clone();
                 store.release(lease);
                 (id, 0)
             });
         }
-        let mut writers = [0, 1].map(|index: usize| Writer::start(&path, &sessions[index].0));
-        for writer in &mut writers {
-            writer.wait_for(next(&mut random) % 6);
-        }
+        let mut writers = sessions.each_ref().map(|(id, _)| Writer::start(&path, id));
+        writers.iter_mut().for_each(Writer::wait_until_started);
+        writers.iter_mut().for_each(Writer::go);
+        // One of them says when; the others are wherever they are then.
+        writers[0].wait_for(next(&mut random) % (BATCHES - 4));
         // At any point of what comes next.
-        for _ in 0..next(&mut random) % 200_000 {
+        for _ in 0..next(&mut random) % 100_000 {
             std::hint::spin_loop();
         }
         let said = writers.map(Writer::kill);
-        kills += 2;
+        kills += WRITERS;
         for ((id, before), said) in sessions.iter_mut().zip(said) {
             let events = store.events(id).unwrap();
             let there = i64::try_from(events.len()).unwrap() - 1;
@@ -107,7 +116,7 @@ fn what_was_acknowledged_is_there() {
             *before = there;
         }
         drop(store);
-        if round % ROUNDS_EACH == 0 {
+        if round % 20 == 0 {
             assert_eq!(sound(&path), "ok");
         }
     }

@@ -1,6 +1,12 @@
 //! Tests with real files and real processes.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test"
+)]
 
 mod children;
 mod files;

@@ -14,6 +14,9 @@ use rusqlite::Connection;
 /// Appends that one process does.
 pub(crate) const APPENDS: i64 = 60;
 
+/// Most batches that a process appends before it is killed.
+pub(crate) const BATCHES: u64 = 16;
+
 pub(crate) fn patient(path: &Path) -> SqliteSessions {
     SqliteSessions::new(path).with_busy_timeout(Duration::from_mins(5))
 }
@@ -24,8 +27,8 @@ pub(crate) fn impatient(path: &Path) -> SqliteSessions {
 
 /// Returns the event with this number of a session that is filled: long enough, and like no other.
 pub(crate) fn numbered(number: i64) -> Stamped {
-    let length = usize::try_from(number * 7919 % 20_000).unwrap();
-    let text: String = format!("{number} ").chars().cycle().take(length).collect();
+    let length = usize::try_from(number * 7919 % 8_000).unwrap();
+    let text = format!("{number} ").repeat(length / 5);
     noted(format!("{number}: {text}"), number)
 }
 
@@ -73,7 +76,7 @@ pub(crate) fn run(role: &str, path: &Path) {
                 store.append(&lease, &[noted(format!("{argument} {number}"), number)]).unwrap();
             }
         }
-        "append for ever" => append_for_ever(path, argument),
+        "append until killed" => append_until_killed(path, argument),
         "full" => fill(path),
         "limited" => {
             let store = patient(path);
@@ -111,19 +114,21 @@ pub(crate) fn run(role: &str, path: &Path) {
 }
 
 /// Appends numbered events to a session until it is killed, and says the number of the last one
-/// whenever a batch is written.
-fn append_for_ever(path: &Path, id: &str) {
+/// whenever a batch is written. Begins when it is told to, and rests after a while.
+fn append_until_killed(path: &Path, id: &str) {
     let store = patient(path);
     let lease = store.take(id).unwrap();
-    println!("\nstarted");
     let mut next = i64::try_from(store.events(id).unwrap().len()).unwrap();
-    loop {
+    println!("\nstarted");
+    io::stdin().read_line(&mut String::new()).unwrap();
+    for _ in 0..BATCHES {
         let events: Vec<_> = (next..next + batch(next)).map(numbered).collect();
         store.append(&lease, &events).unwrap();
         next += batch(next);
         println!("{}", next - 1);
         io::stdout().flush().unwrap();
     }
+    io::stdin().read_line(&mut String::new()).unwrap();
 }
 
 /// Writes until the disk is full, and goes on when there is room.
