@@ -21,8 +21,8 @@ pub(crate) use gate::{
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use anstream::ColorChoice;
+use prowess_terminal::Exit;
 use prowess_terminal::{Look, Printer};
 
 /// Find, check, explain and mend Agent Skills

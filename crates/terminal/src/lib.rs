@@ -2,6 +2,7 @@
 //!
 //! Knows how things look, not what they mean: no skill, no command line, no environment variable.
 
+mod exit;
 mod failure;
 mod foreign;
 mod path;
@@ -9,6 +10,7 @@ mod printer;
 mod progress;
 mod table;
 
+pub use exit::Exit;
 pub use failure::Failure;
 pub use foreign::Foreign;
 pub use path::{display_path, plain_path};

@@ -15,9 +15,9 @@ use super::targets;
 use crate::args::{DoctorArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::usage;
+use prowess_terminal::Exit;
 use prowess_terminal::{Printer, bold, wrap};
 
 /// Where the answers begin, behind state and area.

@@ -12,9 +12,9 @@ use serde_json::json;
 use crate::args::{ExecArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::permissions;
+use prowess_terminal::Exit;
 
 pub(crate) fn run(
     args: &ExecArgs,

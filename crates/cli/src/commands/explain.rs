@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
-use crate::exit::Exit;
+use prowess_terminal::Exit;
 use prowess_terminal::{Cell, Printer, Table, bold};
 
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {

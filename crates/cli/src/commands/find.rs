@@ -10,8 +10,8 @@ use super::list;
 use crate::args::{FindArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
+use prowess_terminal::Exit;
 use prowess_terminal::{Cell, Printer, Table};
 
 pub(crate) fn run(

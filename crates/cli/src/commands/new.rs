@@ -10,7 +10,7 @@ use super::targets;
 use crate::args::{NewArgs, TemplateArg};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
+use prowess_terminal::Exit;
 use prowess_terminal::Printer;
 
 pub(crate) fn run(

@@ -9,9 +9,9 @@ use prowess_terminal::{Cell, Printer, Table, bold, wrap};
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::permissions;
+use prowess_terminal::Exit;
 
 /// Where the answers begin, behind their titles.
 const COLUMN: usize = 7;

@@ -14,9 +14,9 @@ use prowess_tools::{ActivationError, Execution, ExpandError};
 use crate::args::{GlobalArgs, PromptArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::permissions::{self, Terminal};
+use prowess_terminal::Exit;
 
 pub(crate) fn run(
     name: &str,

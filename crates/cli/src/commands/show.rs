@@ -17,7 +17,7 @@ use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
 use crate::env::Environment;
 use crate::error::{CliError, no_digest};
-use crate::exit::Exit;
+use prowess_terminal::Exit;
 use prowess_terminal::{Printer, bold, wrap};
 
 pub(crate) fn run(

@@ -11,7 +11,7 @@ use super::targets;
 use crate::args::ShowArgs;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
+use prowess_terminal::Exit;
 use prowess_terminal::Printer;
 
 pub(crate) fn run(

@@ -12,8 +12,8 @@ use super::render;
 use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
+use prowess_terminal::Exit;
 
 /// Most bytes of JSON that are read from standard input.
 const MAX_INPUT: u64 = 8 * 1024 * 1024;

@@ -13,9 +13,9 @@ use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, TrustArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
 use crate::{permissions, usage};
+use prowess_terminal::Exit;
 
 /// How many lines of one kind are shown.
 const MOST: usize = 12;

@@ -22,8 +22,8 @@ use super::targets::{self, Meant};
 use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library;
+use prowess_terminal::Exit;
 use prowess_terminal::{Printer, Progress};
 
 /// How many files are named after `--fix`.

@@ -14,8 +14,8 @@ use super::{prompt, targets};
 use crate::args::{GlobalArgs, WhyArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{Library, not_found};
+use prowess_terminal::Exit;
 use prowess_terminal::{Printer, bold, wrap};
 
 /// How wide the words before each answer are.

@@ -158,7 +158,12 @@ fn permit(
                 rule: None,
                 remedy: None,
             };
-            let question = Question { what: &question, decision: &decision, skill: None };
+            let question = Question {
+                what: &question,
+                decision: &decision,
+                skill: None,
+                action: Some(&action),
+            };
             match workshop.approver.ask(&question) {
                 Answer::No => Err(ToolError::denied(&short, &decision)),
                 Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
