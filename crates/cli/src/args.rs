@@ -52,6 +52,8 @@ Use:
   show PATH|NAME           Show one skill: metadata, outline, files, size
   prompt                   Print exactly what a model would see
   why NAME|PATH            Explain why a skill is listed, hidden or cut
+  run NAME [TEXT]          Run a skill with a model and print what comes out
+  session list|show|...    List, show and take up sessions
   exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
   tool list|call           List and call the tools that models get
 
@@ -59,6 +61,7 @@ Manage:
   trust [PATH|NAME]        Show what a skill may do, and trust it
   policy check|show        Check a command against the rules; show them
   stats                    Show which skills are used
+  demo                     Show a complete run, offline, with a scripted model
   doctor                   Check configuration, folders, store and sandbox
   schema [NAME]            Print a JSON Schema
   completions SHELL        Print a script that completes commands and names
@@ -77,7 +80,10 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Everything that can be typed. What we write into help ourselves looks like what clap writes.
 pub(crate) fn command() -> clap::Command {
-    Cli::command().help_template(styled(ROOT_HELP)).mut_subcommands(|command| {
+    let root = Cli::command().help_template(styled(ROOT_HELP)).mut_subcommand("run", |run| {
+        run.mut_arg("name", |name| name.add(ArgValueCandidates::new(completions::skill_names)))
+    });
+    root.mut_subcommands(|command| {
         let after = command.get_after_help().map(|after| styled(&after.to_string()));
         match after {
             Some(after) => command.after_help(after),
@@ -165,6 +171,9 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Prompt(PromptArgs),
     Why(WhyArgs),
+    Run(prowess_console::run::RunArgs),
+    Session(prowess_console::session::SessionArgs),
+    Demo(prowess_console::demo::DemoArgs),
     Exec(ExecArgs),
     Tool(ToolArgs),
     Trust(TrustArgs),

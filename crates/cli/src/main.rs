@@ -50,6 +50,11 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
         Some(Command::Show(args)) => commands::show::run(args, global, environment, printer),
         Some(Command::Prompt(args)) => commands::prompt::run(args, global, environment, printer),
         Some(Command::Why(args)) => commands::why::run(args, global, environment, printer),
+        Some(Command::Run(args)) => commands::sessions::run(args, global, environment, printer),
+        Some(Command::Session(args)) => {
+            commands::sessions::session(args, global, environment, printer)
+        }
+        Some(Command::Demo(args)) => commands::sessions::demo(args, global, environment, printer),
         Some(Command::Exec(args)) => commands::exec::run(args, global, environment, printer),
         Some(Command::Tool(args)) => commands::tool::run(args, global, environment, printer),
         Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),

@@ -10,10 +10,10 @@ mod printer;
 mod progress;
 mod table;
 
-pub use exit::Exit;
+pub use exit::{Exit, leave};
 pub use failure::Failure;
 pub use foreign::Foreign;
 pub use path::{display_path, plain_path};
-pub use printer::{Look, Printer, bold, wrap};
+pub use printer::{Look, Printer, bold, json_line, wrap};
 pub use progress::{Progress, into_inner};
 pub use table::{Cell, Table, cut};

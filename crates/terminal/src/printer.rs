@@ -273,3 +273,10 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     }
     lines
 }
+
+/// Prints one JSON object as a line to standard output, from whatever thread. A reader who left is
+/// no error: the work goes on.
+pub fn json_line(value: &serde_json::Value) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{value}");
+}
