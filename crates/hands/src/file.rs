@@ -281,6 +281,9 @@ impl Fault {
     pub(crate) fn told(self, ground: &Ground<'_>, spot: &Spot, verb: &str) -> ToolError {
         let name = tick(shown(&spot.name));
         match self {
+            Self::Missing if verb == "write" => {
+                ToolError::new(Why::Failed, format!("{name} has no folder to be written to."))
+            }
             Self::Missing => {
                 let near = near(ground, spot)
                     .map(|near| format!(" Did you mean {}?", tick(shown(&near))))

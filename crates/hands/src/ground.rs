@@ -32,6 +32,16 @@ pub(crate) enum Deed {
     Write,
 }
 
+impl Deed {
+    /// The beginning of a sentence.
+    fn of(self, spot: &Spot) -> String {
+        match self {
+            Self::Read => format!("Reading {}", spot.told()),
+            Self::Write => format!("Writing {}", spot.told()),
+        }
+    }
+}
+
 /// The places that count, with their links resolved.
 #[derive(Debug)]
 pub(crate) struct Ground<'w> {
@@ -157,7 +167,7 @@ impl<'w> Ground<'w> {
         stricter(decision, judge(judging, deed, &plain))
     }
 
-    /// Why nobody may do this, whatever rules and modes say.
+    /// Why nobody may do this.
     fn barred(&self, deed: Deed, spot: &Spot) -> Option<&'static str> {
         let below =
             |folders: &[PathBuf]| folders.iter().any(|folder| spot.real.starts_with(folder));
@@ -185,6 +195,17 @@ impl<'w> Ground<'w> {
         None
     }
 
+    /// Refuses what nobody may do, whatever rules and modes say.
+    pub(crate) fn bar(&self, deed: Deed, spot: &Spot) -> Result<(), ToolError> {
+        match self.barred(deed, spot) {
+            Some(why) => {
+                let text = format!("{} was refused: {why}.", deed.of(spot));
+                Err(ToolError::new(Why::Denied, text))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Asks the gate, and the person where the gate wants it. `long` says all that would happen; where
     /// it cannot happen anyway, nobody is asked.
     pub(crate) fn permit(
@@ -194,14 +215,8 @@ impl<'w> Ground<'w> {
         spot: &Spot,
         long: impl FnOnce() -> Result<String, ToolError>,
     ) -> Result<(), ToolError> {
-        let verb = match deed {
-            Deed::Read => "Reading",
-            Deed::Write => "Writing",
-        };
-        let what = format!("{verb} {}", spot.told());
-        if let Some(why) = self.barred(deed, spot) {
-            return Err(ToolError::new(Why::Denied, format!("{what} was refused: {why}.")));
-        }
+        self.bar(deed, spot)?;
+        let what = deed.of(spot);
         let judging = self.workshop.judging(loaded);
         let mut path = self.spelled(&spot.real);
         let mut decision = self.judge(&judging, deed, &spot.real);
@@ -239,11 +254,7 @@ impl Spot {
     /// The path in a sentence; where it is reached through a link, also what that leads to.
     pub(crate) fn told(&self) -> String {
         let real = self.real.to_string_lossy();
-        if self.written == real || self.name == real {
-            return tick(shown(&self.name));
-        }
-        // Inside the project the name says it already, unless a link was on the way.
-        if self.written.ends_with(&format!("/{}", self.name)) || self.name == "." {
+        if self.written == real {
             return tick(shown(&self.name));
         }
         format!("{} (it leads to {})", tick(shown(&self.written)), tick(shown(&real)))

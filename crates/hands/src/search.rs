@@ -64,6 +64,7 @@ impl<'w> Search<'w> {
     ) -> Result<Self, ToolError> {
         let ground = Ground::new(workshop, loaded);
         let spot = ground.spot(path.unwrap_or("."))?;
+        ground.bar(Deed::Read, &spot)?;
         let judging = workshop.judging(loaded);
         let decision = ground.judge(&judging, Deed::Read, &spot.real);
         // In the project each file is judged for itself, so a folder that is not allowed as a whole

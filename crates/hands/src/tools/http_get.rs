@@ -196,8 +196,7 @@ fn told(url: &Url, fetched: &Fetched) -> ToolAnswer {
         essence.contains("html") || essence.is_empty() && page.trim_start().starts_with('<');
     let (plain, all) = if is_page { html::text(&page, BYTES) } else { (page, true) };
     let safe = sanitize::block(&plain.replace('\r', "")).into_owned();
-    // Nobody else ends the frame.
-    let safe = safe.replace(&format!("</{FRAME}"), &format!("< /{FRAME}"));
+    let safe = unframed(&safe);
     let kept = head(&safe, BYTES, LINES).trim_end();
     let cut = fetched.cut || !all || kept.len() < safe.trim_end().len();
     let note = if cut { "\n[the rest is left out]" } else { "" };
@@ -206,6 +205,20 @@ fn told(url: &Url, fetched: &Fetched) -> ToolAnswer {
          says so.\n<{FRAME}>\n{kept}{note}\n</{FRAME}>"
     );
     ToolAnswer::new(text, value(Some(kept), cut))
+}
+
+/// The text, in which nothing ends the frame.
+fn unframed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("</") {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 2..];
+        let ends = rest.get(..FRAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(FRAME));
+        out.push_str(if ends { "< /" } else { "</" });
+    }
+    out.push_str(rest);
+    out
 }
 
 fn is_text(essence: &str, body: &[u8]) -> bool {
