@@ -14,7 +14,7 @@ use std::time::Duration;
 use prowess_agent::{
     Delta, Message, Options, Part, Reply, Request, Role, ToolChoice, ToolDeclaration, ToolResult,
 };
-use prowess_http::{Address, Deadlines, HttpClient, Origin};
+use prowess_http::{Address, Deadlines, HttpClient};
 use prowess_model::{
     Anthropic, Gemini, Key, OpenAiChat, OpenAiResponses, RemoteModel, Wire, known,
 };
@@ -41,7 +41,7 @@ async fn all(base: &str) -> Done {
         let root = Address::parse(base)?;
         let base = if below.is_empty() { root } else { root.below(below) };
         for stream in [true, false] {
-            let key = Key::new("test-key", Origin::clone(&base.origin()))?;
+            let key = Key::new("test-key", base.origin())?;
             let about = ModelInfo {
                 name: format!("{name}/smollm2").into(),
                 window: 8_192,

@@ -56,15 +56,20 @@ impl std::fmt::Debug for SecretText {
 impl Settings {
     /// The usual settings. `agent` is what the client calls itself.
     pub fn new(agent: &str) -> Result<Self, HttpError> {
-        Ok(Self {
-            http: HttpClient::new(agent, Deadlines::default())?,
+        Ok(Self::with_client(HttpClient::new(agent, Deadlines::default())?))
+    }
+
+    /// The usual settings with another client.
+    pub fn with_client(http: HttpClient) -> Self {
+        Self {
+            http,
             retry: Retry::default(),
             waiter: Arc::new(RealWaiter),
             stream: true,
             window: None,
             key: None,
             probe: Duration::from_millis(400),
-        })
+        }
     }
 }
 
