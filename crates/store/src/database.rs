@@ -40,7 +40,7 @@ pub(crate) struct Database {
 pub(crate) struct Tables {
     /// The first format that has its tables. In an older file there is nothing to read.
     pub(crate) since: usize,
-    /// The statement that says what a power cut may cost.
+    /// The statements that say what a power cut may cost.
     pub(crate) sync: &'static str,
 }
 
