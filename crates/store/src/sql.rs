@@ -1,7 +1,7 @@
 //! Every statement for SQLite, and nothing else: another dialect is another file like this one.
 //!
-//! No rule is in here. What a use adds to a row is decided by `Usage::add` in `crates/catalog`, what
-//! is known about a session by `summarise` and `follow` in `memory_sessions.rs`.
+//! No rule is in here. What a use adds to a row is decided by `Usage::add` in `crates/catalog`,
+//! what is known about a session by `summarise` and `follow` in `memory_sessions.rs`.
 
 /// What marks a file as ours: `Prow`, in the file's header.
 pub(crate) const APPLICATION_ID: i64 = 0x5072_6f77;
