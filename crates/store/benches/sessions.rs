@@ -1,5 +1,5 @@
-//! How long it takes to write an event, to read a session and to list sessions, and what the machine
-//! could do at best: `cargo bench -p prowess-store`.
+//! How long it takes to write an event, to read a session and to list sessions, and what the
+//! machine could do at best: `cargo bench -p prowess-store`.
 
 #![expect(clippy::expect_used, reason = "a bench has nobody to tell")]
 

@@ -40,8 +40,8 @@ impl Holder {
     /// Returns whether it still lives.
     ///
     /// A process in another place cannot be seen from here and counts as gone: after a restart of a
-    /// container nobody could take the session otherwise. If it does live, it cannot write any more,
-    /// because its lease is lost.
+    /// container nobody could take the session otherwise. If it does live, it cannot write any
+    /// more, because its lease is lost.
     pub(crate) fn lives(&self) -> bool {
         if self.place != place() {
             return false;

@@ -1,4 +1,5 @@
-//! Processes that are killed at any point while they write. What they said is written must be there.
+//! Processes that are killed at any point while they write. What they said is written must be
+//! there.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -96,7 +96,7 @@ pub(crate) fn run(role: &str, path: &Path) {
             let id = store.list(&all()).unwrap().remove(0).id;
             assert_eq!(store.find(&id).unwrap(), id);
             assert_eq!(store.events(&id).unwrap().len(), 1);
-            let unwritable = |error: &SessionError| matches!(error, SessionError::Unwritable { reason, .. } if &**reason == "it may only be read");
+            let unwritable = |error: &SessionError| is_unwritable(error, "it may only be read");
             let error = store.create(&started("p", None, 0)).unwrap_err();
             assert!(unwritable(&error), "{error:?}");
             let error = store.take(&id).unwrap_err();
@@ -137,7 +137,7 @@ fn fill(path: &Path) {
     fs::write(&ballast, vec![1; 200_000]).unwrap();
     let store = patient(path);
     let lease = store.create(&started("p", None, 0)).unwrap();
-    let full = |error: &SessionError| matches!(error, SessionError::Unwritable { reason, .. } if &**reason == "no room is left");
+    let full = |error: &SessionError| is_unwritable(error, "no room is left");
     let mut written = 1;
     let event = |number| noted(format!("{number}{}", "x".repeat(8000)), number);
     let error = loop {
@@ -164,6 +164,10 @@ fn fill(path: &Path) {
     check(written + 1);
     let sound = sound(path);
     assert_eq!(sound, "ok");
+}
+
+fn is_unwritable(error: &SessionError, expected: &str) -> bool {
+    matches!(error, SessionError::Unwritable { reason, .. } if **reason == *expected)
 }
 
 pub(crate) fn sound(path: &Path) -> String {
