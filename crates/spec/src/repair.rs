@@ -222,7 +222,7 @@ impl<'t> Work<'t> {
             return None;
         }
         let Self { text: source, edits, applicability, .. } = self;
-        Some(Mended { source, edits, title, reason, place, text, applicability })
+        Some(Mended { source, edits, title, reason, place, applicability, text })
     }
 }
 
@@ -403,7 +403,7 @@ fn mend_key<'t>(
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
     let (reason, place) = (reason.to_owned(), 0..key.len());
-    Some(Mended { source: text, edits, title, reason, place, text: mended, applicability })
+    Some(Mended { source: text, edits, title, reason, place, applicability, text: mended })
 }
 
 fn one_entry(document: &yaml::Document) -> bool {
@@ -643,13 +643,14 @@ mod tests {
 
     #[test]
     fn indentation_is_mended() {
+        const ASTRAY: &str = "a key is not indented like the others";
+
         check("m:\n\tx: 1\nb: c\n", &["m=…", "b=c"], &["a tab is used for indentation"]);
         check(
             "a: one\ntwo words\nb: c\n",
             &["a=one two words", "b=c"],
             &["a line continues the value but is not indented"],
         );
-        const ASTRAY: &str = "a key is not indented like the others";
         check("name: x\n  description: y\n", &["name=x", "description=y"], &[ASTRAY]);
         check(" name: x\ndescription: y\n", &["name=x", "description=y"], &[ASTRAY]);
         check("  name: x\n  license: y: z\n", &["name=x", "license=y: z"], &[UNQUOTED_COLON]);

@@ -21,6 +21,7 @@ mod exec;
 mod explain;
 mod find;
 mod fix;
+mod frontmatter;
 mod help;
 mod list;
 mod new;

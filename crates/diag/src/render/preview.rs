@@ -28,12 +28,11 @@ pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
                     || change.range.end == text.len();
             let breaks = [old, &change.new].map(|part| part.contains('\n'));
             match breaks {
-                [true, true] => true,
                 [false, true] if old.is_empty() => {
                     !(is_line_start && change.new.ends_with('\n')
                         || is_line_end && change.new.starts_with('\n'))
                 }
-                [false, true] => true,
+                [_, true] => true,
                 _ => {
                     let trimmed = change.clone().trim(text);
                     let gone = text.get(trimmed.range).unwrap_or_default();

@@ -31,7 +31,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let Some(inner) = between_marks(entry) else { continue };
         let span = entry.value.span;
         let quoted = format!("'{}'", inner.replace('\'', "''"));
-        let fix = Fix::suggested("use `'`", vec![Edit::replace(span, quoted)]);
+        let fix =
+            Fix::suggested("use `'` as the quotation mark", vec![Edit::replace(span, quoted)]);
         out.report(
             Finding::at(
                 span,

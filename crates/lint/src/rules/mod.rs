@@ -306,10 +306,8 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
 /// What stands behind the value of a key and is a comment for YAML, but not for its author.
 fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
     let yaml::Value::Scalar(value, Style::Plain) = &entry.value.value else { return None };
-    let start = match entry.value.is_null() {
-        true => entry.key_span.end as usize,
-        false => entry.value.span.end as usize,
-    };
+    let before = if entry.value.is_null() { entry.key_span } else { entry.value.span };
+    let start = before.end as usize;
     let line = text.get(start..)?.lines().next()?.trim_end();
     let gap = line.len() - line.trim_start_matches([':', ' ', '\t']).len();
     let comment = line[gap..].starts_with('#').then(|| &line[gap..])?;
