@@ -167,18 +167,6 @@ pub fn says_when(description: &str) -> bool {
         && !description.chars().any(dense)
 }
 
-/// Which bytes belong to a word.
-static LETTERS: [bool; 256] = {
-    let (mut letters, mut byte) = ([false; 256], 0_u8);
-    loop {
-        letters[byte as usize] = byte.is_ascii_alphanumeric() || byte >= 0x80;
-        if byte == u8::MAX {
-            break letters;
-        }
-        byte += 1;
-    }
-};
-
 /// Tells whether one of these phrases stands in the text at the start of a word, in any letter
 /// case. One pass: descriptions are checked by the thousand.
 fn begins_any(text: &str) -> bool {
@@ -197,7 +185,7 @@ fn begins_any(text: &str) -> bool {
     for (at, &byte) in bytes.iter().enumerate() {
         // A byte above 127 belongs to a letter more often than not, and begins one if it is a first
         // byte.
-        let is_letter = LETTERS[usize::from(byte)];
+        let is_letter = byte.is_ascii_alphanumeric() || byte >= 0x80;
         if is_letter && !after_letter && text.is_char_boundary(at) {
             let rest = &text[at..];
             let first = if byte < 0x80 {

@@ -8,10 +8,7 @@ pub mod links;
 pub mod scripts;
 pub mod shell;
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
-use memchr::{memchr, memchr_iter, memchr3, memchr3_iter};
+use memchr::{memchr, memchr_iter, memchr3, memchr3_iter, memmem};
 use prowess_diag::Span;
 
 use crate::frontmatter::Line;
@@ -402,22 +399,22 @@ impl Reader<'_> {
 /// The places where three marks stand in a row, in order.
 struct Fences<'t> {
     bytes: &'t [u8],
-    backticks: &'static Finder<'static>,
-    tildes: &'static Finder<'static>,
+    backticks: memmem::Finder<'static>,
+    tildes: memmem::Finder<'static>,
     /// The next one of each kind.
     waiting: [Option<usize>; 2],
 }
 
 impl<'t> Fences<'t> {
     fn new(bytes: &'t [u8], from: usize) -> Self {
-        static BACKTICKS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("```"));
-        static TILDES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("~~~"));
-        Self { bytes, backticks: &BACKTICKS, tildes: &TILDES, waiting: [Some(from), Some(from)] }
+        let (backticks, tildes) = (memmem::Finder::new("```"), memmem::Finder::new("~~~"));
+        Self { bytes, backticks, tildes, waiting: [Some(from), Some(from)] }
     }
 
     /// Finds the first one from an offset on.
     fn next(&mut self, from: usize) -> Option<usize> {
-        for (finder, waiting) in [self.backticks, self.tildes].into_iter().zip(&mut self.waiting) {
+        for (finder, waiting) in [&self.backticks, &self.tildes].into_iter().zip(&mut self.waiting)
+        {
             if waiting.is_some_and(|at| at <= from) {
                 *waiting = finder.find(&self.bytes[from..]).map(|at| from + at);
             }
@@ -427,7 +424,7 @@ impl<'t> Fences<'t> {
 
     /// Finds the line that closes a block.
     fn closing(&self, from: usize, mark: u8, length: usize) -> Option<Line> {
-        let finder = if mark == b'`' { self.backticks } else { self.tildes };
+        let finder = if mark == b'`' { &self.backticks } else { &self.tildes };
         let mut at = from;
         while let Some(found) = finder.find(self.bytes.get(at..)?) {
             let line = Line::around(self.bytes, at, at + found);

@@ -1,8 +1,6 @@
 //! Scripts that a body names.
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
+use memchr::memmem;
 use prowess_diag::Span;
 
 use crate::vocabulary::SCRIPT_ENDINGS;
@@ -21,11 +19,10 @@ const LOOK_BACK: usize = 256;
 
 /// Finds every `scripts/<name>.<ending>` that means a file of the skill.
 pub fn find(text: &str, body: Span) -> Vec<Script> {
-    // Made once: that costs as much as searching a short body.
-    static FOLDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("scripts/"));
+    const FOLDER: &str = "scripts/";
     let (start, end) = (body.start as usize, (body.end as usize).min(text.len()));
     let mut found = Vec::new();
-    for at in FOLDER.find_iter(&text.as_bytes()[start..end]) {
+    for at in memmem::find_iter(&text.as_bytes()[start..end], FOLDER) {
         let at = start + at;
         // What stands before it on its line; a line may be as long as the file, the look back not.
         let mut from = at.saturating_sub(LOOK_BACK).max(start);
