@@ -14,45 +14,23 @@ pub fn nearest_within<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     share: usize,
 ) -> Option<&'a str> {
-    nearest_known(word, candidates.into_iter().map(Known::new), share)
-}
-
-/// A candidate, with what can be told of it beforehand.
-#[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
-    word: &'a str,
-    letters: u32,
-}
-
-impl<'a> Known<'a> {
-    /// Takes a word.
-    pub const fn new(word: &'a str) -> Self {
-        Self { word, letters: letters(word) }
-    }
-}
-
-/// Like [`nearest_within`], for candidates that are made once and compared often.
-pub fn nearest_known<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = Known<'a>>,
-    share: usize,
-) -> Option<&'a str> {
     let folded = Folded::of(word)?;
     let wanted = folded.letters().len();
     let present = letters(word);
     let limit = (wanted / share.max(1)).clamp(1, 3);
     candidates
         .into_iter()
-        .filter_map(|Known { word: candidate, letters: other }| {
-            // Each edit brings or takes one letter at most.
-            let apart = (present & !other).count_ones().max((other & !present).count_ones());
-            if apart as usize > limit {
-                return None;
-            }
+        .filter_map(|candidate| {
             // Folding takes away a few hyphens at most, so that most candidates are out at once.
             let length = candidate.len();
             let too_long = candidate.is_ascii() && length > wanted + limit + MOST_HYPHENS;
             if length + limit < wanted || too_long {
+                return None;
+            }
+            // Each edit brings or takes one letter at most.
+            let other = letters(candidate);
+            let apart = (present & !other).count_ones().max((other & !present).count_ones());
+            if apart as usize > limit {
                 return None;
             }
             let other = Folded::of(candidate)?;
@@ -68,16 +46,21 @@ pub fn nearest_known<'a>(
 }
 
 /// Which letters and digits stand in a word, one bit each; other characters share a bit with them.
-const fn letters(word: &str) -> u32 {
-    let (bytes, mut bits, mut at) = (word.as_bytes(), 0, 0);
-    while at < bytes.len() {
-        if bytes[at].is_ascii_alphanumeric() {
-            bits |= 1 << (bytes[at] & 31);
+fn letters(word: &str) -> u32 {
+    word.bytes().fold(0, |bits, byte| bits | BITS[usize::from(byte)])
+}
+
+/// The bit of each byte.
+static BITS: [u32; 256] = {
+    let (mut bits, mut byte) = ([0; 256], 0_u8);
+    while byte < 0x80 {
+        if byte.is_ascii_alphanumeric() {
+            bits[byte as usize] = 1 << (byte & 31);
         }
-        at += 1;
+        byte += 1;
     }
     bits
-}
+};
 
 /// A word longer than this was not mistyped, and the comparison is quadratic in its length.
 const LONGEST: usize = 64;

@@ -195,8 +195,9 @@ impl Table {
         let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
         let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
         let hash = words.fold(self.seed ^ text.len() as u64, mix);
-        let [a, b, c, d, e, f, g, h] = hash.to_le_bytes();
-        (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]) as usize)
+        let halves = hash.to_le_bytes();
+        let [low, high] = [0, 1].map(|half| u32::from_le_bytes(halves.as_chunks().0[half]));
+        (low, high as usize)
     }
 }
 

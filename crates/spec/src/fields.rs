@@ -1,7 +1,5 @@
 //! The frontmatter keys we know, as one table.
 
-use prowess_diag::suggest::{self, Known};
-
 /// A frontmatter key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -212,18 +210,10 @@ pub fn meant(key: &str) -> Option<&'static str> {
         return None;
     }
     let known = KNOWN.iter().find(|(spelling, _)| *spelling == key).map(|&(_, key)| key);
-    known.or_else(|| suggest::nearest_known(key, KEYS.iter().copied(), 4))
+    known.or_else(|| {
+        prowess_diag::suggest::nearest_within(key, FIELDS.iter().map(|field| field.key), 4)
+    })
 }
-
-/// The keys of the table, ready to be compared with misspelt ones.
-static KEYS: [Known<'static>; FIELDS.len()] = {
-    let (mut keys, mut at) = ([Known::new(""); FIELDS.len()], 0);
-    while at < keys.len() {
-        keys[at] = Known::new(FIELDS[at].key);
-        at += 1;
-    }
-    keys
-};
 
 #[cfg(test)]
 mod tests {

@@ -31,9 +31,7 @@ pub fn exceeds(text: &str, limit: usize) -> Option<usize> {
     if text.len() / 3 < limit {
         return None;
     }
-    // Nor can one without dense characters that has four bytes a token.
-    let is_sparse = text.len().div_ceil(4) <= limit && count(text.as_bytes(), is_dense_lead) == 0;
-    if is_sparse { None } else { Some(estimate(text)).filter(|&tokens| tokens > limit) }
+    Some(estimate(text)).filter(|&tokens| tokens > limit)
 }
 
 #[cfg(test)]

@@ -104,15 +104,31 @@ fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
     })
 }
 
+/// The bytes that anything which is looked for begins with, in capitals or not.
+static FIRSTS: [bool; 256] = {
+    let (mut firsts, mut list) = ([false; 256], 0);
+    let lists = [DESCRIPTIONS, FIRST_LINES, OURS, &["[", REMINDER]];
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            let first = lists[list][at].as_bytes()[0];
+            firsts[first.to_ascii_lowercase() as usize] = true;
+            firsts[first.to_ascii_uppercase() as usize] = true;
+            at += 1;
+        }
+        list += 1;
+    }
+    firsts
+};
+
 /// How severe it is that a text begins as one of these, or as one of ours.
 fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
     let text = text.trim_start();
-    let first = text.bytes().next()?.to_ascii_lowercase();
     // Nearly every text differs in the first letter.
-    let may_begin = |beginning: &str| beginning.as_bytes()[0].to_ascii_lowercase() == first;
-    let found = |list: &[&str]| {
-        list.iter().any(|beginning| may_begin(beginning) && begins(text, beginning))
-    };
+    if !FIRSTS[usize::from(text.bytes().next()?)] {
+        return None;
+    }
+    let found = |list: &[&str]| list.iter().any(|beginning| begins(text, beginning));
     if found(OURS) {
         Some(Severity::Note)
     } else {
