@@ -33,10 +33,10 @@ Examples:
 )]
 pub struct RunArgs {
     /// The skill
-    #[arg(value_name = "NAME", required_unless_present = "task")]
+    #[arg(index = 1, value_name = "NAME", required_unless_present = "task")]
     pub name: Option<String>,
     /// What the skill is given, as one text
-    #[arg(value_name = "TEXT", conflicts_with_all = ["arg", "args_json"])]
+    #[arg(index = 2, value_name = "TEXT", conflicts_with_all = ["arg", "args_json"])]
     pub text: Vec<String>,
     /// A task, for which the model finds skills itself; `-` reads it from standard input
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["name", "text", "arg", "args_json"], help_heading = "Input")]
