@@ -145,7 +145,11 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
         }
     }
     beside.rename(name, old.is_some())?;
-    rustix::fs::fsync(&folder).map_err(Fault::of)
+    match rustix::fs::fsync(&folder) {
+        // Not every file system can do that with folders.
+        Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(Fault::of(error)),
+    }
 }
 
 /// Opens the folder of a file, and makes what is missing of it.

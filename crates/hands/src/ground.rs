@@ -52,8 +52,6 @@ pub(crate) struct Ground<'w> {
     spellings: Vec<(PathBuf, PathBuf)>,
     /// Neither read nor written: keys, and our own folders.
     hidden: Vec<PathBuf>,
-    /// Not written: what decides what runs later, and skills.
-    protected: Vec<PathBuf>,
     /// Read unasked although they are not in the project: loaded skills, and output that was too
     /// long.
     free: Vec<PathBuf>,
@@ -85,18 +83,30 @@ impl<'w> Ground<'w> {
         let spellings = [root, home].map(|spelled| (settled(&spelled), spelled)).into();
         let profile = workshop.profile(workshop.acting.as_deref());
         let real = |paths: Vec<PathBuf>| paths.iter().map(|path| settled(path)).collect::<Vec<_>>();
-        let mut protected = real(profile.protected);
-        let catalog = workshop.registry.snapshot();
-        for entry in catalog.entries() {
-            if entry.skill.form == Form::Folder
-                && let Some(folder) = Path::new(&*entry.skill.location).parent()
-            {
-                protected.push(settled(folder));
-            }
-        }
         let mut free = real(skill_folders(workshop, loaded));
         free.extend(places.outputs.as_deref().map(settled));
-        Self { workshop, workspace, spellings, hidden: real(profile.hidden), protected, free }
+        Self { workshop, workspace, spellings, hidden: real(profile.hidden), free }
+    }
+
+    /// Tells whether something is not written: it decides what runs later, or belongs to a skill.
+    fn is_protected(&self, real: &Path) -> bool {
+        let profile = self.workshop.profile(self.workshop.acting.as_deref());
+        if profile.protected.iter().any(|path| real.starts_with(settled(path))) {
+            return true;
+        }
+        let catalog = self.workshop.registry.snapshot();
+        catalog.entries().into_iter().any(|entry| {
+            let location = Path::new(&*entry.skill.location);
+            let place = match entry.skill.form {
+                Form::Folder => location.parent(),
+                Form::File | Form::Command => Some(location),
+                Form::Memory => None,
+            };
+            // Whoever makes a skill their project wants to work on it.
+            place.map(settled).is_some_and(|place| {
+                real.starts_with(&place) && !self.workspace.starts_with(&place)
+            })
+        })
     }
 
     /// Finds out where a path leads. Relative paths begin in the project, `~/` in the home folder.
@@ -186,7 +196,7 @@ impl<'w> Ground<'w> {
             if spot.real.components().any(git) {
                 return Some("what is in `.git` decides what runs later");
             }
-            if below(&self.protected) {
+            if self.is_protected(&spot.real) {
                 return Some(
                     "it belongs to a skill or decides what runs later; a person changes it",
                 );

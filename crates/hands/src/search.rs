@@ -155,11 +155,15 @@ impl<'w> Search<'w> {
     fn builder(&self) -> WalkBuilder {
         let root = &self.spot.real;
         let hidden: Arc<[PathBuf]> = self.ground.hidden().into();
-        let calm = root.ancestors().skip(1).all(is_calm) && is_calm(root);
+        let calm = root.ancestors().all(is_calm);
+        // What stands above counts up to the root of the repository, or of the project: somebody's
+        // home may ignore everything.
+        let in_git = root.ancestors().any(|folder| folder.join(".git").exists());
+        let below = root != &self.ground.workspace && self.ground.is_inside(root);
         let mut builder = WalkBuilder::new(root);
         builder
             .hidden(false)
-            .parents(calm)
+            .parents(calm && (in_git || below))
             .git_ignore(calm)
             .ignore(calm)
             .git_exclude(calm)

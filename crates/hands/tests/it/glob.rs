@@ -123,3 +123,15 @@ fn ignore_files_that_are_none_do_not_stop_the_search() {
     }
     assert_eq!(files(&world.yolo(), &json!({ "pattern": "*" })), ["b"]);
 }
+
+/// A home that ignores everything is no part of a project; a repository around it is.
+#[test]
+fn what_is_ignored_above() {
+    let world = World::new().file(".gitignore", "*\n").file("repo/sub/a", "").file("repo/b", "");
+    let workshop = world.yolo();
+    assert_eq!(files(&workshop, &json!({ "pattern": "*" })), ["b", "sub/a"]);
+    world.put("repo/.gitignore", "a\n.*\n");
+    std::fs::create_dir(world.path("repo/.git")).unwrap();
+    assert_eq!(files(&workshop, &json!({ "pattern": "*" })), ["b"]);
+    assert!(files(&workshop, &json!({ "pattern": "*", "path": "sub" })).is_empty());
+}

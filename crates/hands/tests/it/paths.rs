@@ -175,3 +175,14 @@ fn a_project_behind_a_link_is_the_project() {
     let denied = told(&workshop, "read", &json!({ "path": world.text("repo/.env") }));
     assert!(denied.contains("deny rule"), "{denied}");
 }
+
+/// Whoever makes a skill their project works on it.
+#[test]
+fn a_skill_that_is_the_project_is_written() {
+    let skill = "---\nname: s\ndescription: d\n---\nBody\n";
+    let world = World::new().file("repo/.agents/skills/s/SKILL.md", skill);
+    let mut workshop = world.yolo();
+    workshop.places.workspace = world.path("repo/.agents/skills/s");
+    let input = json!({ "path": "SKILL.md", "content": "new" });
+    assert!(call(&workshop, "write", &input).is_ok());
+}
