@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_http::{Address, AddressError, Deadlines, HttpClient, HttpError};
-use prowess_ports::{Model, ModelInfo};
+use prowess_ports::{Model, ModelError, ModelInfo};
 use serde_json::Value;
 
 use crate::cassette::{CassetteError, ReplayModel};
@@ -151,6 +151,9 @@ pub enum ChooseError {
     /// The recording cannot be read.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
+    /// The server does not say which models it has.
+    #[error(transparent)]
+    Server(#[from] ModelError),
     /// Nothing is named, set or running.
     #[error("no model: {}", providers::ways())]
     Nothing,
@@ -228,8 +231,8 @@ async fn find(
     let place = Place::of(provider, variables, settings)?;
     let asking = remote(provider, "", place.clone(), settings, String::new());
     let remote_model = asking.remote.ok_or_else(nothing)?;
-    let list = remote_model.models(settings.probe.max(Duration::from_secs(5))).await;
-    let first = list.ok().and_then(|list| list.into_iter().next()).ok_or_else(nothing)?;
+    let list = remote_model.models(settings.probe.max(Duration::from_secs(5))).await?;
+    let first = list.into_iter().next().ok_or_else(nothing)?;
     let why = format!("{why}, and it is the first that the server lists");
     Ok(remote(provider, &first, place, settings, why))
 }
@@ -379,4 +382,50 @@ fn script(path: &Path) -> Result<ScriptedModel, ChooseError> {
     let name = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     ScriptedModel::parse(&name, &text)
         .map_err(|error| ChooseError::Script { path: path.to_owned(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that answers one request, and its address.
+    fn server(body: &'static str) -> &'static str {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}");
+            stream.write_all(head.as_bytes()).unwrap();
+        });
+        Box::leak(base.into_boxed_str())
+    }
+
+    fn found(local: &providers::Local) -> Option<(String, String)> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut settings = Settings::new("prowess-test").unwrap();
+        settings.probe = Duration::from_secs(20);
+        let chosen = runtime.block_on(at_home(local, &settings))?.unwrap();
+        let base = local.base;
+        Some((chosen.model.about().name.to_string(), chosen.why.replace(base, "BASE")))
+    }
+
+    #[test]
+    fn servers_on_this_machine_are_found_by_their_lists() {
+        let [ollama, llama, ..] = providers::LOCAL else { return };
+        let at = |local: &providers::Local, body| providers::Local { base: server(body), ..*local };
+        let tags = at(ollama, r#"{"models":[{"name":"qwen3:8b","size":5},{"name":"other"}]}"#);
+        let expected = ("ollama/qwen3:8b".to_owned(), "Ollama answers on BASE".to_owned());
+        assert_eq!(found(&tags), Some(expected));
+        let list = at(llama, r#"{"object":"list","data":[{"id":"smollm2"}]}"#);
+        let expected = ("local/smollm2".to_owned(), "llama.cpp answers on BASE".to_owned());
+        assert_eq!(found(&list), Some(expected));
+        for other in ["<html>", "{}", r#"{"data":[]}"#, r#"{"data":[{"id":7}]}"#] {
+            assert_eq!(found(&at(llama, other)), None, "{other}");
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Provider {
 }
 
 /// A server that may run on this machine.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Local {
     pub(crate) what: &'static str,
     pub(crate) provider: &'static str,

@@ -104,7 +104,7 @@ impl RemoteModel {
         let address = self.base.below(self.wire.models_path());
         let asked = async {
             let answer = http.get(&address, &self.headers(&address)?).await?;
-            if answer.status() != 200 {
+            if !(200..300).contains(&answer.status()) {
                 return Err(self.refusal(answer).await);
             }
             Ok(answer.body().await?)
@@ -130,7 +130,7 @@ impl RemoteModel {
         let address = self.base.below(&self.wire.path(&self.model, self.stream));
         let headers = self.headers(&address)?;
         let mut answer = self.http.post(&address, &headers, body.to_vec()).await?;
-        if answer.status() != 200 {
+        if !(200..300).contains(&answer.status()) {
             return Err(self.refusal(answer).await);
         }
         let is_json = answer

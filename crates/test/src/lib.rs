@@ -3,5 +3,7 @@
 pub mod clock;
 pub mod conformance;
 pub mod oracle;
+#[cfg(feature = "model")]
+pub mod stream;
 
 pub use clock::ManualClock;

@@ -127,6 +127,14 @@ fn a_server_of_ones_own_names_its_model() {
 }
 
 #[test]
+fn a_server_that_is_not_there_is_named() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let base = format!("http://127.0.0.1:{port}/v1");
+    let error = by(&[("PROWESS_BASE_URL", &base)], None).unwrap_err();
+    assert!(error.to_string().starts_with("local/: no connection"), "{error}");
+}
+
+#[test]
 fn a_base_of_openai_elsewhere_speaks_chat() {
     let answer = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
     let server = Server::once(sse(answer));

@@ -148,6 +148,11 @@ proptest! {
     }
 
     #[test]
+    fn a_stream_holds(bytes in stream_like()) {
+        prowess_test::stream::stream_holds(&bytes);
+    }
+
+    #[test]
     fn no_event_makes_a_reader_panic(events in vec(value(), 0..6)) {
         for (wire, _) in all() {
             let mut reader = wire.reader();
