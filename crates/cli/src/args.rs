@@ -532,13 +532,17 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check configuration, folders, cache and store\n\nSays what is wrong with the configuration, which folders are searched and what is in them, what cannot be read, and whether cache and store work.",
+    about = "Check configuration, folders, cache and store\n\nSays what is wrong with the configuration, which folders are searched and what is in them, what cannot be read, whether cache, store and sandbox work, and which models can be asked.",
     after_help = "\
 Examples:
   prowess doctor                          is everything in order?
+  prowess doctor --online                 are the keys accepted? costs nothing
   prowess doctor --json                   the same for a program"
 )]
 pub(crate) struct DoctorArgs {
+    /// Ask every provider that has a key for its list of models
+    #[arg(long)]
+    pub(crate) online: bool,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) => {
             printer.error(&error);
-            Exit::Failed.into()
+            error.exit.unwrap_or(Exit::Failed).into()
         }
     }
 }

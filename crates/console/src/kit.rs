@@ -13,7 +13,7 @@ use prowess::{Builder, Host, Models, Policy, Registry, Runtime, Settings, Watche
 use prowess_diag::sanitize;
 use prowess_http::WebFetcher;
 use prowess_model::{ChooseError, Chosen, RecordingModel};
-use prowess_terminal::Failure;
+use prowess_terminal::{Exit, Failure};
 
 /// Looks a variable up.
 pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -219,7 +219,7 @@ fn window(model: &Arc<dyn Model>) -> usize {
     usize::try_from(model.about().window).unwrap_or(usize::MAX)
 }
 
-fn model_settings() -> Result<prowess_model::Settings, Failure> {
+pub(crate) fn model_settings() -> Result<prowess_model::Settings, Failure> {
     prowess_model::Settings::new(AGENT)
         .map_err(|error| Failure::new("cannot prepare the client for models").cause(error))
 }
@@ -228,14 +228,17 @@ fn model_settings() -> Result<prowess_model::Settings, Failure> {
 pub fn no_model(error: &ChooseError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        ChooseError::Nothing => failure.hint("`prowess demo` works without a model"),
+        ChooseError::Nothing => Failure::new("there is no model to ask")
+            .hint("set a key: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or `OPENROUTER_API_KEY`")
+            .hint("or start Ollama, llama.cpp, vLLM or LM Studio here, or set `PROWESS_BASE_URL` to a server that speaks like OpenAI")
+            .hint(format!("or name one: `--model PROVIDER/NAME`, with {}", prowess_model::provider_names()))
+            .hint("`prowess demo` works without a model")
+            .exit(Exit::NoKey),
+        ChooseError::NoKey { .. } | ChooseError::Key { .. } => {
+            failure.hint("`prowess doctor` shows which keys are set").exit(Exit::NoKey)
+        }
         _ => failure.hint("see `prowess doctor`"),
     }
-}
-
-/// Tells whether a key is what is missing.
-pub fn is_about_keys(error: &ChooseError) -> bool {
-    matches!(error, ChooseError::NoKey { .. } | ChooseError::Key { .. })
 }
 
 /// Finds models that skills ask for.

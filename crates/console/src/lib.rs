@@ -1,6 +1,7 @@
 //! What a person types and sees about sessions in a terminal: `run`, `demo`, `session`, the chat.
 
 pub mod demo;
+pub mod health;
 pub mod kit;
 pub mod live;
 pub mod run;

@@ -194,10 +194,8 @@ pub(crate) fn print(
     match &finished.outcome {
         Outcome::Submitted(Value::String(text)) if !typed => {
             let text = format!("{}\n", text.trim_end());
-            if printer.width().is_some() {
-                // The words were shown as they came.
-                printer.aside("\n");
-            } else {
+            // On a terminal the words were shown as they came.
+            if printer.width().is_none() || printer.is_quiet() {
                 printer.verbatim(text.as_bytes())?;
             }
         }
@@ -231,7 +229,7 @@ pub(crate) fn print(
             });
         }
     }
-    printer.status(&spent(finished));
+    printer.status(&spent(finished, typed));
     Ok(exit(finished))
 }
 
@@ -247,12 +245,16 @@ fn exit(finished: &Finished) -> Exit {
 }
 
 /// What it cost, in one line.
-fn spent(finished: &Finished) -> String {
+fn spent(finished: &Finished, typed: bool) -> String {
+    let word = match &finished.outcome {
+        Outcome::Submitted(_) if !typed => "answered",
+        other => other.as_str(),
+    };
     let spent = &finished.spent;
     let usage = &spent.usage;
     let mut text = format!(
         "{} in {}, {} tokens",
-        finished.outcome.as_str(),
+        word,
         wording::count(spent.turns as usize, "turn"),
         wording::thousands(usize::try_from(usage.tokens()).unwrap_or(usize::MAX)),
     );

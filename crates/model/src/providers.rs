@@ -181,7 +181,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Provider> {
 }
 
 /// All names, for a message.
-pub(crate) fn names() -> String {
+pub fn names() -> String {
     let names = TABLE.iter().map(|provider| format!("`{}`", provider.name));
     let others = ["`scripted:FILE`", "`replay:FILE`", "`echo`"].map(str::to_owned);
     names.chain(others).collect::<Vec<_>>().join(", ")
@@ -200,4 +200,24 @@ pub(crate) fn ways() -> String {
         keys.join(", "),
         names()
     )
+}
+
+/// A provider that variables lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reachable {
+    /// Its name.
+    pub provider: &'static str,
+    /// The variable that is set.
+    pub variable: &'static str,
+}
+
+/// The providers for which a key or an address is set, in the order in which they are tried.
+pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
+    let is_set = |name: &&&str| variables(name).is_some_and(|value| !value.trim().is_empty());
+    let found = |provider: &Provider| {
+        let address = provider.base_variable.as_ref().filter(|_| provider.base.is_empty());
+        let variable = provider.keys.iter().chain(address).find(is_set)?;
+        Some(Reachable { provider: provider.name, variable })
+    };
+    TABLE.iter().filter(|provider| provider.is_automatic).filter_map(found).collect()
 }

@@ -44,6 +44,7 @@ pub(crate) fn run(
         let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
         checks.extend(health::sandbox(&runner));
     }
+    checks.extend(models(environment, args.online)?);
     let bad = checks.iter().filter(|check| check.state == State::Bad).count();
     if args.json {
         printer.json(&document(&checks))?;
@@ -95,6 +96,33 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
         }
     }
     checks
+}
+
+/// Which models can be asked.
+fn models(environment: &Environment, online: bool) -> Result<Vec<Check>, CliError> {
+    let variables = super::sessions::variables(environment);
+    let found = prowess_console::health::providers(&variables, online)?;
+    if found.is_empty() {
+        let text = "no key is set; a server on this machine is used where one answers";
+        let hint = "`prowess run NAME` lists the ways to a model; `prowess demo` needs none";
+        return Ok(vec![Check::new("models", State::Odd, text).hint(hint)]);
+    }
+    let line = |one: &prowess_console::health::ProviderHealth| {
+        let set = format!("{}: `{}` is set", one.provider, one.variable);
+        match &one.answer {
+            None => Check::new("models", State::Good, set),
+            Some(Ok(count)) => {
+                let text = format!("{set}, and it lists {}", wording::count(*count, "model"));
+                Check::new("models", State::Good, text)
+            }
+            Some(Err(why)) => {
+                let why = sanitize::line(why).into_owned();
+                Check::new("models", State::Bad, format!("{}: {why}", one.provider))
+                    .hint(format!("check `{}`", one.variable))
+            }
+        }
+    };
+    Ok(found.iter().map(line).collect())
 }
 
 fn store(environment: &Environment) -> Check {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_console::demo::{self, DemoArgs};
-use prowess_console::kit::Kit;
+use prowess_console::kit::{Kit, Variables};
 use prowess_console::run::{self, RunArgs};
 use prowess_console::session::{self, SessionArgs};
 use prowess_exec::Runner;
@@ -46,15 +46,19 @@ pub(crate) fn demo(
     demo::run(args, kit(global, environment, printer)?, printer)
 }
 
+/// Looks variables up.
+pub(crate) fn variables(environment: &Environment) -> Variables {
+    let variables = environment.variables.clone();
+    Arc::new(move |name: &str| {
+        let found = variables.iter().find(|(known, _)| known.to_str() == Some(name));
+        found.and_then(|(_, value)| value.to_str().map(str::to_owned))
+    })
+}
+
 /// What the program knows before a session begins.
 fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Result<Kit, CliError> {
     let library = Library::open(global, environment, printer)?;
     let visibility = library.policy(None)?;
-    let variables = environment.variables.clone();
-    let find = move |name: &str| {
-        let found = variables.iter().find(|(known, _)| known.to_str() == Some(name));
-        found.and_then(|(_, value)| value.to_str().map(str::to_owned))
-    };
     let runner = environment.helper.clone().map(|helper| {
         let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
         Arc::new(runner) as Arc<dyn prowess_ports::CommandRunner>
@@ -71,6 +75,6 @@ fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Res
         runner,
         usage: remembered,
         store: environment.store_file(),
-        variables: Arc::new(find),
+        variables: variables(environment),
     })
 }
