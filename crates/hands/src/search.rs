@@ -168,7 +168,7 @@ impl<'w> Search<'w> {
             .ignore(calm)
             .git_exclude(calm)
             .git_global(false)
-            .require_git(false)
+            .require_git(in_git)
             .follow_links(false)
             .max_depth(Some(MAX_DEPTH))
             .sort_by_file_name(Ord::cmp)
