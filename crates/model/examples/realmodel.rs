@@ -16,7 +16,7 @@ use prowess_agent::{
 };
 use prowess_http::{Address, Deadlines, HttpClient};
 use prowess_model::{
-    Anthropic, Gemini, Key, OpenAiChat, OpenAiResponses, RemoteModel, Wire, known,
+    Anthropic, Gemini, Key, OpenAiChat, OpenAiResponses, RemoteModel, Settings, Wire, choose, known,
 };
 use prowess_ports::{Model, ModelInfo};
 use serde_json::json;
@@ -63,7 +63,21 @@ async fn all(base: &str) -> Done {
             println!("{name}: {how}: text, call, answer of the tool, text");
         }
     }
+    let chosen = by_address(&format!("{}/v1", base.trim_end_matches('/'))).await?;
+    println!("{chosen}");
     Ok(())
+}
+
+/// Chooses a model by nothing but the address of its server, looks at it, and asks.
+async fn by_address(base: &str) -> Result<String, Box<dyn Error>> {
+    let variables = |name: &str| (name == "PROWESS_BASE_URL").then(|| base.to_owned());
+    let settings = Settings::from_variables("prowess-example", &variables)?;
+    let chosen = choose(None, &variables, &settings).await?;
+    let remote = chosen.remote.ok_or("no server")?;
+    let health = remote.probe(Duration::from_secs(10)).await?;
+    check(health.has_model == Some(true), "the server does not list its own model")?;
+    says(&remote).await?;
+    Ok(format!("{}: chosen because {}", chosen.model.about().name, chosen.why))
 }
 
 async fn says(model: &RemoteModel) -> Done {

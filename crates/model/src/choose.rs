@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_http::{Address, AddressError, Deadlines, HttpClient, HttpError};
+use prowess_http::{Address, AddressError, Deadlines, HttpClient, HttpError, Proxy};
 use prowess_ports::{Model, ModelError, ModelInfo};
 use serde_json::Value;
 
@@ -57,6 +57,20 @@ impl Settings {
     /// The usual settings. `agent` is what the client calls itself.
     pub fn new(agent: &str) -> Result<Self, HttpError> {
         Ok(Self::with_client(HttpClient::new(agent, Deadlines::default())?))
+    }
+
+    /// The usual settings, behind the proxy that variables name: `HTTPS_PROXY`, `ALL_PROXY` and
+    /// `NO_PROXY`, also in lower case.
+    pub fn from_variables(agent: &str, variables: Variables<'_>) -> Result<Self, HttpError> {
+        let set = |name: &str| {
+            let value = variables(name).or_else(|| variables(&name.to_lowercase()));
+            value.filter(|value| !value.trim().is_empty())
+        };
+        let Some(address) = set("HTTPS_PROXY").or_else(|| set("ALL_PROXY")) else {
+            return Self::new(agent);
+        };
+        let proxy = Proxy { address, except: set("NO_PROXY").unwrap_or_default() };
+        Ok(Self::with_client(HttpClient::behind(agent, Deadlines::default(), &proxy)?))
     }
 
     /// The usual settings with another client.

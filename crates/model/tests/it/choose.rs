@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prowess_model::{ChooseError, Chosen, choose, open};
+use prowess_model::{ChooseError, Chosen, Settings, choose, open};
 use serde_json::json;
 
 use crate::server::{Server, json as whole, sse};
@@ -124,6 +124,18 @@ fn a_server_of_ones_own_names_its_model() {
     let list = "get /v1/models http/1.1";
     assert_eq!(lines, [list, "post /v1/chat/completions http/1.1", list]);
     assert!(asked.iter().all(|one| one.head.contains("authorization: bearer kk")));
+}
+
+#[test]
+fn a_proxy_comes_from_variables() {
+    let settings = |value: &'static str| {
+        let variables = move |name: &str| (name == "https_proxy").then(|| value.to_owned());
+        Settings::from_variables("prowess-test", &variables)
+    };
+    assert!(settings("http://127.0.0.1:3128").is_ok());
+    assert!(settings("").is_ok());
+    let error = settings("http://me:pw@[").unwrap_err();
+    assert_eq!(error.to_string(), "the address of the proxy is none");
 }
 
 #[test]
