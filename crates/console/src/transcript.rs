@@ -4,6 +4,7 @@ use prowess::agent::{Decided, Ending, Event, Listed, Message, Part, Role, Stampe
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
 
+use crate::chat::{money, took};
 use crate::live::summary;
 
 /// Lines of a tool's answer that are shown, unless all are wanted.
@@ -357,17 +358,14 @@ fn how(ending: &Ending) -> String {
 
 fn usage(usage: &Usage) -> String {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
-    let mut text = format!("{} read, {} written", number(usage.prompt()), number(usage.output));
-    if usage.cache_read > 0 {
-        text.push_str(&format!(", {} of them from the cache", number(usage.cache_read)));
-    }
-    text.push_str(" tokens");
+    let cache = match usage.cache_read {
+        0 => String::new(),
+        tokens => format!(" ({} from the cache)", number(tokens)),
+    };
+    let (read, written) = (number(usage.prompt()), number(usage.output));
+    let mut text = format!("{read} tokens read{cache}, {written} written");
     if let Some(micros) = usage.micros {
-        text.push_str(&format!(", {}", crate::chat::money(micros)));
+        text.push_str(&format!(", {}", money(micros)));
     }
     text
-}
-
-fn took(milliseconds: u64) -> String {
-    crate::chat::took(milliseconds)
 }

@@ -171,7 +171,7 @@ impl ChatEnd {
             count(self.spent.turns as usize, "turn"),
             lines::tokens(self.spent.usage.tokens()),
         ];
-        parts.extend(self.spent.usage.micros.map(lines::money));
+        parts.extend(self.spent.usage.micros.map(money));
         format!(
             "{}; go on with `prowess session resume {}`",
             parts.join(", "),
