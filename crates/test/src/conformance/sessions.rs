@@ -70,7 +70,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
 
 /// Returns something that happened.
 pub fn noted(text: impl Into<String>, at: i64) -> Stamped {
-    Stamped { at, event: Event::Noted { text: text.into() } }
+    Stamped { at, event: Event::note(text) }
 }
 
 fn ended(ending: Ending, at: i64) -> Stamped {
