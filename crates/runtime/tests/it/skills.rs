@@ -303,8 +303,8 @@ fn a_skill_that_is_not_for_people() {
 
 fn commands_of_a_skill_run_once_and_their_output_is_in_the_text() {
     let world = World::new();
-    world.skill("state", "allowed-tools: Bash(./look.sh:*)\n", "It is: !`./look.sh`");
-    world.script("state/look.sh", "echo x >> $CLAUDE_PROJECT_DIR/ran; echo 'fine $0 !`touch p`'");
+    world.skill("state", "allowed-tools: Bash(${CLAUDE_SKILL_DIR}/look.sh:*)\n", "It is: !`${CLAUDE_SKILL_DIR}/look.sh`");
+    world.script("state/look.sh", "echo x >> ran; echo 'fine $0 !`touch p`'");
     let model = Script::of([load("state"), says("done")]);
     let engine = world.engine(model.clone());
     let (_, asked) = talk(&engine, &model, "go");
@@ -312,11 +312,12 @@ fn commands_of_a_skill_run_once_and_their_output_is_in_the_text() {
     // What a command says is text, and neither filled in nor run.
     assert!(text.contains("It is: fine $0 !`touch p`"), "{text}");
     assert!(!world.path("project/p").exists());
+    assert_eq!(world.read("project/ran"), "x\n");
 }
 
 fn a_command_that_fails_keeps_the_skill_out() {
     let world = World::new();
-    world.skill("state", "allowed-tools: Bash(./look.sh:*)\n", "Secret body: !`./look.sh`");
+    world.skill("state", "allowed-tools: Bash(${CLAUDE_SKILL_DIR}/look.sh:*)\n", "Secret body: !`${CLAUDE_SKILL_DIR}/look.sh`");
     world.script("state/look.sh", "echo no >&2; exit 3");
     let model = Script::of([load("state"), says("done")]);
     let engine = world.engine(model.clone());
@@ -331,6 +332,7 @@ fn a_command_that_fails_keeps_the_skill_out() {
     });
     let request = model.last();
     assert!(!conversation(&request).contains("Secret body"), "{:?}", results(&request));
+    assert!(results(&request)[0].contains("Shell command failed"), "{:?}", results(&request));
     assert!(request.messages.last().unwrap().results().all(|result| result.is_error));
 }
 
@@ -384,8 +386,8 @@ fn core_agent_deny_rules_hold_for_every_way_to_a_skill() {
     let model = Script::of([
         calls([
             ("load_skill", json!({ "name": "pdf" })),
-            ("load_skill_resource", json!({ "skill_name": "pdf", "path": "references/notes.md" })),
-            ("load_skill_resource", json!({ "skill_name": "pdf", "path": "references/././notes.md" })),
+            ("load_skill_resource", json!({ "skill_name": "pdf", "resource_path": "references/notes.md" })),
+            ("load_skill_resource", json!({ "skill_name": "pdf", "resource_path": "references/././notes.md" })),
             ("load_skill", json!({ "name": "other" })),
         ]),
         says("done"),
@@ -423,7 +425,7 @@ fn a_resource_is_read_within_the_skill_only() {
     let from = world.path("person/.agents/skills/pdf/references/link.md");
     std::os::unix::fs::symlink(world.path("person/secret"), from).unwrap();
     let read = |path: &str| {
-        ("load_skill_resource", json!({ "skill_name": "pdf", "path": path }))
+        ("load_skill_resource", json!({ "skill_name": "pdf", "resource_path": path }))
     };
     let model = Script::of([
         calls([
