@@ -40,6 +40,9 @@ pub enum Event {
         /// Skills that entered with it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         loaded: Vec<ActiveSkill>,
+        /// What it cost, where skills ran on their own for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// Something that the model is to know came up, such as a skill that changed.
     Noted {
@@ -164,6 +167,9 @@ pub struct Started {
     /// The schema of the result, where one is wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
+    /// The only tools that it was given, where somebody chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Box<str>>>,
     /// A sum over the tools and rules that it began with, to see whether they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<Box<str>>,

@@ -140,37 +140,58 @@ impl Run {
         Ok(run)
     }
 
-    /// Takes an event.
-    pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
+    /// Tells whether an event can follow. What cannot must not be written down: no session would
+    /// come of it any more.
+    pub fn check(&self, event: &Event) -> Result<(), FoldError> {
         if self.started.is_none() != matches!(event, Event::Started(_)) {
             return Err(FoldError::Beginning);
         }
         match event {
             Event::Started(started) if started.version > VERSION => {
-                return Err(FoldError::Newer { found: started.version });
+                Err(FoldError::Newer { found: started.version })
             }
+            Event::Said { .. } | Event::Noted { .. } | Event::Replied { .. } => self.check_closed(),
+            Event::CallStarted { call, .. } => self.check_open(call),
+            Event::CallEnded { result, .. } => self.check_open(&result.call),
+            Event::Pruned { before } => self.check_there(*before),
+            Event::Compacted { before, .. } => {
+                self.check_there(*before)?;
+                self.check_closed()
+            }
+            Event::Started(_)
+            | Event::Asked { .. }
+            | Event::Decided(_)
+            | Event::Listed(_)
+            | Event::Resumed { .. }
+            | Event::Ended { .. } => Ok(()),
+        }
+    }
+
+    /// Takes an event.
+    pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
+        self.check(event)?;
+        match event {
             Event::Started(started) => self.started = Some(started.clone()),
-            Event::Said { parts, loaded, .. } => {
-                self.check_closed()?;
+            Event::Said { parts, loaded, usage, .. } => {
+                self.spent.usage += usage.unwrap_or_default();
                 self.outside(parts.iter().cloned());
                 self.load(loaded);
-                self.ending = None;
-                self.cut = 0;
+                self.begin_anew();
+                // What was handed in answered what was said before.
+                self.submitted = None;
+                self.reminded = false;
             }
             Event::Noted { text, usage, .. } => {
-                self.check_closed()?;
                 self.spent.usage += usage.unwrap_or_default();
                 self.reminded |= text == REMINDER;
                 self.outside([Part::text(text)]);
             }
             Event::Asked { .. } | Event::Decided(_) | Event::Listed(_) => {}
-            Event::Replied { reply, milliseconds } => {
-                self.check_closed()?;
-                self.replied(reply, *milliseconds);
-            }
+            Event::Replied { reply, milliseconds } => self.replied(reply, *milliseconds),
             Event::CallStarted { call, read_only, .. } => {
-                let open = self.open(call)?;
-                open.state = CallState::Interrupted { read_only: *read_only };
+                if let Some(open) = self.open.iter_mut().find(|open| open.call.id == *call) {
+                    open.state = CallState::Interrupted { read_only: *read_only };
+                }
             }
             Event::CallEnded { result, loaded, unloaded, submitted, usage, milliseconds } => {
                 self.spent.usage += usage.unwrap_or_default();
@@ -179,16 +200,16 @@ impl Run {
                 self.load(loaded);
                 self.submitted = submitted.clone().or(self.submitted.take());
                 self.misfits += u32::from(&*result.name == SUBMIT && result.is_error);
-                self.ended(result.clone())?;
+                self.ended(result.clone());
             }
-            Event::Pruned { before } => self.prune(*before)?,
+            Event::Pruned { before } => self.prune(*before),
             Event::Compacted { before, summary, unloaded, usage } => {
                 self.spent.usage += *usage;
                 self.unload(unloaded);
-                self.compact(*before, summary)?;
+                self.compact(*before, summary);
             }
             Event::Resumed { budget, unloaded } => {
-                self.ending = None;
+                self.begin_anew();
                 self.unload(unloaded);
                 if let (Some(budget), Some(started)) = (budget, &mut self.started) {
                     started.limits.budget = *budget;
@@ -358,14 +379,30 @@ impl Run {
         }
     }
 
+    /// A call must be there, and not be answered.
+    fn check_open(&self, call: &str) -> Result<(), FoldError> {
+        let is_open = self.open.iter().any(|open| *open.call.id == *call);
+        if is_open && self.answered.iter().all(|known| *known.call != *call) {
+            return Ok(());
+        }
+        Err(FoldError::NoSuchCall { call: call.into() })
+    }
+
+    fn check_there(&self, at: usize) -> Result<(), FoldError> {
+        if at <= self.messages.len() { Ok(()) } else { Err(FoldError::NoSuchMessage { at }) }
+    }
+
+    /// Somebody wants it to go on: what ended it counts from the beginning.
+    fn begin_anew(&mut self) {
+        self.ending = None;
+        self.cut = 0;
+        self.misfits = 0;
+        self.repeated = None;
+    }
+
     fn unanswered(&self) -> Vec<Open> {
         let is_open = |open: &&Open| self.answered.iter().all(|result| result.call != open.call.id);
         self.open.iter().filter(is_open).cloned().collect()
-    }
-
-    fn open(&mut self, call: &str) -> Result<&mut Open, FoldError> {
-        let found = self.open.iter_mut().find(|open| *open.call.id == *call);
-        found.ok_or_else(|| FoldError::NoSuchCall { call: call.into() })
     }
 
     /// Adds to the message from the outside that is last, or begins one.
@@ -424,11 +461,8 @@ impl Run {
         }
     }
 
-    fn ended(&mut self, mut result: ToolResult) -> Result<(), FoldError> {
-        let open = self.open(&result.call)?.clone();
-        if self.answered.iter().any(|known| known.call == result.call) {
-            return Err(FoldError::NoSuchCall { call: result.call });
-        }
+    fn ended(&mut self, mut result: ToolResult) {
+        let Some(open) = self.open.iter().find(|open| open.call.id == result.call) else { return };
         let signature = (open.call.name.clone(), open.call.input.to_string(), result.text.clone());
         let times = match self.repeated.take() {
             Some((known, times)) if known == signature => times + 1,
@@ -451,7 +485,6 @@ impl Run {
             self.open.clear();
             self.outside(answered.into_iter().map(Part::Result));
         }
-        Ok(())
     }
 
     fn load(&mut self, loaded: &[ActiveSkill]) {
@@ -485,10 +518,7 @@ impl Run {
         (compact::tokens(gain).saturating_mul(10) > window).then_some(before)
     }
 
-    fn prune(&mut self, before: usize) -> Result<(), FoldError> {
-        if before > self.messages.len() {
-            return Err(FoldError::NoSuchMessage { at: before });
-        }
+    fn prune(&mut self, before: usize) {
         for at in self.pruned.min(before)..before {
             for part in &mut self.messages[at].parts {
                 compact::prune(part);
@@ -497,14 +527,9 @@ impl Run {
         }
         self.pruned = self.pruned.max(before);
         self.measured = None;
-        Ok(())
     }
 
-    fn compact(&mut self, before: usize, summary: &Message) -> Result<(), FoldError> {
-        if before > self.messages.len() {
-            return Err(FoldError::NoSuchMessage { at: before });
-        }
-        self.check_closed()?;
+    fn compact(&mut self, before: usize, summary: &Message) {
         let tail = self.messages.split_off(before);
         self.messages.clear();
         self.sizes.clear();
@@ -517,7 +542,6 @@ impl Run {
         }
         self.pruned = 0;
         self.measured = None;
-        Ok(())
     }
 }
 

@@ -44,7 +44,8 @@ pub fn turns(events: &[Stamped]) -> u32 {
 /// Says why a turn was as it was: what was asked, which tools were declared, which skills were
 /// listed, hidden and loaded, what was decided by which rule, and what it cost. Turns count from one.
 pub fn why_turn(events: &[Stamped], turn: u32) -> String {
-    let is_turn = |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at == turn);
+    let is_turn =
+        |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at == turn);
     let Some(begin) = events.iter().position(is_turn) else {
         return match turns(events) {
             0 => "The model was not asked yet.\n".to_owned(),
@@ -52,7 +53,8 @@ pub fn why_turn(events: &[Stamped], turn: u32) -> String {
         };
     };
     // A turn that was asked again is one turn: it goes to the next number.
-    let behind = |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
+    let behind =
+        |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
     let end = events[begin..].iter().position(behind).map_or(events.len(), |at| begin + at);
     let (before, of_turn) = (&events[..begin], &events[begin..end]);
     let mut text = String::new();
@@ -74,8 +76,16 @@ pub fn why_turn(events: &[Stamped], turn: u32) -> String {
         }
     }
     let active = active(before);
-    say("loaded", if active.is_empty() { "no skill".to_owned() } else { names(active.iter().map(String::as_str)) });
-    let told = before.iter().rev().take_while(|stamped| !matches!(stamped.event, Event::Replied { .. }));
+    say(
+        "loaded",
+        if active.is_empty() {
+            "no skill".to_owned()
+        } else {
+            names(active.iter().map(String::as_str))
+        },
+    );
+    let told =
+        before.iter().rev().take_while(|stamped| !matches!(stamped.event, Event::Replied { .. }));
     let told: Vec<&str> = told
         .filter_map(|stamped| match &stamped.event {
             Event::Noted { text, .. } => Some(text.as_str()),
@@ -132,7 +142,14 @@ impl Page {
             }
             Event::Listed(listed) => {
                 let shown = count(listed.shown.len(), "skill");
-                self.line(0, &format!("{shown} listed, {} left out, {} hidden", listed.omitted, listed.hidden.len()));
+                self.line(
+                    0,
+                    &format!(
+                        "{shown} listed, {} left out, {} hidden",
+                        listed.omitted,
+                        listed.hidden.len()
+                    ),
+                );
             }
             Event::Said { parts, typed, loaded } => {
                 self.head(stamped.at, "person");
@@ -274,8 +291,7 @@ fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
         0 => String::new(),
         budget => format!(" of {}", number(budget)),
     };
-    let mut lines =
-        vec![("listed", names(listed.shown.iter().map(|name| &**name)))];
+    let mut lines = vec![("listed", names(listed.shown.iter().map(|name| &**name)))];
     lines.push(("index", format!("{}{budget} tokens", number(listed.tokens))));
     if listed.omitted > 0 {
         let what = count(listed.omitted, "skill");

@@ -39,6 +39,10 @@ impl Session {
     /// Waits until a skill that works in the background is done, and notes what came out, so that
     /// [`Session::proceed`] tells the model. Tells whether there was one.
     pub async fn wait_for_background(&mut self) -> Result<bool, RuntimeError> {
+        // The model is told between two of its answers, and not while a call waits for its own.
+        if !self.journal.run.open_calls().is_empty() {
+            return Ok(false);
+        }
         match self.background.join_next().await {
             Some(ended) => self.note_ended(ended).await.map(|()| true),
             None => Ok(false),

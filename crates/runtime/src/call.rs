@@ -13,6 +13,7 @@ use prowess_tools::{
     run_hooks,
 };
 use serde_json::Value;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -26,6 +27,9 @@ use crate::subrun::{self, SubRun, Which};
 
 /// How long a tool has to end after it was told to.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a command has that was told to end, until it is told again.
+const STEP: Duration = Duration::from_millis(50);
 
 /// What a call did.
 struct Called {
@@ -133,15 +137,25 @@ impl Session {
         let ended = tokio::select! {
             biased;
             ended = &mut work => ended,
-            () = cancel.cancelled() => {
-                self.stop_commands();
-                match tokio::time::timeout(GRACE, work).await {
-                    Ok(ended) => ended,
-                    Err(_) => return Ok(None),
-                }
+            () = cancel.cancelled() => match self.stop_work(&mut work).await {
+                Some(ended) => ended,
+                None => return Ok(None),
             }
         };
         ended.map_err(|error| RuntimeError::Task(error.to_string()))?.map(Some)
+    }
+
+    /// Ends what a tool is at. Nothing where it goes on nevertheless.
+    async fn stop_work<T>(&self, work: &mut JoinHandle<T>) -> Option<Result<T, JoinError>> {
+        let began = Instant::now();
+        while began.elapsed() < GRACE {
+            // Again and again: a command that is only just about to start did not hear the last one.
+            self.stop_commands();
+            if let Ok(ended) = tokio::time::timeout(STEP, &mut *work).await {
+                return Some(ended);
+            }
+        }
+        None
     }
 
     /// Writes down what a call did.
@@ -209,7 +223,7 @@ impl Session {
     }
 
     /// Takes note of files that were read or written: some skills are for certain files.
-    fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
+    pub(crate) fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
         let is_file_tool = matches!(&*call.name, "read" | "write" | "edit");
         let Some(path) = call.input.get("path").and_then(Value::as_str) else { return };
         if result.is_error || !is_file_tool {
@@ -386,7 +400,9 @@ fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> 
             let decision = Decision::new(Verdict::Ask, outcome.reason());
             let skill = outcome.reasons.first().map(|said| &*said.skill);
             let question = Question { what: &what, decision: &decision, skill, action: None };
-            match workshop.approver.ask(&question) {
+            let answer = workshop.approver.ask(&question);
+            workshop.note(&what, &decision, Some(answer), skill);
+            match answer {
                 Answer::No => Err(refused()),
                 _ => Ok(()),
             }

@@ -17,6 +17,7 @@ use tracing::Instrument;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::Pause;
+use crate::say::Words;
 use crate::session::Session;
 use crate::watch::Update;
 
@@ -26,6 +27,13 @@ enum Asked {
     Failed(ModelError),
     Cancelled,
     OutOfTime,
+}
+
+/// Who sees the pieces of an answer. Those of a summary are no part of the conversation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    ByAll,
+    ByNobody,
 }
 
 impl Session {
@@ -46,6 +54,12 @@ impl Session {
             let step = self.journal.run.next();
             if cancel.is_cancelled() && !matches!(step, Step::Done(_) | Step::Wait | Step::End(_)) {
                 return self.end(Ending::Cancelled).await;
+            }
+            let asks_soon =
+                matches!(step, Step::AskModel | Step::Prune { .. } | Step::Compact { .. });
+            if asks_soon && !self.pending.is_empty() {
+                self.write_said(Words::default(), None).await?;
+                continue;
             }
             match step {
                 Step::AskModel => {
@@ -109,7 +123,7 @@ impl Session {
         let turn = self.journal.run.spent().turns + 1;
         let model = self.model.about().name.clone();
         self.journal.write(Event::Asked { turn, model, tools }).await?;
-        match self.question(&request, cancel).await {
+        match self.question(&request, cancel, Heard::ByAll).await {
             Asked::Answer(reply, milliseconds) => {
                 self.too_long = 0;
                 let reply = self.journal.run.admit(reply);
@@ -136,7 +150,7 @@ impl Session {
     }
 
     /// Asks the model, within the time that is left.
-    async fn question(&self, request: &Request, cancel: &CancellationToken) -> Asked {
+    async fn question(&self, request: &Request, cancel: &CancellationToken, heard: Heard) -> Asked {
         let run = &self.journal.run;
         let budget = run.started().and_then(|started| started.limits.budget.milliseconds);
         let left = budget.map(|budget| budget.saturating_sub(run.spent().milliseconds));
@@ -149,7 +163,11 @@ impl Session {
             gen_ai.usage.output_tokens = tracing::field::Empty,
         );
         let (engine, id, depth) = (&self.engine, &self.journal.id, self.journal.depth);
-        let mut deltas = |delta: Delta| engine.tell(id, depth, Update::Delta(&delta));
+        let mut deltas = |delta: Delta| {
+            if heard == Heard::ByAll {
+                engine.tell(id, depth, Update::Delta(&delta));
+            }
+        };
         let began = Instant::now();
         let answer = model.ask(request, &mut deltas).instrument(span.clone());
         let time = async {
@@ -221,15 +239,14 @@ impl Session {
             options: Options { choice: ToolChoice::None, ..Options::default() },
             tools: Vec::new(),
         };
-        // Its pieces are not part of the conversation: nobody is shown them.
-        let answer = tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            answer = async { self.model.ask(&request, &mut |_| {}).await } => answer.ok(),
+        let answer = match self.question(&request, cancel, Heard::ByNobody).await {
+            Asked::Answer(reply, _) => Some(reply),
+            Asked::Failed(_) | Asked::Cancelled | Asked::OutOfTime => None,
         };
+        // It is paid for, whatever it is worth.
+        let usage = answer.as_ref().map(|reply| reply.usage).unwrap_or_default();
         let whole =
             answer.filter(|reply| reply.stop != Stop::Refused && reply.calls().next().is_none());
-        let usage = whole.as_ref().map(|reply| reply.usage).unwrap_or_default();
         let text = whole.map(|reply| {
             prowess_agent::Message { role: prowess_agent::Role::Assistant, parts: reply.parts }
                 .text()

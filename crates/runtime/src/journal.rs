@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Event, Run, Stamped};
-use prowess_ports::Lease;
+use prowess_ports::{Lease, SessionStore};
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -13,10 +13,32 @@ use crate::watch::Update;
 #[derive(Debug)]
 pub(crate) struct Journal {
     engine: Engine,
-    lease: Option<Arc<Lease>>,
+    held: Arc<Held>,
     pub(crate) id: Box<str>,
     pub(crate) depth: u8,
     pub(crate) run: Run,
+}
+
+/// The right to write to a session. It is given back when the last who has it is done, be that a
+/// write that nobody waits for any more.
+#[derive(Debug)]
+struct Held {
+    store: Arc<dyn SessionStore>,
+    lease: Option<Lease>,
+}
+
+impl Held {
+    fn new(engine: &Engine, lease: Lease) -> Arc<Self> {
+        Arc::new(Self { store: Arc::clone(&engine.parts.store), lease: Some(lease) })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            self.store.release(lease);
+        }
+    }
 }
 
 impl Journal {
@@ -33,7 +55,7 @@ impl Journal {
         let id = lease.session.clone();
         let mut journal = Self {
             engine: engine.clone(),
-            lease: Some(Arc::new(lease)),
+            held: Held::new(engine, lease),
             id,
             depth,
             run: Run::default(),
@@ -63,7 +85,7 @@ impl Journal {
         let id = lease.session.clone();
         let mut journal = Self {
             engine: engine.clone(),
-            lease: Some(Arc::new(lease)),
+            held: Held::new(engine, lease),
             id: id.clone(),
             depth: 0,
             run: Run::default(),
@@ -83,13 +105,20 @@ impl Journal {
 
     /// Writes events down, all or none.
     pub(crate) async fn write_all(&mut self, events: Vec<Event>) -> Result<(), RuntimeError> {
+        for event in &events {
+            self.run
+                .check(event)
+                .map_err(|fault| RuntimeError::Fold { session: self.id.clone(), fault })?;
+        }
         let at = self.engine.parts.clock.now();
         let stamped: Arc<Vec<Stamped>> =
             Arc::new(events.into_iter().map(|event| Stamped { at, event }).collect());
-        let Some(lease) = self.lease.clone() else { return Ok(()) };
-        let store = Arc::clone(&self.engine.parts.store);
-        let written = Arc::clone(&stamped);
-        blocking(move || store.append(&lease, &written)).await??;
+        let (held, written) = (Arc::clone(&self.held), Arc::clone(&stamped));
+        blocking(move || match &held.lease {
+            Some(lease) => held.store.append(lease, &written),
+            None => Ok(()),
+        })
+        .await??;
         for event in &*stamped {
             self.fold(event)?;
         }
@@ -102,15 +131,6 @@ impl Journal {
             .map_err(|fault| RuntimeError::Fold { session: self.id.clone(), fault })?;
         self.engine.tell(&self.id, self.depth, Update::Event(event));
         Ok(())
-    }
-}
-
-impl Drop for Journal {
-    fn drop(&mut self) {
-        // Nobody else has a copy while no write is under way.
-        if let Some(lease) = self.lease.take().and_then(Arc::into_inner) {
-            self.engine.parts.store.release(lease);
-        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{ActiveSkill, Budget, Event, Part, Stamped, Started};
+use prowess_agent::{ActiveSkill, Budget, Event, Part, Stamped, Started, ToolCall};
+use prowess_catalog::Who;
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_ports::{Model, Question, Recorder};
@@ -33,22 +34,32 @@ impl Session {
         };
         let mut session = Self::restore(engine, journal, &started, &events).await?;
         session.name_workshop();
+        session.touch_again(&events);
         let changed = session.changed_skills().await?;
-        let unloaded = changed.iter().map(|skill| skill.name.clone()).collect();
-        session.journal.write(Event::Resumed { budget, unloaded }).await?;
+        session.journal.write(Event::Resumed { budget, unloaded: Vec::new() }).await?;
         for skill in &changed {
             session.ask_about(skill).await?;
         }
         session.look_at_skills().await?;
         session.follow_skills();
         session.run_hooks(|run| run(&HookEvent::SessionStart { source: "resume" })).await?;
-        // Where the model is to be asked next, it must know before.
-        if !session.pending.is_empty()
-            && matches!(session.journal.run.next(), prowess_agent::Step::AskModel)
-        {
-            session.write_said(Words::default(), None).await?;
-        }
         Ok(session)
+    }
+
+    /// Finds the files again that were read or written so far.
+    fn touch_again(&mut self, events: &[Stamped]) {
+        let mut calls: Vec<&ToolCall> = Vec::new();
+        for stamped in events {
+            match &stamped.event {
+                Event::Replied { reply, .. } => calls = reply.calls().collect(),
+                Event::CallEnded { result, .. } => {
+                    if let Some(call) = calls.iter().find(|call| call.id == result.call) {
+                        self.touch(call, result);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     async fn restore(
@@ -71,12 +82,13 @@ impl Session {
         let mut tools = toolset(engine, &choice)?;
         if let Some(name) = started.skill.clone() {
             let derived = workshop.derive();
-            let facts =
-                blocking(move || Facts::of(&derived, &name, prowess_catalog::Who::Person)).await?;
-            if let Some(facts) = facts {
-                tools.retain(|tool| subrun::is_within(&facts, tool, None));
-                workshop.acting = Some(Arc::new(facts.standing));
-            }
+            let asked = name.clone();
+            let facts = blocking(move || Facts::of(&derived, &asked, Who::Person)).await?;
+            // Without its skill nobody knows what it may do.
+            let Some(facts) = facts else {
+                return Err(subrun::not_there(workshop, name, Who::Person).await?);
+            };
+            subrun::confine(&mut tools, &mut workshop, &facts, started.tools.as_deref());
         }
         let stop = crate::session::make_stoppable(&mut workshop);
         let mut loaded = Loaded::default();
@@ -98,6 +110,7 @@ impl Session {
             touched: true,
             pending: Vec::new(),
             pending_skills: Vec::new(),
+            pending_gone: Vec::new(),
             model,
             effort: started.effort,
             too_long: 0,
@@ -116,7 +129,7 @@ impl Session {
         let active = self.journal.run.active().to_vec();
         blocking(move || {
             let same = |skill: &ActiveSkill| {
-                Facts::of(&workshop, &skill.name, prowess_catalog::Who::Person)
+                Facts::of(&workshop, &skill.name, Who::Person)
                     .is_some_and(|facts| *facts.standing.digest == *skill.digest)
             };
             active.into_iter().filter(|skill| !same(skill)).collect()
@@ -127,6 +140,7 @@ impl Session {
     /// A skill changed since it was loaded: a person says whether its new text is taken in.
     async fn ask_about(&mut self, skill: &ActiveSkill) -> Result<(), RuntimeError> {
         self.loaded.remove(&skill.name);
+        self.pending_gone.push(skill.name.clone());
         let what = format!("Take in the new text of the skill {}", skill.name);
         let (workshop, asked) = (Arc::clone(&self.workshop), what.clone());
         let name = skill.name.clone();
@@ -135,7 +149,9 @@ impl Session {
             let decision = Decision::new(Verdict::Ask, reason);
             let question =
                 Question { what: &asked, decision: &decision, skill: Some(&name), action: None };
-            workshop.approver.ask(&question)
+            let answer = workshop.approver.ask(&question);
+            workshop.note(&asked, &decision, Some(answer), Some(&name));
+            answer
         })
         .await?;
         let mut said = Words::default();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{ActiveSkill, Event, Parent, Part};
+use prowess_agent::{ActiveSkill, Event, Parent, Part, Usage};
 use prowess_catalog::Who;
 use prowess_render::Arguments;
 use prowess_tools::{Activation, Called, Given, HookEvent, HookOutcome, Typed, activate, typed};
@@ -81,7 +81,11 @@ impl Session {
         let names = loaded.iter().map(|skill| skill.name.clone()).collect();
         let changed = !loaded.is_empty();
         let mut events = self.notes.take(None);
-        events.push(Event::Said { parts, typed, loaded });
+        let gone = std::mem::take(&mut self.pending_gone);
+        if !gone.is_empty() {
+            events.push(Event::Resumed { budget: None, unloaded: gone });
+        }
+        events.push(Event::Said { parts, typed, loaded, usage: said.usage });
         self.journal.write_all(events).await?;
         if changed {
             self.look_at_skills().await?;
@@ -149,6 +153,9 @@ impl Session {
         said.parts
             .push(Part::text(format!("The person called for the skill {}.\n\n{text}", one.name)));
         said.ran.push(one.name.clone());
+        let mut usage = said.usage.unwrap_or_default();
+        usage += finished.spent.usage;
+        said.usage = Some(usage);
         Ok(())
     }
 }
@@ -159,6 +166,7 @@ pub(crate) struct Words {
     pub(crate) parts: Vec<Part>,
     pub(crate) loaded: Vec<ActiveSkill>,
     pub(crate) ran: Vec<Box<str>>,
+    pub(crate) usage: Option<Usage>,
 }
 
 impl Words {

@@ -39,6 +39,8 @@ pub struct Session {
     /// What goes before the next thing that is said.
     pub(crate) pending: Vec<Part>,
     pub(crate) pending_skills: Vec<ActiveSkill>,
+    /// Skills that no longer hold, of which the model is told with it.
+    pub(crate) pending_gone: Vec<Box<str>>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) effort: Option<Effort>,
     /// How often in a row the conversation was too long for the provider.
@@ -72,6 +74,7 @@ pub(crate) struct Beginning {
     pub(crate) parent: Option<prowess_agent::Parent>,
     pub(crate) skill: Option<Box<str>>,
     pub(crate) result: Option<serde_json::Value>,
+    pub(crate) chosen: Option<Vec<Box<str>>>,
 }
 
 impl Session {
@@ -93,13 +96,14 @@ impl Session {
             parent: None,
             skill: None,
             result: None,
+            chosen: None,
         };
         Self::begin(engine, beginning).await
     }
 
     pub(crate) async fn begin(engine: &Engine, beginning: Beginning) -> Result<Self, RuntimeError> {
-        let Beginning { title, mut workshop, tools, limits, model, effort, parent, skill, result } =
-            beginning;
+        let Beginning { title, mut workshop, tools, limits, model, .. } = beginning;
+        let Beginning { effort, parent, skill, result, chosen, .. } = beginning;
         let depth = parent.as_ref().map_or(0, |parent| parent.depth);
         let notes = Arc::new(Notes::default());
         workshop.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
@@ -129,6 +133,7 @@ impl Session {
             parent,
             skill,
             result,
+            tools: chosen,
             catalog: None,
         };
         let mut journal = Journal::begin(engine, Event::Started(Box::new(started)), depth).await?;
@@ -147,6 +152,7 @@ impl Session {
             touched: false,
             pending: Vec::new(),
             pending_skills: Vec::new(),
+            pending_gone: Vec::new(),
             model,
             effort,
             too_long: 0,
@@ -243,6 +249,13 @@ impl Session {
     /// Tells people something.
     pub(crate) fn tell(&self, text: &str) {
         self.engine.tell(&self.journal.id, self.journal.depth, Update::Message(text));
+    }
+}
+
+impl Drop for Session {
+    /// Nobody would hear what a command says any more.
+    fn drop(&mut self) {
+        self.stop_commands();
     }
 }
 

@@ -6,7 +6,9 @@ use prowess_agent::{Budget, Effort, Ending, Limits, Parent, Part};
 use prowess_catalog::Who;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
-use prowess_tools::{Activation, ActivationError, Choice, Given, Role, Tool, Workshop, activate};
+use prowess_tools::{
+    Activation, ActivationError, Choice, Given, Role, Tool, Toolset, Workshop, activate,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -137,7 +139,7 @@ pub(crate) async fn run_in(
 }
 
 /// The error for a skill that is not there, in the words of an activation.
-async fn not_there(
+pub(crate) async fn not_there(
     workshop: Workshop,
     name: Box<str>,
     who: Who,
@@ -170,24 +172,16 @@ async fn begin(
         ..Choice::default()
     };
     let mut tools = toolset(engine, &choice)?;
-    tools.retain(|tool| is_within(facts, tool, sub.tools.as_deref()));
-    if facts.agent.as_deref().is_some_and(is_read_only_agent) {
-        let harmless: Vec<Box<str>> = tools
-            .tools(&workshop)
-            .filter(|tool| Tool::is_read_only(*tool, &workshop))
-            .map(|tool| tool.name().into())
-            .collect();
-        tools.retain(|tool| harmless.iter().any(|name| **name == *tool) || tool == "submit");
-    }
-    if let Some(agent) = &facts.agent {
-        workshop.settings.agent = agent.clone();
-    }
-    workshop.acting = Some(Arc::new(facts.standing.clone()));
-    let name =
-        sub.model.as_deref().or(facts.model.as_deref().filter(|_| facts.standing.is_trusted()));
-    let model = match name {
-        Some(name) => engine.find_model(name)?,
-        None => Arc::clone(engine.model()),
+    confine(&mut tools, &mut workshop, facts, sub.tools.as_deref());
+    let wanted = facts.model.as_deref().filter(|_| facts.standing.is_trusted());
+    let (model, missing) = match (sub.model.as_deref(), wanted) {
+        (Some(name), _) => (engine.find_model(name)?, None),
+        // A skill written for others asks for a model that is not here: that is no reason to fail.
+        (None, Some(name)) => match engine.find_model(name) {
+            Ok(model) => (model, None),
+            Err(error) => (Arc::clone(engine.model()), Some(error)),
+        },
+        (None, None) => (Arc::clone(engine.model()), None),
     };
     let default = engine.parts.settings.sub_budget;
     let turns = sub.budget.turns.or(facts.max_ticks).or(default.turns).unwrap_or(MAX_TICKS);
@@ -207,8 +201,39 @@ async fn begin(
         parent: sub.parent.clone().map(|parent| Parent { depth, ..parent }),
         skill: Some(facts.name.clone()),
         result: sub.result.clone(),
+        chosen: sub.tools.clone(),
     };
-    Session::begin(engine, beginning).await
+    let session = Session::begin(engine, beginning).await?;
+    if let Some(error) = missing {
+        let name = &session.model.about().name;
+        session.tell(&format!(
+            "the skill {} asks for another model: {error}; {name} goes on",
+            facts.name
+        ));
+    }
+    Ok(session)
+}
+
+/// Takes away what a sub-run of a skill does not have, and makes it act as the skill.
+pub(crate) fn confine(
+    tools: &mut Toolset,
+    workshop: &mut Workshop,
+    facts: &Facts,
+    wanted: Option<&[Box<str>]>,
+) {
+    tools.retain(|tool| is_within(facts, tool, wanted));
+    if facts.agent.as_deref().is_some_and(is_read_only_agent) {
+        let harmless: Vec<Box<str>> = tools
+            .tools(workshop)
+            .filter(|tool| Tool::is_read_only(*tool, workshop))
+            .map(|tool| tool.name().into())
+            .collect();
+        tools.retain(|tool| harmless.iter().any(|name| **name == *tool) || tool == "submit");
+    }
+    if let Some(agent) = &facts.agent {
+        workshop.settings.agent = agent.clone();
+    }
+    workshop.acting = Some(Arc::new(facts.standing.clone()));
 }
 
 /// Agents that only look, as Claude Code has them.
@@ -217,7 +242,7 @@ fn is_read_only_agent(agent: &str) -> bool {
 }
 
 /// Whether a sub-run of a skill has a tool: one that is asked for, within `allowed-tools`.
-pub(crate) fn is_within(facts: &Facts, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
+fn is_within(facts: &Facts, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
     // What a skill cannot do without: handing in, and reading its own files.
     if tool == "submit" || tool == "load_skill_resource" {
         return true;
@@ -240,7 +265,7 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Words
         ));
     }
     let loaded = vec![active(name, &activation.digest, &activation.rendering())];
-    Words { parts, loaded, ran: Vec::new() }
+    Words { parts, loaded, ..Words::default() }
 }
 
 /// Writes down that a run ended, and says how.

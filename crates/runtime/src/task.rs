@@ -65,6 +65,7 @@ impl Engine {
             parent: None,
             skill: None,
             result: task.result.clone(),
+            chosen: None,
         };
         let mut session = Session::begin(self, beginning).await?;
         session.say(&task.text, cancel).await?;

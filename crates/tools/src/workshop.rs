@@ -167,7 +167,7 @@ impl Workshop {
     /// Asks the gate about a command line, and the person where the gate wants it.
     pub fn approve(&self, text: &str, actor: &Actor<'_>) -> Result<Approved<Command>, Decision> {
         let outcome = self.gate().command(text, actor);
-        self.answer(outcome, actor)
+        self.answer(text, outcome, actor)
     }
 
     /// The same for a command line that starts in a folder, where its relative paths begin.
@@ -184,7 +184,7 @@ impl Workshop {
             gate.places.cwd = before;
             outcome
         };
-        self.answer(outcome, actor)
+        self.answer(text, outcome, actor)
     }
 
     /// Asks the gate about a script of a skill's author, and the person where the gate wants it.
@@ -194,17 +194,25 @@ impl Workshop {
         actor: &Actor<'_>,
     ) -> Result<Approved<Command>, Decision> {
         let outcome = self.gate().bound(bound, actor);
-        self.answer(outcome, actor)
+        self.answer(bound.display, outcome, actor)
     }
 
-    fn answer(&self, outcome: Outcome, actor: &Actor<'_>) -> Result<Approved<Command>, Decision> {
+    fn answer(
+        &self,
+        text: &str,
+        outcome: Outcome,
+        actor: &Actor<'_>,
+    ) -> Result<Approved<Command>, Decision> {
         let skill = actor.skill.as_ref().map(|skill| skill.name);
         match outcome {
             Outcome::Allowed(approved, decision) => {
                 self.note(&approved.value().text, &decision, None, skill);
                 Ok(approved)
             }
-            Outcome::Denied(decision) => Err(decision),
+            Outcome::Denied(decision) => {
+                self.note(text, &decision, None, skill);
+                Err(decision)
+            }
             Outcome::Ask(pending) => {
                 // The gate is not held while a person thinks.
                 let text = pending.command().text.clone();
@@ -229,7 +237,7 @@ impl Workshop {
     }
 
     /// Takes note of a decision.
-    pub(crate) fn note(
+    pub fn note(
         &self,
         what: &str,
         decision: &Decision,

@@ -187,9 +187,10 @@ fn rule(state: &ChatState, total: usize, room: usize, width: usize) -> Line<'sta
     let last = total.saturating_sub(room);
     let (word, style) = match (state.hint(), state.top.filter(|top| *top < last)) {
         (Some(hint), _) => (format!(" {hint} "), Style::new().fg(Color::Yellow)),
-        (None, Some(top)) => {
-            (format!(" {} below · Ctrl+End ", count(last - top, "line")), Style::new().fg(Color::Cyan))
-        }
+        (None, Some(top)) => (
+            format!(" {} below · Ctrl+End ", count(last - top, "line")),
+            Style::new().fg(Color::Cyan),
+        ),
         (None, None) => (String::new(), dim),
     };
     let word = cut(&word, width.saturating_sub(4));
@@ -223,10 +224,7 @@ fn input(state: &ChatState, width: usize, most: usize) -> (Vec<Line<'static>>, O
     if let Some((_, armed)) = state.question() {
         return (vec![keys(state.questions.len(), armed, width)], None);
     }
-    let mark = Span::styled(
-        "› ",
-        Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD),
-    );
+    let mark = Span::styled("› ", Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD));
     let (rows, (row, column)) = state.editor.rows(width.saturating_sub(3));
     let top = (row + 1).saturating_sub(most);
     let shown = rows.into_iter().enumerate().skip(top).take(most).map(|(at, text)| {
@@ -268,14 +266,16 @@ fn draw_popup(popup: &Popup, below: Rect, room: usize, buffer: &mut Buffer) {
     for (row, (at, name)) in popup.choices.iter().enumerate().skip(first).take(count).enumerate() {
         let y = below.y - u16::try_from(count - row).unwrap_or(0);
         let chosen = at == popup.selected;
-        let style = if chosen {
-            Style::new().add_modifier(Modifier::REVERSED)
-        } else {
-            Style::new()
-        };
+        let style =
+            if chosen { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
         let shown = cut(&name.name, wide);
         let pad = " ".repeat(wide.saturating_sub(shown.width()));
-        let text = format!("{} {}{shown}{pad}  {}", if chosen { ">" } else { " " }, popup.mark, name.about);
+        let text = format!(
+            "{} {}{shown}{pad}  {}",
+            if chosen { ">" } else { " " },
+            popup.mark,
+            name.about
+        );
         let text = cut(&text, width);
         let text = format!("{text}{}", " ".repeat(width.saturating_sub(text.width())));
         Line::styled(text, style).render(Rect { y, height: 1, ..below }, buffer);

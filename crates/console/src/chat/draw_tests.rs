@@ -47,7 +47,10 @@ fn talk() -> ChatState {
     send(&mut state, "Write the notes for 1.4, please, and say what is new for people who use it");
     let calls = vec![
         ("1".into(), "read CHANGES".to_owned()),
-        ("2".into(), "bash curl -s https://example.com/a/rather/long/address/versions.txt".to_owned()),
+        (
+            "2".into(),
+            "bash curl -s https://example.com/a/rather/long/address/versions.txt".to_owned(),
+        ),
         ("3".into(), "glob **/*.md".to_owned()),
     ];
     let usage = Usage { input: 100, output: 7, ..Usage::default() };
@@ -117,7 +120,9 @@ fn tables_fit_or_become_lists() {
 #[test]
 fn the_input_grows_and_the_cursor_is_in_it() {
     let mut state = ready();
-    state.update(Message::Paste("one\ntwo 技能 words that go on and on behind the edge\nthree".into()));
+    state.update(Message::Paste(
+        "one\ntwo 技能 words that go on and on behind the edge\nthree".into(),
+    ));
     let (text, drawn) = picture(&state, 30, 12);
     insta::assert_snapshot!(text);
     let cursor = drawn.cursor.unwrap();

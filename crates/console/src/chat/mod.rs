@@ -172,11 +172,7 @@ impl ChatEnd {
             lines::tokens(self.spent.usage.tokens()),
         ];
         parts.extend(self.spent.usage.micros.map(money));
-        format!(
-            "{}; go on with `prowess session resume {}`",
-            parts.join(", "),
-            self.session
-        )
+        format!("{}; go on with `prowess session resume {}`", parts.join(", "), self.session)
     }
 }
 

@@ -68,9 +68,8 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
         Event::Replied { reply, .. } => {
             let message = Message { role: Role::Assistant, parts: reply.parts.clone() };
             let calls = reply.calls();
-            let calls = calls.map(|call| {
-                (call.id.clone(), sanitize::line(&summary(call)).into_owned())
-            });
+            let calls =
+                calls.map(|call| (call.id.clone(), sanitize::line(&summary(call)).into_owned()));
             Some(News::Replied {
                 text: block(&message.text()),
                 calls: calls.collect(),

@@ -36,9 +36,16 @@ pub(crate) enum Message {
     /// Lines to scroll, up is negative.
     Scroll(isize),
     /// What was drawn: lines there are, and lines that fit.
-    Drawn { total: usize, height: usize },
+    Drawn {
+        total: usize,
+        height: usize,
+    },
     /// Something happened in a session.
-    News { session: Box<str>, depth: u8, news: News },
+    News {
+        session: Box<str>,
+        depth: u8,
+        news: News,
+    },
     /// A person is asked.
     Ask(Asked),
     /// What the session's side says.
@@ -143,7 +150,9 @@ impl ChatState {
                 let left_out = self.editor.insert(&text);
                 if left_out > 0 {
                     let what = prowess_diag::wording::count(left_out, "character");
-                    self.say(format!("{what} left out: they would not show, or the text is too long"));
+                    self.say(format!(
+                        "{what} left out: they would not show, or the text is too long"
+                    ));
                 }
                 self.typed();
             }

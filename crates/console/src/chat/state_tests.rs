@@ -86,7 +86,10 @@ fn new_lines_and_pastes_stay_in_one_message() {
     state.update(Message::Paste("c\r\nd\x1b[2J".into()));
     assert_eq!(state.editor.text(), "a\nb\nc\nd[2J");
     assert!(state.hint().is_some_and(|hint| hint.contains("1 character")));
-    assert!(plain(&mut state, KeyCode::Enter).contains(&Effect::Order(Order::Say("a\nb\nc\nd[2J".into()))));
+    assert!(
+        plain(&mut state, KeyCode::Enter)
+            .contains(&Effect::Order(Order::Say("a\nb\nc\nd[2J".into())))
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use prowess::agent::{Spent, Stamped};
 use prowess::describe::{self, from};
-use prowess::ports::usage::UsageQuery;
 use prowess::ports::ModelInfo;
+use prowess::ports::usage::UsageQuery;
 use prowess::rank::{self, Ranked};
 use prowess::{Catalog, Hidden, Sight, View as Look, Who, Workshop, index};
 use prowess_diag::sanitize;
@@ -156,7 +156,8 @@ pub(crate) fn model(about: &ModelInfo) -> View {
         ("window".to_owned(), format!("{} tokens", number(about.window))),
     ];
     if let Some(price) = &about.price {
-        let text = format!("${} read, ${} written, for a million tokens", price.input, price.output);
+        let text =
+            format!("${} read, ${} written, for a million tokens", price.input, price.output);
         pairs.push(("price".to_owned(), text));
     }
     if let Some(note) = &about.note {

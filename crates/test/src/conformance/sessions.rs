@@ -63,6 +63,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
         parent,
         skill: None,
         result: None,
+        tools: None,
         catalog: None,
     }));
     Stamped { at, event }
@@ -70,7 +71,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
 
 /// Returns something that happened.
 pub fn noted(text: impl Into<String>, at: i64) -> Stamped {
-    Stamped { at, event: Event::Noted { text: text.into() } }
+    Stamped { at, event: Event::note(text) }
 }
 
 fn ended(ending: Ending, at: i64) -> Stamped {
@@ -172,7 +173,12 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
     let text = |text: &str| Part::Text { text: text.into(), keep: Some("skill".into()) };
     let summary = Message { role: Role::User, parts: vec![text("so far")] };
     let events: Vec<Stamped> = [
-        Event::Said { parts: vec![text("do")], typed: Some("/do".into()), loaded: vec![] },
+        Event::Said {
+            parts: vec![text("do")],
+            typed: Some("/do".into()),
+            loaded: vec![],
+            usage: None,
+        },
         Event::Asked { turn: 1, model: "m".into(), tools: vec!["read".into()] },
         Event::CallStarted { call: "c1".into(), read_only: true, child: Some("x".into()) },
         Event::Decided(Decided {

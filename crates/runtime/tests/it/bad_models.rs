@@ -1,0 +1,227 @@
+//! Models that fail, loop, call what is not there, or write rubbish.
+
+use prowess_agent::{Ending, Limit, Part, Reply, ToolCall};
+use prowess_ports::ModelErrorKind as Kind;
+use prowess_runtime::{Engine, Pause, Session};
+use serde_json::json;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Act, Script, bash, call, calls, load, results, says};
+use crate::world::{Counter, World, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    errors_of_each_kind_end_the_turn_and_not_the_session
+    the_same_call_again_and_again_ends
+    after_a_loop_a_person_can_go_on
+    a_hundred_calls_at_once
+    what_is_no_json_is_not_done
+    unknown_tools_are_named_with_their_neighbours
+    inputs_that_do_not_fit_are_told
+    ids_that_come_twice_are_told_apart
+    a_model_that_loads_the_same_skill_ten_times
+    reasoning_goes_back_as_it_came
+};
+
+fn ending(pause: Pause) -> Ending {
+    match pause {
+        Pause::Ended(ending) => ending,
+        Pause::Answered(text) => panic!("answered: {text}"),
+    }
+}
+
+fn errors_of_each_kind_end_the_turn_and_not_the_session() {
+    let world = World::new();
+    for (kind, word) in [
+        (Kind::Auth, "auth"),
+        (Kind::RateLimit { after: None }, "rate-limit"),
+        (Kind::ContextTooLong, "context-too-long"),
+        (Kind::Refused, "refused"),
+        (Kind::BadRequest, "bad-request"),
+        (Kind::Transport, "transport"),
+        (Kind::Timeout, "timeout"),
+        (Kind::BadReply, "bad-reply"),
+    ] {
+        let model = Script::of([Act::Fail(kind), says("now it works")]);
+        let engine = world.engine(model.clone());
+        wait(async {
+            let mut session = Session::start(&engine, "t").await.unwrap();
+            session.say("go", &never()).await.unwrap();
+            let ended = ending(session.proceed(&never()).await.unwrap());
+            assert!(
+                matches!(&ended, Ending::Failed { kind, message } if **kind == *word && !message.is_empty()),
+                "{ended:?}"
+            );
+            // Nothing was said to the model behind its back.
+            let id = session.id().to_owned();
+            drop(session);
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            let pause = session.proceed(&never()).await.unwrap();
+            assert_eq!(pause, Pause::Answered("now it works".into()));
+        });
+        let asked = model.asked();
+        assert_eq!(asked[0].messages, asked[1].messages);
+    }
+}
+
+fn the_same_call_again_and_again_ends() {
+    let world = World::new();
+    let model = Script::by(|_, _| bash("echo same"));
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        let ended = ending(session.proceed(&never()).await.unwrap());
+        assert_eq!(ended, Ending::Exhausted { limit: Limit::Loop });
+    });
+    assert_eq!(model.asked().len(), 6);
+    assert!(results(&model.asked()[3])[0].contains("for the 3rd time in a row"));
+}
+
+fn after_a_loop_a_person_can_go_on() {
+    let world = World::new();
+    let model = Script::by(|at, _| if at < 6 { bash("echo same") } else { says("sorry") });
+    let engine = world.free(model);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        ending(session.proceed(&never()).await.unwrap());
+        session.say("Do something else.", &never()).await.unwrap();
+        let pause = session.proceed(&never()).await.unwrap();
+        assert_eq!(pause, Pause::Answered("sorry".into()));
+    });
+}
+
+fn a_hundred_calls_at_once() {
+    let world = World::new();
+    let count = Counter::new("count");
+    let model =
+        Script::of([calls((0..100).map(|at| ("count", json!({ "at": at })))), says("done")]);
+    let mut parts = world.parts(model.clone());
+    parts.tools.push(count.clone());
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert_eq!(count.inputs().len(), 32);
+    assert!(count.inputs().iter().enumerate().all(|(at, input)| input["at"] == at), "in order");
+    let told = results(&model.last());
+    assert_eq!(told.len(), 100, "every call has an answer");
+    assert!(told[32..].iter().all(|text| text.starts_with("Too many calls in one answer")));
+}
+
+fn what_is_no_json_is_not_done() {
+    let world = World::new();
+    let count = Counter::new("count");
+    let bad = ToolCall {
+        fault: Some("expected `,` at column 7".into()),
+        ..ToolCall::new("c", "count", json!({}))
+    };
+    let reply = Reply { parts: vec![Part::Call(bad)], ..Reply::default() };
+    let model = Script::of([Act::Reply(reply), says("done")]);
+    let mut parts = world.parts(model.clone());
+    parts.tools.push(count.clone());
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(count.inputs().is_empty());
+    let told = &results(&model.last())[0];
+    assert!(
+        told.contains("not JSON: expected `,` at column 7") && told.contains("Nothing was done")
+    );
+}
+
+fn unknown_tools_are_named_with_their_neighbours() {
+    let world = World::new();
+    let model = Script::of([call("bahs", json!({ "command": "ls" })), says("done")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let told = &results(&model.last())[0];
+    assert!(told.contains("Unknown tool: bahs. Did you mean `bash`?"), "{told}");
+    assert!(told.contains("Available: read, write"), "{told}");
+}
+
+fn inputs_that_do_not_fit_are_told() {
+    let world = World::new();
+    let model = Script::of([
+        calls([
+            ("bash", json!({})),
+            ("bash", json!("ls")),
+            ("bash", json!({ "command": 7, "x": 1 })),
+            ("read", json!({ "path": null })),
+        ]),
+        says("done"),
+    ]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let told = results(&model.last());
+    assert!(told.iter().all(|text| text.starts_with("Wrong input for")), "{told:?}");
+}
+
+/// Providers that give every call the same id, or none; `script::check` looks at every request.
+fn ids_that_come_twice_are_told_apart() {
+    let world = World::new();
+    let count = Counter::new("count");
+    let part = |id: &str, at: u32| Part::Call(ToolCall::new(id, "count", json!({ "at": at })));
+    let reply = |parts: Vec<Part>| Act::Reply(Reply { parts, ..Reply::default() });
+    let model = Script::of([
+        reply(vec![part("same", 0), part("same", 1), part("", 2)]),
+        reply(vec![part("same", 3), part("", 4)]),
+        says("done"),
+    ]);
+    let mut parts = world.parts(model.clone());
+    parts.tools.push(count.clone());
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let order: Vec<u64> =
+        count.inputs().iter().map(|input| input["at"].as_u64().unwrap()).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4]);
+}
+
+/// Core-agent 4.2 #13: nothing there stops it.
+fn a_model_that_loads_the_same_skill_ten_times() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::by(|_, _| load("pdf"));
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        let ended = ending(session.proceed(&never()).await.unwrap());
+        assert_eq!(ended, Ending::Exhausted { limit: Limit::Loop });
+    });
+    let all = crate::script::conversation(&model.last());
+    assert_eq!(all.matches("Use pdftk.").count(), 1);
+}
+
+fn reasoning_goes_back_as_it_came() {
+    let world = World::new();
+    let opaque = prowess_agent::Opaque { provider: "x".into(), value: json!({ "sign": "abc" }) };
+    let thought = Part::Reasoning { text: "hm".into(), opaque: Some(opaque) };
+    let act = Part::Call(ToolCall::new("c", "glob", json!({ "pattern": "*" })));
+    let reply = Reply { parts: vec![thought.clone(), act], ..Reply::default() };
+    let model = Script::of([Act::Reply(reply), says("done")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert_eq!(model.last().messages[1].parts[0], thought);
+}

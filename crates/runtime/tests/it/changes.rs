@@ -1,0 +1,263 @@
+//! Skills that change while a session goes on.
+
+use std::sync::Arc;
+
+use prowess_agent::Event;
+use prowess_policy::Answer;
+use prowess_runtime::{Engine, Session};
+
+use crate::harness::{Tests, tests};
+use crate::script::{Script, bash, call, conversation, load, results, says};
+use crate::world::{Person, World, decisions, events, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    what_is_new_changed_or_gone_is_told_behind
+    what_was_told_is_not_told_again_after_a_resume
+    a_loaded_skill_that_changed_grants_nothing_any_more
+    a_changed_skill_is_asked_about_at_resume
+    a_no_at_resume_is_told_to_the_model
+    a_skill_that_is_gone_at_resume_is_told
+    a_change_is_told_though_calls_are_open
+    a_change_is_told_though_the_first_resume_was_cut_off
+    files_that_were_touched_are_remembered
+    core_agent_16_a_skill_added_later_can_be_loaded
+};
+
+fn what_is_new_changed_or_gone_is_told_behind() {
+    let world = World::new();
+    world.skill("stays", "", "S.").skill("goes", "", "G.").skill("changes", "", "C.");
+    let model = Script::by(|_, _| says("fine"));
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("one", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        std::fs::remove_dir_all(world.path("person/.agents/skills/goes")).unwrap();
+        let text = "---\nname: changes\ndescription: Does something else.\n---\nC.\n";
+        world.file("person/.agents/skills/changes/SKILL.md", text).skill("comes", "", "N.");
+        session.workshop().registry.refresh();
+        session.say("two", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.say("three", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let asked = model.asked();
+    let second = conversation(&asked[1]);
+    let note = &second[second.find("two").unwrap()..];
+    let order =
+        ["No longer available:", "goes", "Changed:", "Does something else.", "New:", "comes"];
+    let places: Vec<usize> = order.iter().map(|part| note.find(part).unwrap()).collect();
+    assert!(places.is_sorted(), "{note}");
+    assert!(!note.contains("stays"));
+    assert_eq!(asked[1].system, asked[0].system, "the index is as it was");
+    let third = conversation(&asked[2]);
+    assert_eq!(third.matches("No longer available:").count(), 1, "once");
+}
+
+fn what_was_told_is_not_told_again_after_a_resume() {
+    let world = World::new();
+    world.skill("one", "", "O.");
+    let model = Script::by(|_, _| says("fine"));
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        world.skill("two", "", "T.");
+        session.workshop().registry.refresh();
+        session.say("hi", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        let id = session.id().to_owned();
+        drop(session);
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.say("again", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let last = model.last();
+    assert_eq!(conversation(&last).matches("What two is for.").count(), 1);
+    assert_eq!(last.system, model.asked()[0].system, "the index is the one of the beginning");
+}
+
+fn a_loaded_skill_that_changed_grants_nothing_any_more() {
+    let world = World::new();
+    world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make.");
+    let path = world.path("person/.agents/skills/maker/SKILL.md");
+    let model = Script::by(move |at, _| match at {
+        0 => load("maker"),
+        1 => bash("mkdir one"),
+        2 => {
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, format!("{text}\nAnd more.\n")).unwrap();
+            bash("mkdir two")
+        }
+        _ => says("done"),
+    });
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(world.path("project/one").exists());
+    assert!(!world.path("project/two").exists(), "{:?}", results(&model.last()));
+}
+
+/// A session that loaded a skill, the skill changed, and it is taken up again.
+fn resumed(
+    world: &World,
+    answer: Answer,
+    edit: impl Fn(&World),
+) -> (Engine, Arc<Person>, Arc<Script>, String) {
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::by(|at, _| if at == 0 { load("pdf") } else { says("fine") });
+    let person = Person::says(answer);
+    let mut parts = world.parts(model.clone());
+    parts.workshop.approver = person.clone();
+    let engine = Engine::new(parts);
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    edit(world);
+    engine.parts().workshop.registry.refresh();
+    wait(async {
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.say("go on", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    (engine, person, model, id)
+}
+
+fn a_changed_skill_is_asked_about_at_resume() {
+    let world = World::new();
+    let (engine, person, model, id) = resumed(&world, Answer::Once, |world| {
+        world.skill("pdf", "", "Use qpdf.");
+    });
+    assert_eq!(person.asked(), ["Take in the new text of the skill pdf"]);
+    let last = conversation(&model.last());
+    assert!(last.find("Use pdftk.").unwrap() < last.find("Use qpdf.").unwrap());
+    assert!(last.find("Use qpdf.").unwrap() < last.find("go on").unwrap(), "before what is said");
+    let decided = decisions(&engine, &id);
+    let asked = decided.iter().find(|one| one.what.contains("new text")).unwrap();
+    assert_eq!(asked.answer.as_deref(), Some("once"));
+    wait(async {
+        let session = Session::resume(&engine, &id, None).await.unwrap();
+        assert_eq!(session.skills().len(), 1);
+    });
+    assert_eq!(person.asked().len(), 1, "and not again");
+}
+
+fn a_no_at_resume_is_told_to_the_model() {
+    let world = World::new();
+    let (engine, _, model, id) = resumed(&world, Answer::No, |world| {
+        world.skill("pdf", "", "Use qpdf.");
+    });
+    let last = conversation(&model.last());
+    assert!(!last.contains("Use qpdf.") && last.contains("its instructions above no longer hold"));
+    wait(async {
+        let session = Session::resume(&engine, &id, None).await.unwrap();
+        assert!(session.skills().is_empty());
+    });
+}
+
+fn a_skill_that_is_gone_at_resume_is_told() {
+    let world = World::new();
+    let (_, _, model, _) = resumed(&world, Answer::Once, |world| {
+        std::fs::remove_dir_all(world.path("person/.agents/skills/pdf")).unwrap();
+    });
+    assert!(conversation(&model.last()).contains("its instructions above no longer hold"));
+}
+
+/// A session that was cancelled between an answer and its calls.
+fn cut_off(world: &World) -> (Engine, Arc<Script>, String) {
+    world.skill("pdf", "", "Use pdftk.");
+    let cancel = never();
+    let token = cancel.clone();
+    let model = Script::by(move |at, _| match at {
+        0 => load("pdf"),
+        1 => {
+            token.cancel();
+            call("glob", serde_json::json!({ "pattern": "*" }))
+        }
+        _ => says("fine"),
+    });
+    let engine = world.engine(model.clone());
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &cancel).await.unwrap();
+        session.proceed(&cancel).await.unwrap();
+        session.id().to_owned()
+    });
+    world.skill("pdf", "", "Use qpdf.");
+    engine.parts().workshop.registry.refresh();
+    (engine, model, id)
+}
+
+fn a_change_is_told_though_calls_are_open() {
+    let world = World::new();
+    let (engine, model, id) = cut_off(&world);
+    wait(async {
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let last = conversation(&model.last());
+    assert!(last.contains("its instructions above no longer hold"), "{last}");
+}
+
+fn a_change_is_told_though_the_first_resume_was_cut_off() {
+    let world = World::new();
+    let (engine, model, id) = cut_off(&world);
+    wait(async {
+        // It ends before the model is asked again.
+        drop(Session::resume(&engine, &id, None).await.unwrap());
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let last = conversation(&model.last());
+    assert!(last.contains("its instructions above no longer hold"), "{last}");
+}
+
+fn files_that_were_touched_are_remembered() {
+    let world = World::new();
+    world.skill("types", "paths: \"src/*.ts\"\n", "Use strict types.").skill("other", "", "O.");
+    world.file("project/src/b.ts", "let a = 1;\n");
+    let read = || call("read", serde_json::json!({ "path": "src/b.ts" }));
+    let model = Script::by(move |at, _| match at {
+        0 => read(),
+        1 => says("fine"),
+        2 => load("types"),
+        _ => says("done"),
+    });
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        let id = session.id().to_owned();
+        drop(session);
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.say("go on", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        assert_eq!(session.skills().len(), 1);
+        let notes = events(&engine, &id)
+            .iter()
+            .filter(|event| matches!(event.event, Event::Noted { .. }))
+            .count();
+        assert_eq!(notes, 1, "nothing changed between");
+    });
+}
+
+fn core_agent_16_a_skill_added_later_can_be_loaded() {
+    let world = World::new();
+    world.skill("one", "", "O.");
+    let model = Script::of([load("two"), says("done")]);
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        world.skill("two", "", "Text of two.");
+        session.workshop().registry.refresh();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(results(&model.last())[0].contains("Text of two."));
+}

@@ -1,0 +1,277 @@
+//! Long conversations: what goes, what stays, and that every request is still one.
+//!
+//! Each request is checked by the model itself (`script::check`): no answer without its call.
+
+use std::sync::Arc;
+
+use prowess_agent::{Event, Request};
+use prowess_ports::ModelErrorKind;
+use prowess_runtime::{Engine, Pause, Session};
+use serde_json::json;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Act, Script, call, calls, conversation, load, says, tools};
+use crate::world::{Counter, World, events, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    squadron_4_the_task_the_skills_and_whole_pairs_survive
+    core_agent_13_a_loaded_skill_survives_and_its_tools_too
+    planck_the_index_is_the_same_before_and_after
+    long_answers_are_left_out_first
+    a_provider_that_counts_otherwise_is_asked_again_twice
+    facts_stand_where_the_summary_fails
+    a_summary_is_no_new_request
+    what_a_summary_costs_counts
+    skills_without_room_are_named_and_unloaded
+    a_compacted_session_is_taken_up_again_as_it_was
+};
+
+fn is_summary(request: &Request) -> bool {
+    conversation(request).starts_with("Below is the beginning of a conversation")
+}
+
+/// Works `turns` times with answers of `bytes`, and then says so.
+fn worker(window: u64, turns: usize, bytes: usize, first: Act) -> Arc<Script> {
+    let model = Script::new("script/one", move |at, request| {
+        if is_summary(request) {
+            return says("Forms one to nine are done.");
+        }
+        match at {
+            0 => first.clone(),
+            at if at < turns => call("flood", json!({ "bytes": bytes, "at": at })),
+            _ => says("done"),
+        }
+    });
+    Arc::new(model.window(window))
+}
+
+/// Answers with as many bytes as it is asked for.
+#[derive(Debug)]
+struct Flood;
+
+impl prowess_tools::Tool for Flood {
+    fn name(&self) -> &'static str {
+        "flood"
+    }
+
+    fn description(&self, _workshop: &prowess_tools::Workshop) -> String {
+        "Floods.".to_owned()
+    }
+
+    fn input_schema(&self) -> serde_json::Value {
+        json!({ "type": "object" })
+    }
+
+    fn output_schema(&self) -> serde_json::Value {
+        json!({ "type": "object" })
+    }
+
+    fn answer(
+        &self,
+        _workshop: &prowess_tools::Workshop,
+        _loaded: &mut prowess_tools::Loaded,
+        input: &serde_json::Value,
+    ) -> Result<prowess_tools::ToolAnswer, prowess_tools::ToolError> {
+        let bytes = usize::try_from(input["bytes"].as_u64().unwrap()).unwrap();
+        let text = format!("flood {} {}", input["at"], "x".repeat(bytes));
+        Ok(prowess_tools::ToolAnswer::new(text, json!({})))
+    }
+}
+
+fn engine(world: &World, model: Arc<Script>) -> Engine {
+    let mut parts = world.parts(model);
+    parts.tools.push(Arc::new(Flood));
+    parts.tools_of_skills.push(Counter::new("stamp"));
+    Engine::new(parts)
+}
+
+fn talk(engine: &Engine) -> String {
+    wait(async {
+        let mut session = Session::start(engine, "t").await.unwrap();
+        session.say("Fill in the forms in inbox/.", &never()).await.unwrap();
+        assert_eq!(session.proceed(&never()).await.unwrap(), Pause::Answered("done".into()));
+        session.id().to_owned()
+    })
+}
+
+fn compactions(engine: &Engine, id: &str) -> usize {
+    let all = events(engine, id);
+    all.iter().filter(|event| matches!(event.event, Event::Compacted { .. })).count()
+}
+
+fn squadron_4_the_task_the_skills_and_whole_pairs_survive() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = worker(12_000, 40, 1_500, load("pdf"));
+    let engine = engine(&world, model.clone());
+    let id = talk(&engine);
+    assert!(compactions(&engine, &id) >= 1, "the conversation was too long");
+    let last = conversation(&model.last());
+    for part in ["Fill in the forms in inbox/.", "Forms one to nine are done.", "Use pdftk."] {
+        assert_eq!(last.matches(part).count(), 1, "{part} in {last}");
+    }
+    assert!(last.contains("flood 39"), "the end is as it was");
+}
+
+fn core_agent_13_a_loaded_skill_survives_and_its_tools_too() {
+    let world = World::new();
+    world.skill("stamps", "allowed-tools: stamp\n", "Use stamp.");
+    let model = worker(12_000, 40, 1_500, load("stamps"));
+    let engine = engine(&world, model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        assert_eq!(session.skills().len(), 1);
+    });
+    let last = model.last();
+    assert!(tools(&last).contains(&"stamp") && conversation(&last).contains("Use stamp."));
+    assert!(conversation(&last).contains("The skill stamps is still loaded."));
+}
+
+/// Planck I8: there the index is written again after compaction; here it never left the prompt.
+fn planck_the_index_is_the_same_before_and_after() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = worker(12_000, 40, 1_500, load("pdf"));
+    let engine = engine(&world, model.clone());
+    talk(&engine);
+    let asked = model.asked();
+    let work: Vec<&Request> = asked.iter().filter(|request| !is_summary(request)).collect();
+    assert!(work.len() < asked.len());
+    assert!(work.iter().all(|request| request.system == work[0].system));
+    assert!(asked.iter().filter(|one| is_summary(one)).all(|one| one.tools.is_empty()));
+}
+
+fn long_answers_are_left_out_first() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = worker(40_000, 12, 15_000, load("pdf"));
+    let engine = engine(&world, model.clone());
+    let id = talk(&engine);
+    let all = events(&engine, &id);
+    assert!(all.iter().any(|event| matches!(event.event, Event::Pruned { .. })));
+    let last = conversation(&model.last());
+    assert!(last.contains("bytes left out to save room; call flood again"));
+    assert!(last.contains("Use pdftk.") && last.contains("Fill in the forms"));
+}
+
+fn a_provider_that_counts_otherwise_is_asked_again_twice() {
+    let world = World::new();
+    let model = Script::by(|at, request| {
+        if is_summary(request) {
+            return says("Summed up.");
+        }
+        match at {
+            0..4 => call("flood", json!({ "bytes": 100, "at": at })),
+            _ => Act::Fail(ModelErrorKind::ContextTooLong),
+        }
+    });
+    let engine = engine(&world, model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        let Pause::Ended(ending) = session.proceed(&never()).await.unwrap() else { panic!() };
+        assert!(
+            matches!(&ending, prowess_agent::Ending::Failed { kind, .. } if &**kind == "context-too-long"),
+            "{ending:?}"
+        );
+        assert!((1..=2).contains(&compactions(&engine, session.id())));
+    });
+    assert!(model.asked().len() < 12, "it does not go on for ever");
+}
+
+fn facts_stand_where_the_summary_fails() {
+    let world = World::new();
+    for bad in [
+        Act::Fail(ModelErrorKind::Transport),
+        // A model that works on instead of summing up.
+        call("flood", json!({ "bytes": 1, "at": 0 })),
+    ] {
+        let model = Script::new("script/one", move |at, request| match at {
+            _ if is_summary(request) => bad.clone(),
+            0..40 => call("flood", json!({ "bytes": 1_500, "at": at })),
+            _ => says("done"),
+        });
+        let model = Arc::new(model.window(12_000));
+        let engine = engine(&world, model.clone());
+        let id = talk(&engine);
+        assert!(compactions(&engine, &id) >= 1);
+        let last = conversation(&model.last());
+        assert!(last.contains("tools called: flood"), "{last}");
+        assert!(last.contains("Fill in the forms in inbox/."));
+    }
+}
+
+/// Reference §5.6: arguments of a skill that comes back must not look like a new request.
+fn a_summary_is_no_new_request() {
+    let world = World::new();
+    let model = worker(12_000, 40, 1_500, call("flood", json!({ "bytes": 10, "at": 0 })));
+    let engine = engine(&world, model.clone());
+    talk(&engine);
+    let first = model.last().messages[0].text();
+    assert!(first.starts_with("[The beginning of this conversation was left out"), "{first}");
+    assert!(first.contains("This is not a new request."));
+}
+
+fn what_a_summary_costs_counts() {
+    let world = World::new();
+    let model = Script::new("script/one", |at, request| match at {
+        _ if is_summary(request) => says("Summed up."),
+        0..40 => call("flood", json!({ "bytes": 1_500, "at": at })),
+        _ => says("done"),
+    });
+    let model = Arc::new(model.window(12_000).price(2.0));
+    let engine = engine(&world, model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        let questions = model.asked().len() as u64;
+        assert!(compactions(&engine, session.id()) >= 1);
+        let usage = session.spent().usage;
+        assert_eq!(usage.tokens(), questions * 110);
+        assert_eq!(usage.micros, Some(questions * 220), "in money as well");
+    });
+}
+
+/// Squadron 4.5: there a few large skills fill the window for good.
+fn skills_without_room_are_named_and_unloaded() {
+    let world = World::new();
+    for name in ["one", "two", "three"] {
+        world.skill(name, "allowed-tools: stamp\n", &format!("{name} {}", "s".repeat(9_000)));
+    }
+    let load = |name: &str| ("load_skill", json!({ "name": name }));
+    let model = worker(20_000, 40, 1_500, calls([load("one"), load("two"), load("three")]));
+    let engine = engine(&world, model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        let skills = session.skills();
+        let left: Vec<&str> = skills.iter().map(|skill| &*skill.name).collect();
+        assert_eq!(left, ["two", "three"], "the newest have the room");
+        let last = conversation(&model.last());
+        assert!(last.contains("load them again if they are needed: one"), "{last}");
+        // And it can be: it is not "already loaded".
+        session.say("/one", &never()).await.unwrap();
+        assert_eq!(session.skills().len(), 3);
+    });
+}
+
+fn a_compacted_session_is_taken_up_again_as_it_was() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = worker(12_000, 40, 1_500, load("pdf"));
+    let engine = engine(&world, model.clone());
+    let id = talk(&engine);
+    let before = model.last();
+    wait(async {
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.say("And now?", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let after = model.last();
+    assert_eq!(after.messages[..before.messages.len()], before.messages[..]);
+    assert_eq!((after.system, after.tools), (before.system, before.tools));
+}

@@ -1,0 +1,190 @@
+//! What sub-runs and sessions do not see of each other.
+
+use prowess_policy::{Answer, Mode};
+use prowess_render::Arguments;
+use prowess_runtime::{Engine, Session, SubRun, Which};
+use serde_json::json;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Script, bash, call, conversation, load, results, says, tools};
+use crate::world::{Person, World, children, events, mode, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    many_sub_runs_at_once_are_independent
+    a_skill_loaded_in_a_sub_run_is_not_loaded_above
+    a_yes_given_in_a_sub_run_does_not_count_above
+    a_yes_given_above_counts_in_a_sub_run
+    tools_brought_by_a_skill_above_do_not_reach_a_sub_run
+    what_a_sub_run_may_is_never_more_than_what_is_above
+    each_sub_run_has_its_own_record
+};
+
+fn sub(name: &str, with: &str) -> SubRun {
+    SubRun { arguments: Arguments::from_text(with), ..SubRun::new(Which::Name(name.into())) }
+}
+
+/// Agentick 4.3 #11, and its wish for a parallel map.
+fn many_sub_runs_at_once_are_independent() {
+    let world = World::new();
+    world.skill("square", "", "Square $0.");
+    let model = Script::by(|_, request| {
+        let said = conversation(request);
+        let number = said.split("Square ").nth(1).unwrap().split('.').next().unwrap().to_owned();
+        match results(request).first() {
+            None => bash(&format!("mkdir n{number}")),
+            Some(_) => says(&format!("{number} is done")),
+        }
+    });
+    let engine = world.free(model);
+    wait(async {
+        let mut all = tokio::task::JoinSet::new();
+        for number in 0..12 {
+            let engine = engine.clone();
+            all.spawn(async move {
+                let finished =
+                    engine.run_skill(sub("square", &number.to_string()), &never()).await.unwrap();
+                assert_eq!(finished.text, format!("{number} is done"));
+                assert_eq!(finished.spent.turns, 2);
+            });
+        }
+        while let Some(ended) = all.join_next().await {
+            ended.unwrap();
+        }
+    });
+    assert!((0..12).all(|number| world.path(&format!("project/n{number}")).exists()));
+}
+
+fn a_skill_loaded_in_a_sub_run_is_not_loaded_above() {
+    let world = World::new();
+    world.skill("outer", "context: fork\n", "Work.").skill("inner", "", "Inner text.");
+    let model = Script::of([load("outer"), load("inner"), says("did it"), says("done")]);
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        assert!(session.skills().is_empty());
+    });
+    assert!(!conversation(&model.last()).contains("Inner text."));
+}
+
+fn a_yes_given_in_a_sub_run_does_not_count_above() {
+    let world = World::new();
+    world.skill("outer", "context: fork\n", "Work.");
+    let model = Script::of([
+        load("outer"),
+        bash("mkdir below"),
+        bash("mkdir below2"),
+        says("did it"),
+        bash("mkdir above"),
+        says("done"),
+    ]);
+    let person = Person::says(Answer::Session);
+    let mut parts = world.parts(model);
+    parts.workshop.approver = person.clone();
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let asked = person.asked();
+    assert!(asked.contains(&"mkdir above".to_owned()), "{asked:?}");
+}
+
+fn a_yes_given_above_counts_in_a_sub_run() {
+    let world = World::new();
+    world.skill("outer", "context: fork\n", "Work.");
+    let model = Script::of([
+        bash("mkdir -p one"),
+        load("outer"),
+        bash("mkdir -p one"),
+        says("did it"),
+        says("done"),
+    ]);
+    let person = Person::says(Answer::Session);
+    let mut parts = world.parts(model);
+    parts.workshop.approver = person.clone();
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let asked = person.asked();
+    assert_eq!(asked.iter().filter(|what| what.contains("mkdir")).count(), 1, "{asked:?}");
+}
+
+fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {
+    let world = World::new();
+    world.skill("stamps", "allowed-tools: stamp\n", "Use stamp.");
+    world.skill("outer", "context: fork\nallowed-tools: Read\n", "Work.");
+    let model = Script::of([
+        load("stamps"),
+        load("outer"),
+        call("stamp", json!({})),
+        says("did it"),
+        says("done"),
+    ]);
+    let stamp = crate::world::Counter::new("stamp");
+    let mut parts = world.parts(model.clone());
+    parts.tools_of_skills.push(stamp.clone());
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let asked = model.asked();
+    assert!(tools(&asked[1]).contains(&"stamp") && !tools(&asked[2]).contains(&"stamp"));
+    assert!(stamp.inputs().is_empty());
+}
+
+fn what_a_sub_run_may_is_never_more_than_what_is_above() {
+    let world = World::new();
+    // It lists what the mode forbids.
+    world.skill("outer", "context: fork\nallowed-tools: Bash Write\n", "Work.");
+    let model = Script::of([load("outer"), bash("mkdir below"), says("cannot"), says("done")]);
+    let mut parts = world.parts(model.clone());
+    mode(&mut parts, Mode::Plan);
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(!world.path("project/below").exists(), "{:?}", results(&model.asked()[2]));
+}
+
+fn each_sub_run_has_its_own_record() {
+    let world = World::new();
+    world.skill("look", "context: fork\n", "Look at $0.");
+    let model = Script::by(|_, request| {
+        let said = conversation(request);
+        if said.starts_with("Run skill") {
+            return says("seen");
+        }
+        match request.messages.len() {
+            1 => crate::script::calls([
+                ("load_skill", json!({ "name": "look", "arguments": "a" })),
+                ("load_skill", json!({ "name": "look", "arguments": "b" })),
+            ]),
+            _ => says("done"),
+        }
+    });
+    let engine = world.engine(model);
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let below = children(&engine, &id);
+    assert_eq!(below.len(), 2);
+    for child in &below {
+        let text = serde_json::to_string(&events(&engine, &child.id)).unwrap();
+        assert!(text.contains("Look at a") != text.contains("Look at b"), "{text}");
+    }
+    // Removing the session removes what belongs to it.
+    assert_eq!(engine.parts().store.remove(&id).unwrap(), 3);
+}

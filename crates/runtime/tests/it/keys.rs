@@ -1,0 +1,214 @@
+//! What keys of the frontmatter mean for a conversation.
+
+use std::sync::Arc;
+
+use prowess_agent::{Effort, Request};
+use prowess_policy::{Answer, Mode};
+use prowess_ports::Model;
+use prowess_runtime::{Engine, Models, Parts, Session};
+use serde_json::json;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Script, bash, call, calls, conversation, load, results, says, tools};
+use crate::world::{Person, Seeing, World, mode, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    disallowed_tools_are_neither_declared_nor_called
+    a_rule_in_disallowed_tools_is_the_gate_s
+    a_model_that_a_skill_wants_is_asked_from_then_on
+    a_model_that_is_not_there_stops_nothing
+    effort_reaches_the_provider
+    an_untrusted_skill_chooses_no_model
+    allowed_tools_are_not_asked_about_inline_and_others_are
+    allowed_tools_are_all_there_is_where_a_person_confines
+    skills_for_certain_files_come_up_when_one_is_touched
+    hidden_skills_stay_hidden_until_then
+};
+
+/// Finds models by name.
+#[derive(Debug)]
+pub(crate) struct Known(pub(crate) Vec<Arc<Script>>);
+
+impl Models for Known {
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, String> {
+        let found = self.0.iter().find(|model| *model.about().name == *name);
+        found.map(|model| Arc::clone(model) as _).ok_or_else(|| "nobody knows it".to_owned())
+    }
+}
+
+pub(crate) fn another(name: &str, says: &'static str) -> Arc<Script> {
+    Arc::new(Script::new(name, move |_, _| crate::script::says(says)))
+}
+
+fn talk(parts: Parts, model: &Script, message: &str) -> Vec<Request> {
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say(message, &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    model.asked()
+}
+
+/// Reference case 118.
+fn disallowed_tools_are_neither_declared_nor_called() {
+    let world = World::new();
+    world.skill("careful", "disallowed-tools: Bash Write\n", "Look only.");
+    let model = Script::of([
+        load("careful"),
+        calls([
+            ("bash", json!({ "command": "touch pwned" })),
+            ("write", json!({ "path": "pwned", "content": "x" })),
+        ]),
+        call("unload_skill", json!({ "name": "careful" })),
+        bash("touch fine"),
+        says("done"),
+    ]);
+    let mut parts = world.parts(model.clone());
+    mode(&mut parts, Mode::Yolo);
+    let asked = talk(parts, &model, "go");
+    assert!(tools(&asked[0]).contains(&"bash"));
+    for name in ["bash", "write", "run_command_line"] {
+        assert!(!tools(&asked[1]).contains(&name), "{name}");
+    }
+    assert!(tools(&asked[1]).contains(&"read"));
+    for text in results(&asked[2]) {
+        assert!(text.contains("its `disallowed-tools` names it"), "{text}");
+    }
+    assert!(!world.path("project/pwned").exists());
+    assert!(tools(&asked[3]).contains(&"bash") && world.path("project/fine").exists());
+}
+
+fn a_rule_in_disallowed_tools_is_the_gate_s() {
+    let world = World::new();
+    world.skill("careful", "disallowed-tools: Bash(touch:*)\n", "Look only.");
+    let model =
+        Script::of([load("careful"), bash("touch pwned"), bash("mkdir fine"), says("done")]);
+    let mut parts = world.parts(model.clone());
+    mode(&mut parts, Mode::Yolo);
+    let asked = talk(parts, &model, "go");
+    assert!(tools(&asked[1]).contains(&"bash"), "only some uses are taken away");
+    assert!(results(&asked[2])[0].contains("was refused"), "{:?}", results(&asked[2]));
+    assert!(!world.path("project/pwned").exists() && world.path("project/fine").exists());
+}
+
+fn a_model_that_a_skill_wants_is_asked_from_then_on() {
+    let world = World::new();
+    world.skill("deep", "model: script/big\n", "Think.");
+    let (small, big) = (Script::of([load("deep")]), another("script/big", "thought"));
+    let mut parts = world.parts(small.clone());
+    parts.models = Some(Arc::new(Known(vec![big.clone()])));
+    talk(parts, &small, "go");
+    assert_eq!((small.asked().len(), big.asked().len()), (1, 1));
+    assert_eq!(big.last().system, small.last().system);
+    assert!(conversation(&big.last()).contains("Think."));
+}
+
+/// Reference §1: what is not there is ignored, and the session's model goes on. People hear of it.
+fn a_model_that_is_not_there_stops_nothing() {
+    let world = World::new();
+    world.skill("deep", "model: haiku\n", "Think.").skill("same", "model: inherit\n", "Same.");
+    let model = Script::of([load("deep"), load("same"), says("done")]);
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    let mut parts = world.parts(model.clone());
+    parts.watchers.push(Arc::new(Seeing(move |_: &str, update: prowess_runtime::Update<'_>| {
+        if let prowess_runtime::Update::Message(text) = update {
+            ear.lock().unwrap().push(text.to_owned());
+        }
+    })));
+    assert_eq!(talk(parts, &model, "go").len(), 3);
+    let heard = heard.lock().unwrap().join("\n");
+    assert!(heard.contains("no model `haiku`") && heard.contains("script/one goes on"), "{heard}");
+}
+
+fn effort_reaches_the_provider() {
+    let world = World::new();
+    world.skill("deep", "effort: high\n", "Think ${CLAUDE_EFFORT}.");
+    let model = Script::of([load("deep"), says("done")]);
+    let mut parts = world.parts(model.clone());
+    parts.settings.effort = Some(Effort::Low);
+    let asked = talk(parts, &model, "go");
+    assert_eq!(asked[0].options.effort, Some(Effort::Low));
+    assert_eq!(asked[1].options.effort, Some(Effort::High));
+}
+
+fn an_untrusted_skill_chooses_no_model() {
+    let world = World::new();
+    world.project_skill("deep", "model: script/big\neffort: max\n", "Think.");
+    let (small, big) = (Script::of([load("deep"), says("done")]), another("script/big", "thought"));
+    let mut parts = world.parts(small.clone());
+    parts.models = Some(Arc::new(Known(vec![big.clone()])));
+    talk(parts, &small, "go");
+    assert!(big.asked().is_empty());
+    assert_eq!(small.last().options.effort, None);
+}
+
+fn allowed_tools_are_not_asked_about_inline_and_others_are() {
+    let world = World::new();
+    world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make folders.");
+    let model = Script::of([
+        bash("mkdir before"),
+        load("maker"),
+        bash("mkdir made"),
+        bash("touch other"),
+        says("done"),
+    ]);
+    let person = Person::says(Answer::No);
+    let mut parts = world.parts(model.clone());
+    parts.workshop.approver = person.clone();
+    let asked = talk(parts, &model, "go");
+    assert_eq!(person.asked(), ["mkdir before", "touch other"]);
+    assert!(!world.path("project/before").exists() && !world.path("project/other").exists());
+    assert!(world.path("project/made").exists(), "{:?}", results(&asked[3]));
+}
+
+/// Agentick 4.3 #8, core-agent 4.2 #12: there the list is decoration.
+fn allowed_tools_are_all_there_is_where_a_person_confines() {
+    let world = World::new();
+    world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make folders.");
+    let model = Script::of([load("maker"), bash("mkdir made"), bash("touch other"), says("done")]);
+    let mut parts = world.parts(model.clone());
+    mode(&mut parts, Mode::Yolo);
+    parts.workshop.settings.confine = true;
+    let asked = talk(parts, &model, "go");
+    assert!(world.path("project/made").exists());
+    assert!(!world.path("project/other").exists(), "{:?}", results(&asked[3]));
+    assert!(results(&asked[3])[0].contains("was refused"));
+}
+
+/// Reference §6.2.
+fn skills_for_certain_files_come_up_when_one_is_touched() {
+    let world = World::new();
+    world.skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.").skill("other", "", "O.");
+    world.file("project/src/a/b.ts", "let a = 1;\n").file("project/b.md", "text\n");
+    let model = Script::of([
+        call("read", json!({ "path": "b.md" })),
+        call("read", json!({ "path": "src/a/b.ts" })),
+        load("types"),
+        says("done"),
+    ]);
+    let asked = talk(world.parts(model.clone()), &model, "go");
+    assert!(!asked[0].system.join("\n").contains("types"));
+    assert!(!conversation(&asked[1]).contains("What types is for."));
+    let note = conversation(&asked[2]);
+    assert!(note.contains("New:") && note.contains("What types is for."), "{note}");
+    assert_eq!(note.matches("What types is for.").count(), 1);
+    assert!(results(&asked[3])[0].contains("Use strict types."));
+    assert_eq!(asked[3].system, asked[0].system);
+}
+
+fn hidden_skills_stay_hidden_until_then() {
+    let world = World::new();
+    world.skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.").skill("other", "", "O.");
+    world.file("project/src/b.ts", "let a = 1;\n");
+    let model = Script::of([
+        load("types"),
+        // A file that cannot be read was not touched.
+        call("read", json!({ "path": "src/none.ts" })),
+        says("done"),
+    ]);
+    let asked = talk(world.parts(model.clone()), &model, "go");
+    assert!(!conversation(&asked[2]).contains("Use strict types."));
+    assert!(!conversation(&asked[2]).contains("New:"));
+}

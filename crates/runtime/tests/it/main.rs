@@ -1,0 +1,52 @@
+//! Sessions and sub-runs: real files, skills, rules, processes and stores; only the model is ours.
+//!
+//! This program has a `main` of its own because it is also the helper of the sandbox, and the other
+//! process where two are needed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
+mod approvals;
+mod bad_models;
+mod budgets;
+mod cancel;
+mod changes;
+mod compaction;
+mod harness;
+mod hooks;
+mod isolation;
+mod keys;
+mod processes;
+mod resume;
+mod script;
+mod sessions;
+mod skills;
+mod stores;
+mod subruns;
+mod typed;
+mod world;
+
+fn main() {
+    harness::run(&[
+        ("approvals", approvals::TESTS),
+        ("bad_models", bad_models::TESTS),
+        ("budgets", budgets::TESTS),
+        ("cancel", cancel::TESTS),
+        ("changes", changes::TESTS),
+        ("compaction", compaction::TESTS),
+        ("hooks", hooks::TESTS),
+        ("isolation", isolation::TESTS),
+        ("keys", keys::TESTS),
+        ("processes", processes::TESTS),
+        ("resume", resume::TESTS),
+        ("sessions", sessions::TESTS),
+        ("skills", skills::TESTS),
+        ("stores", stores::TESTS),
+        ("subruns", subruns::TESTS),
+        ("typed", typed::TESTS),
+    ]);
+}

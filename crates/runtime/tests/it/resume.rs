@@ -1,0 +1,1 @@
+pub(crate) const TESTS: crate::harness::Tests = crate::harness::tests! {};

@@ -1,0 +1,192 @@
+//! A model that says what a test wants, keeps every request, and checks each of them.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use prowess_agent::{Message, Part, Reply, Request, Role, Stop, ToolCall, Usage};
+use prowess_ports::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
+use serde_json::{Value, json};
+
+/// What the model does when it is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    Reply(Reply),
+    Fail(ModelErrorKind),
+    /// It never answers.
+    Hang,
+}
+
+type Decide = dyn Fn(usize, &Request) -> Act + Send + Sync;
+
+/// A model that says what a test wants.
+pub(crate) struct Script {
+    about: ModelInfo,
+    decide: Box<Decide>,
+    asked: Mutex<Vec<Request>>,
+}
+
+impl Debug for Script {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Script").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+impl Script {
+    /// Says these things, one after the other.
+    pub(crate) fn of(acts: impl IntoIterator<Item = Act>) -> Arc<Self> {
+        let acts: Vec<Act> = acts.into_iter().collect();
+        Self::by(move |at, request| {
+            acts.get(at).cloned().unwrap_or_else(|| {
+                panic!("question {} of {}: {:#?}", at + 1, acts.len(), request.messages.last())
+            })
+        })
+    }
+
+    /// Decides by the number of the question, from zero, and the question.
+    pub(crate) fn by(decide: impl Fn(usize, &Request) -> Act + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self::new("script/one", decide))
+    }
+
+    pub(crate) fn new(
+        name: &str,
+        decide: impl Fn(usize, &Request) -> Act + Send + Sync + 'static,
+    ) -> Self {
+        let about = ModelInfo { name: name.into(), window: 128_000, price: None, note: None };
+        Self { about, decide: Box::new(decide), asked: Mutex::default() }
+    }
+
+    pub(crate) fn window(mut self, window: u64) -> Self {
+        self.about.window = window;
+        self
+    }
+
+    pub(crate) fn price(mut self, price: f64) -> Self {
+        self.about.price =
+            Some(Price { input: price, output: price, cache_read: price, cache_write: price });
+        self
+    }
+
+    /// Every request so far.
+    pub(crate) fn asked(&self) -> Vec<Request> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    pub(crate) fn last(&self) -> Request {
+        self.asked().last().cloned().expect("nothing was asked")
+    }
+}
+
+impl Model for Script {
+    fn about(&self) -> &ModelInfo {
+        &self.about
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request,
+        _deltas: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        check(request);
+        let at = {
+            let mut asked = self.asked.lock().unwrap();
+            asked.push(request.clone());
+            asked.len() - 1
+        };
+        let act = (self.decide)(at, request);
+        Box::pin(async move {
+            match act {
+                Act::Reply(reply) => Ok(reply),
+                Act::Fail(kind) => Err(ModelError {
+                    kind,
+                    model: self.about.name.clone(),
+                    message: format!("it failed: {kind}"),
+                    attempts: 1,
+                }),
+                Act::Hang => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// Every request is one that a provider takes: by turns, each call with its answer right behind it,
+/// ids that are unique, nothing empty.
+pub(crate) fn check(request: &Request) {
+    let messages = &request.messages;
+    assert_eq!(messages[0].role, Role::User, "{messages:#?}");
+    let mut ids = BTreeSet::new();
+    for (at, message) in messages.iter().enumerate() {
+        assert!(!message.parts.is_empty(), "message {at} is empty");
+        if at > 0 {
+            assert_ne!(message.role, messages[at - 1].role, "message {at}: not by turns");
+        }
+        for call in message.calls() {
+            assert!(ids.insert(call.id.clone()), "{} twice", call.id);
+        }
+        let before = at.checked_sub(1).map(|at| &messages[at]);
+        let calls: Vec<&str> =
+            before.into_iter().flat_map(Message::calls).map(|call| &*call.id).collect();
+        let results: Vec<&str> = message.results().map(|result| &*result.call).collect();
+        assert_eq!(calls, results, "message {at}: calls and their answers");
+    }
+    assert_eq!(messages.last().unwrap().role, Role::User, "the model is not asked behind itself");
+    let mut names = BTreeSet::new();
+    for tool in &request.tools {
+        assert!(names.insert(tool.name.clone()), "{} is declared twice", tool.name);
+    }
+}
+
+pub(crate) fn says(text: &str) -> Act {
+    Act::Reply(Reply { usage: usage(), ..Reply::text(text) })
+}
+
+pub(crate) fn calls(calls: impl IntoIterator<Item = (&'static str, Value)>) -> Act {
+    let part = |(at, (name, input)): (usize, (&str, Value))| {
+        // Providers number calls as they like; ours are all the same on purpose.
+        Part::Call(ToolCall::new(format!("c{at}"), name, input))
+    };
+    let parts = calls.into_iter().enumerate().map(part).collect();
+    Act::Reply(Reply { parts, stop: Stop::ToolUse, usage: usage(), ..Reply::default() })
+}
+
+pub(crate) fn call(name: &'static str, input: Value) -> Act {
+    calls([(name, input)])
+}
+
+pub(crate) fn load(name: &str) -> Act {
+    call("load_skill", json!({ "name": name }))
+}
+
+pub(crate) fn bash(command: &str) -> Act {
+    call("bash", json!({ "command": command }))
+}
+
+fn usage() -> Usage {
+    Usage { input: 100, output: 10, ..Usage::default() }
+}
+
+/// All text of a request that the model reads in the conversation.
+pub(crate) fn conversation(request: &Request) -> String {
+    let mut all = String::new();
+    for part in request.messages.iter().flat_map(|message| &message.parts) {
+        match part {
+            Part::Text { text, .. } | Part::Reasoning { text, .. } => all.push_str(text),
+            Part::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),
+            Part::Result(result) => all.push_str(&result.text),
+            Part::Image(_) => {}
+        }
+        all.push('\n');
+    }
+    all
+}
+
+/// The names of the tools that a request declares.
+pub(crate) fn tools(request: &Request) -> Vec<&str> {
+    request.tools.iter().map(|tool| &*tool.name).collect()
+}
+
+/// The answers of tools in the last message.
+pub(crate) fn results(request: &Request) -> Vec<String> {
+    let last = request.messages.last().unwrap();
+    last.results().map(|result| result.text.clone()).collect()
+}

@@ -1,0 +1,323 @@
+//! Sessions: what the model is told, in which order, and what is written down.
+
+use prowess_agent::{Event, Part, Stop};
+use prowess_catalog::Policy;
+use prowess_ports::SessionError;
+use prowess_runtime::{Engine, Pause, RuntimeError, Session};
+use serde_json::json;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Act, Script, bash, call, calls, conversation, load, results, says, tools};
+use crate::world::{Counter, World, events, never, roots, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    the_index_stands_once_before_the_conversation_and_never_changes
+    without_skills_there_is_neither_index_nor_tool
+    order_is_the_same_in_every_process
+    a_conversation_goes_on_over_several_messages
+    every_event_is_in_the_store_in_order
+    the_notes_of_a_project_stand_before_the_index
+    a_title_is_one_short_line
+    sessions_are_listed_found_and_removed
+    two_sessions_of_one_engine_share_nothing
+    say_plainly_takes_nothing_for_a_command
+    errors_of_tools_are_marked_as_errors
+    an_answer_that_was_cut_off_goes_on
+    a_silent_model_has_had_its_turn
+    a_tool_of_the_host_is_called_with_its_input
+};
+
+fn the_index_stands_once_before_the_conversation_and_never_changes() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.").skill("git-notes", "", "Write notes.");
+    let model = Script::of([load("pdf"), bash("true"), says("done"), says("again")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "forms").await.unwrap();
+        session.say("Fill in the form.", &never()).await.unwrap();
+        assert_eq!(session.proceed(&never()).await.unwrap(), Pause::Answered("done".into()));
+        // Something new must not get into the index.
+        world.skill("later", "", "Later.");
+        session.workshop().registry.refresh();
+        session.say("And again.", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let asked = model.asked();
+    assert_eq!(asked.len(), 4);
+    let index = asked[0].system.last().unwrap();
+    for part in ["pdf", "What pdf is for.", "git-notes", "What git-notes is for."] {
+        assert!(index.contains(part), "{part} in {index}");
+    }
+    assert!(!index.contains("SKILL.md"), "no paths: {index}");
+    for request in &asked {
+        assert_eq!(request.system, asked[0].system, "the prompt is the same, byte for byte");
+        let all = request.system.join("\n");
+        assert_eq!(all.matches("What pdf is for.").count(), 1);
+        assert!(!conversation(request).contains("What pdf is for."), "and not in the conversation");
+    }
+    assert!(conversation(&asked[3]).contains("later"), "what is new is told behind");
+}
+
+fn without_skills_there_is_neither_index_nor_tool() {
+    let world = World::new();
+    let model = Script::of([says("hello")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("hi", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let request = model.last();
+    assert_eq!(request.system.len(), 1, "{:?}", request.system);
+    assert_eq!(tools(&request), ["read", "write", "edit", "bash", "glob", "grep"]);
+}
+
+/// Squadron 4.1 #7: there the order of skills and tools is another one in every run.
+fn order_is_the_same_in_every_process() {
+    let world = World::new();
+    for name in ["zeta", "alpha", "mid", "beta"] {
+        world.skill(name, "", "Body.");
+    }
+    let first = |engine: Engine| {
+        wait(async move {
+            let mut session = Session::start(&engine, "t").await.unwrap();
+            session.say("hi", &never()).await.unwrap();
+            session.proceed(&never()).await.unwrap();
+        });
+    };
+    let seen: Vec<_> = (0..4)
+        .map(|_| {
+            let model = Script::of([says("hello")]);
+            first(world.free(model.clone()));
+            model.last()
+        })
+        .collect();
+    assert!(seen.iter().all(|request| *request == seen[0]));
+}
+
+fn a_conversation_goes_on_over_several_messages() {
+    let world = World::new();
+    let model = Script::by(|at, _| says(&format!("answer {at}")));
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        for at in 0..3 {
+            session.say(&format!("question {at}"), &never()).await.unwrap();
+            let pause = session.proceed(&never()).await.unwrap();
+            assert_eq!(pause, Pause::Answered(format!("answer {at}")));
+        }
+        assert_eq!(session.spent().turns, 3);
+        assert_eq!(session.spent().usage.tokens(), 330);
+        // Nobody said anything: the model is not asked again.
+        session.proceed(&never()).await.unwrap();
+    });
+    assert_eq!(model.asked().len(), 3);
+    assert_eq!(model.last().messages.len(), 5);
+}
+
+fn every_event_is_in_the_store_in_order() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::of([load("pdf"), says("done")]);
+    let engine = world.free(model);
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("hi", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let kinds: Vec<String> = events(&engine, &id)
+        .iter()
+        .map(|event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "started",
+            "listed",
+            "said",
+            "asked",
+            "replied",
+            "call_started",
+            "decided",
+            "call_ended",
+            "asked",
+            "replied"
+        ]
+    );
+}
+
+fn the_notes_of_a_project_stand_before_the_index() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::of([says("done")]);
+    let mut parts = world.parts(model.clone());
+    parts.settings.project_notes = Some("Tabs, not spaces.".to_owned());
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("hi", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let system = model.last().system;
+    assert_eq!(system.len(), 3);
+    assert!(system[1].contains("Tabs, not spaces.") && system[2].contains("pdf"));
+}
+
+fn a_title_is_one_short_line() {
+    let world = World::new();
+    let engine = world.free(Script::of([]));
+    wait(async {
+        let long = format!("first\n  line {}", "ü".repeat(500));
+        Session::start(&engine, &long).await.unwrap();
+    });
+    let title = roots(&engine)[0].title.to_string();
+    assert!(title.starts_with("first line ü") && title.ends_with('…'), "{title}");
+    assert_eq!(title.chars().count(), 81);
+}
+
+/// Skilled Crew N1 to N11.
+fn sessions_are_listed_found_and_removed() {
+    let world = World::new();
+    let model = Script::by(|_, _| says("yes"));
+    let mut parts = world.parts(model);
+    parts.store = world.sqlite();
+    let engine = Engine::new(parts);
+    let store = &engine.parts().store;
+    let ids = wait(async {
+        let mut ids = Vec::new();
+        for title in ["one", "two"] {
+            let mut session = Session::start(&engine, title).await.unwrap();
+            session.say(title, &never()).await.unwrap();
+            session.proceed(&never()).await.unwrap();
+            ids.push(session.id().to_owned());
+        }
+        ids
+    });
+    let titles: Vec<String> = roots(&engine).iter().map(|one| one.title.to_string()).collect();
+    assert_eq!(titles, ["two", "one"]);
+    assert!(roots(&engine).iter().all(|one| !one.live), "a session that is dropped is given back");
+    assert_eq!(*store.find(&ids[0]).unwrap(), *ids[0]);
+    assert_eq!(store.remove(&ids[0]).unwrap(), 1);
+    wait(async {
+        let gone = Session::resume(&engine, &ids[0], None).await.unwrap_err();
+        assert!(matches!(gone, RuntimeError::Store(SessionError::NotFound { .. })), "{gone}");
+        let other = Session::resume(&engine, &ids[1], None).await.unwrap();
+        assert_eq!(other.run().messages()[0].text(), "two", "the other one is whole");
+    });
+}
+
+/// Skilled Crew N4, Planck 4.2 (ids work across sessions), and yes for one session is for that one.
+fn two_sessions_of_one_engine_share_nothing() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::of([load("pdf"), says("one"), says("two")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut one = Session::start(&engine, "one").await.unwrap();
+        let mut two = Session::start(&engine, "two").await.unwrap();
+        assert_ne!(one.id(), two.id());
+        one.say("secret of one", &never()).await.unwrap();
+        one.proceed(&never()).await.unwrap();
+        two.say("hi", &never()).await.unwrap();
+        two.proceed(&never()).await.unwrap();
+        assert_eq!((one.skills().len(), two.skills().len()), (1, 0));
+    });
+    let seen = conversation(&model.last());
+    assert_eq!(seen.trim(), "hi");
+}
+
+fn say_plainly_takes_nothing_for_a_command() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::of([says("fine")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        let spoken = session.say_plainly("/pdf and $pdf").await.unwrap();
+        assert!(spoken.loaded.is_empty());
+        session.proceed(&never()).await.unwrap();
+    });
+    assert_eq!(conversation(&model.last()).trim(), "/pdf and $pdf");
+}
+
+/// Squadron 4.1 #9: there errors are ordinary text.
+fn errors_of_tools_are_marked_as_errors() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::of([
+        calls([
+            ("load_skill", json!({ "name": "pfd" })),
+            ("load_skill", json!({ "nome": "pdf" })),
+            ("read", json!({ "path": "nothing.txt" })),
+            ("load_skill", json!({ "name": "pdf" })),
+        ]),
+        says("done"),
+    ]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("hi", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let request = model.last();
+    let errors: Vec<bool> =
+        request.messages.last().unwrap().results().map(|result| result.is_error).collect();
+    assert_eq!(errors, [true, true, true, false]);
+    assert!(results(&request)[0].contains("Did you mean `pdf`?"), "{:?}", results(&request)[0]);
+}
+
+fn an_answer_that_was_cut_off_goes_on() {
+    let world = World::new();
+    let cut = || match says("the first half") {
+        Act::Reply(reply) => Act::Reply(prowess_agent::Reply { stop: Stop::MaxTokens, ..reply }),
+        other => other,
+    };
+    let model = Script::of([cut(), says("the second half")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("tell", &never()).await.unwrap();
+        let pause = session.proceed(&never()).await.unwrap();
+        assert_eq!(pause, Pause::Answered("the second half".into()));
+    });
+    assert!(conversation(&model.last()).contains("cut off"));
+}
+
+fn a_silent_model_has_had_its_turn() {
+    let world = World::new();
+    let empty = Act::Reply(prowess_agent::Reply::default());
+    let model = Script::of([empty, says("now")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("hi", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.say("well?", &never()).await.unwrap();
+        let pause = session.proceed(&never()).await.unwrap();
+        assert_eq!(pause, Pause::Answered("now".into()));
+    });
+}
+
+fn a_tool_of_the_host_is_called_with_its_input() {
+    let world = World::new();
+    let tool = Counter::new("count");
+    let model = Script::of([call("count", json!({ "n": [1, "ü", null] })), says("done")]);
+    let mut parts = world.parts(model.clone());
+    parts.tools.push(tool.clone());
+    parts.workshop.visibility = Policy::default();
+    let engine = Engine::new(parts);
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("hi", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    assert_eq!(tool.inputs(), [json!({ "n": [1, "ü", null] })]);
+    let replied = events(&engine, &id).into_iter().find_map(|event| match event.event {
+        Event::Replied { reply, .. } => Some(reply),
+        _ => None,
+    });
+    let parts = replied.unwrap().parts;
+    assert!(matches!(&parts[0], Part::Call(call) if call.input["n"][1] == "ü"));
+}

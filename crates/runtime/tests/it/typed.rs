@@ -1,0 +1,213 @@
+//! Typed results: `submit`, what fits, what does not, and who wanted what.
+
+use prowess_agent::{Event, Limit, Reply, Stop};
+use prowess_runtime::{Engine, Finished, Outcome, RuntimeError, SubRun, Task, Which};
+use serde_json::{Value, json};
+
+use crate::harness::{Tests, tests};
+use crate::script::{Act, Script, bash, call, calls, conversation, results, says, tools};
+use crate::world::{Counter, World, events, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    a_value_comes_back_through_submit
+    what_does_not_fit_is_told_and_can_be_mended
+    after_three_that_do_not_fit_it_ends
+    who_forgets_to_submit_is_reminded_once
+    a_refusal_says_why
+    the_real_cause_is_told
+    two_callers_have_two_schemas
+    a_tool_of_the_host_cannot_take_the_place_of_submit
+    a_schema_that_is_none_is_refused_before_anything_begins
+    calls_beside_submit_are_answered_too
+    a_task_has_a_typed_result_too
+    a_value_that_does_not_fit_the_type_is_the_caller_s
+    submit_is_never_kept_from_a_skill
+};
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "sum": { "type": "integer" } },
+        "required": ["sum"],
+        "additionalProperties": false,
+    })
+}
+
+fn world() -> World {
+    let world = World::new();
+    world.skill("sum", "", "Add up.");
+    world
+}
+
+fn run(engine: &Engine, schema: Value) -> Result<Finished, RuntimeError> {
+    let sub = SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+    wait(engine.run_skill(sub, &never()))
+}
+
+fn submit(value: Value) -> Act {
+    call("submit", value)
+}
+
+fn a_value_comes_back_through_submit() {
+    let world = world();
+    let model = Script::of([bash("echo 2"), submit(json!({ "sum": 5 }))]);
+    let engine = world.free(model.clone());
+    let finished = run(&engine, schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    let declared = model.asked()[0].clone();
+    let tool = declared.tools.iter().find(|tool| &*tool.name == "submit").unwrap();
+    assert_eq!(tool.schema, schema());
+    assert!(conversation(&declared).contains("call `submit` with the result"));
+    assert_eq!(model.asked().len(), 2, "it ends with the value");
+}
+
+/// Agentick 4.3 #10: there a bad value is the end.
+fn what_does_not_fit_is_told_and_can_be_mended() {
+    let world = world();
+    let model = Script::of([submit(json!({ "sum": "5", "more": 1 })), submit(json!({ "sum": 5 }))]);
+    let engine = world.engine(model.clone());
+    let finished = run(&engine, schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    let told = &results(&model.last())[0];
+    assert!(told.contains("/sum") && told.contains("more"), "every place that fails: {told}");
+}
+
+fn after_three_that_do_not_fit_it_ends() {
+    let world = world();
+    let model = Script::by(|at, _| submit(json!({ "rubbish": at })));
+    let finished = run(&world.engine(model.clone()), schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Exhausted { limit: Limit::Submissions });
+    assert_eq!(model.asked().len(), 3);
+}
+
+fn who_forgets_to_submit_is_reminded_once() {
+    let world = world();
+    let model = Script::of([says("It is 5."), submit(json!({ "sum": 5 }))]);
+    let finished = run(&world.engine(model.clone()), schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert!(conversation(&model.last()).contains("You have not handed in a result."));
+    let model = Script::of([says("It is 5."), says("I said 5.")]);
+    let finished = run(&world.engine(model), schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Declined { why: "I said 5.".into() });
+}
+
+fn a_refusal_says_why() {
+    let world = world();
+    let refused = Reply { stop: Stop::Refused, ..Reply::text("I must not.") };
+    let model = Script::of([Act::Reply(refused)]);
+    let finished = run(&world.engine(model), schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Declined { why: "I must not.".into() });
+}
+
+/// Agentick 4.3 #12: there everything is "did not call submit within max ticks".
+fn the_real_cause_is_told() {
+    use prowess_ports::ModelErrorKind as Kind;
+    let world = world();
+    for (act, kind) in [
+        (Act::Fail(Kind::Auth), "auth"),
+        (Act::Fail(Kind::Transport), "transport"),
+        (Act::Fail(Kind::Refused), "refused"),
+    ] {
+        let finished = run(&world.engine(Script::of([act])), schema()).unwrap();
+        assert!(
+            matches!(&finished.outcome, Outcome::Failed { kind: found, .. } if **found == *kind)
+        );
+    }
+    let endless = Script::by(|at, _| bash(&format!("echo {at}")));
+    let finished = run(&world.free(endless), schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Exhausted { limit: Limit::Turns });
+}
+
+/// Agentick 4.3 #11: there the second caller's schema is dropped.
+fn two_callers_have_two_schemas() {
+    let world = world();
+    let model = Script::by(|_, request| {
+        let tool = request.tools.iter().find(|tool| &*tool.name == "submit").unwrap();
+        let wants_text = tool.schema["properties"]["text"].is_object();
+        if results(request).is_empty() {
+            return bash("echo both are under way");
+        }
+        submit(if wants_text { json!({ "text": "five" }) } else { json!({ "sum": 5 }) })
+    });
+    let engine = world.free(model);
+    let text = json!({
+        "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"],
+    });
+    let sub =
+        |schema: Value| SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+    let cancel = never();
+    let (one, two) = wait(async {
+        tokio::join!(engine.run_skill(sub(schema()), &cancel), engine.run_skill(sub(text), &cancel))
+    });
+    assert_eq!(one.unwrap().outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert_eq!(two.unwrap().outcome, Outcome::Submitted(json!({ "text": "five" })));
+}
+
+/// Agentick 4.3 #9: there a tool called `submit` makes every run fail.
+fn a_tool_of_the_host_cannot_take_the_place_of_submit() {
+    let world = world();
+    let shadow = Counter::new("submit");
+    let model = Script::of([submit(json!({ "sum": 5 }))]);
+    let mut parts = world.parts(model);
+    parts.tools.push(shadow.clone());
+    let finished = run(&Engine::new(parts), schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert!(shadow.inputs().is_empty());
+}
+
+fn a_schema_that_is_none_is_refused_before_anything_begins() {
+    let world = world();
+    let model = Script::of([]);
+    let engine = world.engine(model.clone());
+    let error = run(&engine, json!({ "type": "nonsense" })).unwrap_err();
+    assert!(matches!(error, RuntimeError::Schema(_)), "{error}");
+    assert!(crate::world::roots(&engine).is_empty());
+}
+
+fn calls_beside_submit_are_answered_too() {
+    let world = world();
+    let count = Counter::new("count");
+    let model = Script::of([calls([("submit", json!({ "sum": 5 })), ("count", json!({}))])]);
+    let mut parts = world.parts(model);
+    parts.tools.push(count.clone());
+    let engine = Engine::new(parts);
+    let finished = run(&engine, schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    let answers = events(&engine, &finished.session)
+        .into_iter()
+        .filter(|event| matches!(event.event, Event::CallEnded { .. }))
+        .count();
+    assert_eq!(answers, 2, "the record is whole: it can be taken up again");
+}
+
+fn a_task_has_a_typed_result_too() {
+    let world = world();
+    let model =
+        Script::of([call("load_skill", json!({ "name": "sum" })), submit(json!({ "sum": 5 }))]);
+    let engine = world.engine(model.clone());
+    let task = Task { result: Some(schema()), ..Task::new("What is 2 and 3?") };
+    let finished = wait(engine.run_task(task, &never())).unwrap();
+    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert!(tools(&model.last()).contains(&"list_skills"), "it finds skills itself");
+}
+
+fn a_value_that_does_not_fit_the_type_is_the_caller_s() {
+    let world = world();
+    let model = Script::of([submit(json!({ "sum": 5 }))]);
+    let finished = run(&world.engine(model), schema()).unwrap();
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Sum {
+        sum: i64,
+    }
+    let outcome = finished.outcome.clone().read::<Sum>().unwrap();
+    assert_eq!(outcome, Outcome::Submitted(Sum { sum: 5 }));
+    assert!(finished.outcome.read::<Vec<String>>().is_err());
+}
+
+fn submit_is_never_kept_from_a_skill() {
+    let world = World::new();
+    world.skill("sum", "allowed-tools: Read\ndisallowed-tools: submit\n", "Add up.");
+    let model = Script::of([submit(json!({ "sum": 5 }))]);
+    let finished = run(&world.engine(model), schema()).unwrap();
+    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+}

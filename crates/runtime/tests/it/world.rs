@@ -1,0 +1,270 @@
+//! A world of folders, and an engine in it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use prowess_agent::{Decided, Event, Stamped};
+use prowess_catalog::Precedence;
+use prowess_exec::Runner;
+use prowess_policy::profile::Strength;
+use prowess_policy::{Answer, Effect, Mode, Source};
+use prowess_ports::{Approver, Model, Question, SessionQuery, SessionStore, SessionSummary};
+use prowess_registry::{FileOptions, FileSource, Place, Registry};
+use prowess_runtime::{CancellationToken, Engine, Parts, Settings, Update, Watcher};
+use prowess_store::{MemorySessions, SqliteSessions};
+use prowess_test::ManualClock;
+use prowess_tools::{Loaded, Places, Tool, ToolAnswer, ToolError, Workshop};
+use prowess_trust::TrustStore;
+use serde_json::{Value, json};
+
+use crate::harness::HELPER;
+
+/// Waits for work that is done at the same time.
+pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(work)
+}
+
+pub(crate) fn never() -> CancellationToken {
+    CancellationToken::new()
+}
+
+/// A folder that is gone when the test is over: a project and a person's home.
+pub(crate) struct World {
+    root: tempfile::TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let world = Self { root: tempfile::tempdir_in("/var/tmp").unwrap() };
+        open(world.root.path(), 0o755);
+        for folder in ["project/.git", "person"] {
+            std::fs::create_dir_all(world.path(folder)).unwrap();
+        }
+        open(&world.path("project"), 0o777);
+        world
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    pub(crate) fn file(&self, path: &str, content: &str) -> &Self {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        self
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap_or_default()
+    }
+
+    /// A skill of the person: trusted because it is theirs. `more` is further frontmatter.
+    pub(crate) fn skill(&self, name: &str, more: &str, body: &str) -> &Self {
+        self.file(&format!("person/.agents/skills/{name}/SKILL.md"), &skill(name, more, body))
+    }
+
+    /// A skill of the project: not trusted until somebody says so.
+    pub(crate) fn project_skill(&self, name: &str, more: &str, body: &str) -> &Self {
+        self.file(&format!("project/.agents/skills/{name}/SKILL.md"), &skill(name, more, body))
+    }
+
+    /// A script of a skill of the person.
+    pub(crate) fn script(&self, path: &str, text: &str) -> &Self {
+        let path = format!("person/.agents/skills/{path}");
+        self.file(&path, &format!("#!/bin/bash\n{text}\n"));
+        open(&self.path(&path), 0o755);
+        self
+    }
+
+    pub(crate) fn workshop(&self) -> Workshop {
+        let home = self.path("person");
+        let workspace = self.path("project").canonicalize().unwrap();
+        let place =
+            Place { current: workspace.clone(), home: Some(home.clone()), ..Place::default() };
+        // Without the bundled skills: a test sees its own only.
+        let registry = Registry::new(Precedence::default());
+        registry.add_files(FileSource::new(place, FileOptions::default()));
+        registry.refresh();
+        let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
+        workshop.trust = Some(TrustStore::new(self.path("trust")));
+        workshop.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
+        workshop.gate().places.root = workspace.to_str().unwrap().into();
+        workshop.gate().places.home = home.to_str().unwrap().into();
+        workshop.places = Places { workspace, home, ..Places::default() };
+        workshop.settings = prowess_tools::Settings {
+            strength: Strength::BestEffort,
+            edits: true,
+            ..prowess_tools::Settings::default()
+        };
+        workshop
+    }
+
+    /// What an engine is made of: hands, rules that ask, nobody to ask, sessions in memory.
+    pub(crate) fn parts(&self, model: Arc<dyn Model>) -> Parts {
+        Parts {
+            model,
+            models: None,
+            store: Arc::new(MemorySessions::new()),
+            clock: Arc::new(ManualClock::at(1)),
+            workshop: self.workshop(),
+            tools: prowess_hands::hands(None),
+            tools_of_skills: Vec::new(),
+            watchers: Vec::new(),
+            settings: Settings::default(),
+        }
+    }
+
+    pub(crate) fn engine(&self, model: Arc<dyn Model>) -> Engine {
+        Engine::new(self.parts(model))
+    }
+
+    /// An engine whose gate allows everything that no rule forbids.
+    pub(crate) fn free(&self, model: Arc<dyn Model>) -> Engine {
+        let mut parts = self.parts(model);
+        mode(&mut parts, Mode::Yolo);
+        Engine::new(parts)
+    }
+
+    pub(crate) fn sqlite(&self) -> Arc<dyn SessionStore> {
+        Arc::new(SqliteSessions::new(self.path("state/sessions.db")))
+    }
+}
+
+fn skill(name: &str, more: &str, body: &str) -> String {
+    format!("---\nname: {name}\ndescription: What {name} is for.\n{more}---\n{body}\n")
+}
+
+fn open(path: &Path, bits: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+}
+
+pub(crate) fn mode(parts: &mut Parts, mode: Mode) {
+    parts.workshop.gate().mode = mode;
+}
+
+pub(crate) fn rule(parts: &mut Parts, effect: Effect, rule: &str) {
+    let mut gate = parts.workshop.gate();
+    gate.rules.add(effect, rule, Source::Flag);
+    assert!(gate.rules.unread().is_empty(), "{rule}");
+}
+
+/// The events of a session.
+pub(crate) fn events(engine: &Engine, id: &str) -> Vec<Stamped> {
+    engine.parts().store.events(id).unwrap()
+}
+
+pub(crate) fn decisions(engine: &Engine, id: &str) -> Vec<Decided> {
+    let events = events(engine, id).into_iter();
+    events
+        .filter_map(|stamped| match stamped.event {
+            Event::Decided(decided) => Some(decided),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The sub-runs of a session.
+pub(crate) fn children(engine: &Engine, id: &str) -> Vec<SessionSummary> {
+    let query = SessionQuery { project: None, parent: Some(id.into()), limit: 100 };
+    engine.parts().store.list(&query).unwrap()
+}
+
+/// Every session that is no sub-run.
+pub(crate) fn roots(engine: &Engine) -> Vec<SessionSummary> {
+    let query = SessionQuery { project: None, parent: None, limit: 100 };
+    engine.parts().store.list(&query).unwrap()
+}
+
+/// Always gives the same answer, and keeps the questions.
+#[derive(Debug)]
+pub(crate) struct Person {
+    answer: Answer,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Person {
+    pub(crate) fn says(answer: Answer) -> Arc<Self> {
+        Arc::new(Self { answer, asked: Mutex::default() })
+    }
+
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Approver for Person {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        self.asked.lock().unwrap().push(question.what.to_owned());
+        self.answer
+    }
+}
+
+/// A tool of the host that counts how often it was called.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    name: &'static str,
+    inputs: Mutex<Vec<Value>>,
+}
+
+impl Counter {
+    pub(crate) fn new(name: &'static str) -> Arc<Self> {
+        Arc::new(Self { name, inputs: Mutex::default() })
+    }
+
+    pub(crate) fn inputs(&self) -> Vec<Value> {
+        self.inputs.lock().unwrap().clone()
+    }
+}
+
+impl Tool for Counter {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        "Counts.".to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({ "type": "object", "additionalProperties": true })
+    }
+
+    fn output_schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+        false
+    }
+
+    fn answer(
+        &self,
+        _workshop: &Workshop,
+        _loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let mut inputs = self.inputs.lock().unwrap();
+        inputs.push(input.clone());
+        let text = format!("{} was called {} times", self.name, inputs.len());
+        Ok(ToolAnswer::new(text, json!({})))
+    }
+}
+
+/// Does something with what happens.
+pub(crate) struct Seeing<F>(pub(crate) F);
+
+impl<F> std::fmt::Debug for Seeing<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seeing")
+    }
+}
+
+impl<F: Fn(&str, Update<'_>) + Send + Sync> Watcher for Seeing<F> {
+    fn update(&self, session: &str, _depth: u8, update: Update<'_>) {
+        (self.0)(session, update);
+    }
+}
