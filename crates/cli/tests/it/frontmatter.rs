@@ -99,7 +99,7 @@ fn other_notations() {
 #[test]
 fn comments_that_are_meant_as_such_are_left_alone() {
     let world = World::new();
-    let keys = "name: x # short\ndescription: Use when asked.  # TODO: say more\nlicense: MIT # see LICENSE\n";
+    let keys = "name: x # short\ndescription: Use when asked.  # to be extended\nlicense: MIT # see LICENSE\n";
     world.file("skills/x/SKILL.md", format!("---\n# Our skill\n{keys}---\nDo it.\n"));
     world.run(&["validate", "skills", "--fail-on", "note"]).expect(0);
 }
