@@ -53,6 +53,7 @@ Use:
   prompt                   Print exactly what a model would see
   why NAME|PATH            Explain why a skill is listed, hidden or cut
   run NAME [TEXT]          Run a skill with a model and print what comes out
+  chat                     Talk to a model that has your skills
   session list|show|...    List, show and take up sessions
   exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
   tool list|call           List and call the tools that models get
@@ -172,6 +173,7 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     Why(WhyArgs),
     Run(prowess_console::run::RunArgs),
+    Chat(prowess_console::talk::ChatArgs),
     Session(prowess_console::session::SessionArgs),
     Demo(prowess_console::demo::DemoArgs),
     Exec(ExecArgs),
@@ -496,12 +498,19 @@ pub(crate) enum PromptFormatArg {
     after_help = "\
 Examples:
   prowess why release-notes                          is it listed?
-  prowess why release-notes --query \"what changed\"   how does it rank?"
+  prowess why release-notes --query \"what changed\"   how does it rank?
+  prowess why --session 7f3a --turn 2                what happened there, and why?"
 )]
 pub(crate) struct WhyArgs {
     /// Name of a skill, qualified or not, such as `user:pdf`, or its folder
-    #[arg(value_name = "NAME|PATH", add = ArgValueCompleter::new(completions::skills_and_paths))]
-    pub(crate) name: String,
+    #[arg(value_name = "NAME|PATH", required_unless_present = "session", add = ArgValueCompleter::new(completions::skills_and_paths))]
+    pub(crate) name: Option<String>,
+    /// Explain a turn of this session instead: tools, skills, decisions, cost
+    #[arg(long, value_name = "ID", conflicts_with_all = ["name", "query", "agent", "json"])]
+    pub(crate) session: Option<String>,
+    /// Which turn (default: the last)
+    #[arg(long, value_name = "N", requires = "session")]
+    pub(crate) turn: Option<u32>,
     /// How it ranks for these words
     #[arg(long, value_name = "WORDS")]
     pub(crate) query: Option<String>,

@@ -51,6 +51,7 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
         Some(Command::Prompt(args)) => commands::prompt::run(args, global, environment, printer),
         Some(Command::Why(args)) => commands::why::run(args, global, environment, printer),
         Some(Command::Run(args)) => commands::sessions::run(args, global, environment, printer),
+        Some(Command::Chat(args)) => commands::sessions::chat(args, global, environment, printer),
         Some(Command::Session(args)) => {
             commands::sessions::session(args, global, environment, printer)
         }

@@ -7,5 +7,6 @@ pub mod kit;
 pub mod live;
 pub mod run;
 pub mod session;
+pub mod talk;
 pub mod transcript;
 pub mod wait;

@@ -86,7 +86,10 @@ pub fn run(
         } else if printer.is_quiet() {
             Arc::new(Silent)
         } else {
-            Arc::new(Live::new(Box::new(std::io::stderr()), std::io::stderr().is_terminal()))
+            Arc::new(Live::new(
+                Box::new(std::io::stderr()),
+                printer.has_colours() && std::io::stderr().is_terminal(),
+            ))
         };
         let runtime = kit.runtime(&args.model, chosen.model, approver, vec![watcher], |_| {})?;
         let done = match (task, &args.name) {

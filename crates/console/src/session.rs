@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::kit::{Kit, ModelArgs};
 use crate::live::Live;
 use crate::run::{about, colour, event_line, failure, print};
+use crate::transcript::{self, TranscriptOptions};
 use crate::wait;
 
 /// What is typed behind `session`.
@@ -74,6 +75,12 @@ pub struct ShowArgs {
     /// Show answers of tools whole
     #[arg(long)]
     pub whole: bool,
+    /// Show what the model thought, where the provider tells it
+    #[arg(long)]
+    pub reasoning: bool,
+    /// Print as JSON, like `session export`
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
 }
 
 /// What is typed behind `session replay` and `session export`.
@@ -208,12 +215,14 @@ fn find(store: &dyn SessionStore, id: &str) -> Result<Box<str>, Failure> {
 }
 
 fn show(args: &ShowArgs, kit: &Kit, printer: &Printer) -> Result<Exit, Failure> {
+    if args.json {
+        return export(&IdArgs { id: args.id.clone() }, kit, printer);
+    }
     let store = kit.sessions();
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
-    let _ = args.whole;
-    let text =
-        events.iter().map(|event| format!("{}\n", event_line(&id, 0, event))).collect::<String>();
+    let options = TranscriptOptions { whole: args.whole, reasoning: args.reasoning };
+    let text = transcript::transcript(&events, options);
     printer.answer(&text)?;
     let query = SessionQuery { project: None, parent: Some(id.clone()), limit: 100 };
     let children = store.list(&query).map_err(|error| failure(&error.into()))?;
@@ -224,6 +233,23 @@ fn show(args: &ShowArgs, kit: &Kit, printer: &Printer) -> Result<Exit, Failure> 
             .collect();
         printer.status(&format!("Sub-runs: {}", names.join(", ")));
     }
+    Ok(Exit::Done)
+}
+
+/// Says why a turn of a session was as it was; without a turn, the last one.
+pub fn why(id: &str, turn: Option<u32>, kit: &Kit, printer: &Printer) -> Result<Exit, Failure> {
+    let store = kit.sessions();
+    let id = find(&*store, id)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    let last = transcript::turns(&events);
+    let turn = turn.unwrap_or(last);
+    if turn == 0 || turn > last {
+        return Err(Failure::new(format!("session `{id}` has no turn {turn}")).hint(match last {
+            0 => "the model was not asked yet".to_owned(),
+            last => format!("it has turns 1 to {last}"),
+        }));
+    }
+    printer.answer(&transcript::why_turn(&events, turn))?;
     Ok(Exit::Done)
 }
 
@@ -297,8 +323,10 @@ fn resume(
             "as before",
             chosen.model.about().note.as_deref(),
         ));
-        let watcher: Arc<dyn Watcher> =
-            Arc::new(Live::new(Box::new(std::io::stderr()), std::io::stderr().is_terminal()));
+        let watcher: Arc<dyn Watcher> = Arc::new(Live::new(
+            Box::new(std::io::stderr()),
+            printer.has_colours() && std::io::stderr().is_terminal(),
+        ));
         let runtime = kit.runtime(&model, chosen.model, approver, vec![watcher], |_| {})?;
         let mut session = Session::resume(runtime.engine(), &id, Some(budget))
             .await

@@ -151,7 +151,7 @@ impl Page {
                     ),
                 );
             }
-            Event::Said { parts, typed, loaded } => {
+            Event::Said { parts, typed, loaded, .. } => {
                 self.head(stamped.at, "person");
                 self.said(parts, typed.as_deref());
                 for skill in loaded {

@@ -9,17 +9,29 @@ use prowess_terminal::Failure;
 pub fn on<T, F: Future<Output = Result<T, Failure>>>(
     work: impl FnOnce(CancellationToken) -> F,
 ) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new("cannot start").cause(error))?;
+    let runtime = runtime()?;
     let cancel = CancellationToken::new();
     runtime.spawn(listen(cancel.clone()));
     let done = runtime.block_on(work(cancel));
     // Whatever still hangs must not keep the person waiting.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     done
+}
+
+/// Waits for work that looks after interrupts itself.
+pub fn without_interrupts<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    done
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start").cause(error))
 }
 
 async fn listen(cancel: CancellationToken) {

@@ -52,6 +52,15 @@ impl Printer {
         self.look.quiet > 0
     }
 
+    /// Whether standard output shows colours.
+    pub fn has_colours(&self) -> bool {
+        let choice = match self.look.color {
+            ColorChoice::Auto => AutoStream::choice(&std::io::stdout()),
+            other => other,
+        };
+        choice != ColorChoice::Never
+    }
+
     /// Whether progress may be shown.
     pub fn shows_progress(&self) -> bool {
         self.look.progress

@@ -6,6 +6,7 @@ use prowess_console::demo::{self, DemoArgs};
 use prowess_console::kit::{Kit, Variables};
 use prowess_console::run::{self, RunArgs};
 use prowess_console::session::{self, SessionArgs};
+use prowess_console::talk::{self, ChatArgs};
 use prowess_exec::Runner;
 use prowess_store::{SystemClock, Tolerant};
 use prowess_terminal::{Exit, Printer};
@@ -25,6 +26,28 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let kit = kit(global, environment, printer)?;
     run::run(args, kit, Arc::new(Terminal), printer)
+}
+
+pub(crate) fn chat(
+    args: &ChatArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let kit = kit(global, environment, printer)?;
+    let history = environment.state_folder().map(|folder| folder.join("history"));
+    talk::run(args, kit, history, printer.has_colours(), printer)
+}
+
+/// `prowess why --session`
+pub(crate) fn why(
+    id: &str,
+    turn: Option<u32>,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    session::why(id, turn, &kit(global, environment, printer)?, printer)
 }
 
 pub(crate) fn session(
