@@ -29,7 +29,11 @@ const SCRIPT: &str = r###"
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     for (name, about, body) in [
-        ("release-notes", "Writes release notes. Use when a version is cut.", "Read the file CHANGES."),
+        (
+            "release-notes",
+            "Writes release notes. Use when a version is cut.",
+            "Read the file CHANGES.",
+        ),
         ("commit-words", "Writes the words of a commit.", "Say what changed: $ARGUMENTS"),
     ] {
         let place = folder.path().join(".agents/skills").join(name);

@@ -15,7 +15,11 @@ pub(crate) struct Command {
 pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "help", takes: "", does: "Show commands and keys" },
     Command { name: "skills", takes: "", does: "Show skills: origin, state, use" },
-    Command { name: "why", takes: "[NAME]", does: "Say why the last turn, or a skill, is as it is" },
+    Command {
+        name: "why",
+        takes: "[NAME]",
+        does: "Say why the last turn, or a skill, is as it is",
+    },
     Command { name: "model", takes: "", does: "Show the model" },
     Command { name: "cost", takes: "", does: "Show tokens and money" },
     Command { name: "compact", takes: "", does: "Sum up the beginning of the conversation" },
@@ -89,7 +93,10 @@ pub(crate) fn near(name: &str, skills: &[Box<str>]) -> Vec<String> {
 /// The help.
 pub(crate) fn help() -> View {
     let command = |command: &Command| {
-        (format!("/{} {}", command.name, command.takes).trim_end().to_owned(), command.does.to_owned())
+        (
+            format!("/{} {}", command.name, command.takes).trim_end().to_owned(),
+            command.does.to_owned(),
+        )
     };
     let key = |(key, does): &(&str, &str)| ((*key).to_owned(), (*does).to_owned());
     let mut pairs: Vec<_> = COMMANDS.iter().map(command).collect();

@@ -32,9 +32,9 @@ impl Popup {
     /// Finds the names for the word that the cursor is behind.
     pub(crate) fn find(editor: &Editor, skills: &[Name]) -> Option<Self> {
         let head = &editor.text()[..editor.cursor()];
-        let start = head.rfind(char::is_whitespace).map_or(0, |at| {
-            at + head[at..].chars().next().map_or(0, char::len_utf8)
-        });
+        let start = head
+            .rfind(char::is_whitespace)
+            .map_or(0, |at| at + head[at..].chars().next().map_or(0, char::len_utf8));
         let word = &head[start..];
         let mark = word.chars().next()?;
         let typed = word.get(1..)?.to_lowercase();
@@ -43,10 +43,10 @@ impl Popup {
         if (!slash && !dollar) || typed.contains('/') {
             return None;
         }
-        let ours = COMMANDS.iter().filter(|_| slash).map(|command| Name {
-            name: command.name.to_owned(),
-            about: command.does.to_owned(),
-        });
+        let ours = COMMANDS
+            .iter()
+            .filter(|_| slash)
+            .map(|command| Name { name: command.name.to_owned(), about: command.does.to_owned() });
         let all: Vec<Name> = ours.chain(skills.iter().cloned()).collect();
         let mut choices: Vec<Name> = Vec::new();
         let begins = |name: &Name| name.name.to_lowercase().starts_with(&typed);

@@ -7,6 +7,7 @@ use prowess::agent::Usage;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
+use unicode_width::UnicodeWidthStr;
 
 use super::command::help;
 use super::draw::{Cache, Drawn, draw};
@@ -25,9 +26,22 @@ fn picture(state: &ChatState, width: u16, height: u16) -> (String, Drawn) {
             drawn = Some(draw(state, &mut cache, true, area, frame.buffer_mut()));
         })
         .unwrap();
-    let text = terminal.backend().to_string();
-    let lines = text.lines().map(|line| line.trim_matches('"').trim_end().to_owned() + "\n");
-    (lines.collect(), drawn.unwrap())
+    let mut text = String::new();
+    for row in terminal.backend().buffer().content.chunks(usize::from(width)) {
+        let mut line = String::new();
+        let mut covered = 0;
+        for cell in row {
+            // What a wide character covers is not there.
+            if covered == 0 {
+                line.push_str(cell.symbol());
+                covered = cell.symbol().width();
+            }
+            covered = covered.saturating_sub(1);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    (text, drawn.unwrap())
 }
 
 fn pictures(state: &ChatState) -> String {
@@ -47,7 +61,10 @@ fn talk() -> ChatState {
     send(&mut state, "Write the notes for 1.4, please, and say what is new for people who use it");
     let calls = vec![
         ("1".into(), "read CHANGES".to_owned()),
-        ("2".into(), "bash curl -s https://example.com/a/rather/long/address/versions.txt".to_owned()),
+        (
+            "2".into(),
+            "bash curl -s https://example.com/a/rather/long/address/versions.txt".to_owned(),
+        ),
         ("3".into(), "glob **/*.md".to_owned()),
     ];
     let usage = Usage { input: 100, output: 7, ..Usage::default() };
@@ -84,6 +101,27 @@ fn a_question() {
 }
 
 #[test]
+fn a_long_question_is_read_from_its_beginning() {
+    let mut state = talk();
+    let what = (0..30).map(|number| format!("step {number}\n")).collect();
+    state.update(Message::Ask(super::state::Asked { what, ..question(1) }));
+    let (text, drawn) = picture(&state, 60, 14);
+    assert!(
+        text.contains("May the skill deploy do this?") && text.contains("lines below"),
+        "{text}"
+    );
+    let Drawn { total, height, top, .. } = drawn;
+    state.update(Message::Drawn { total, height, top });
+    for _ in 0..9 {
+        plain(&mut state, KeyCode::PageDown);
+        let Drawn { total, height, top, .. } = picture(&state, 60, 14).1;
+        state.update(Message::Drawn { total, height, top });
+    }
+    let (text, _) = picture(&state, 60, 14);
+    assert!(text.contains("why: ") && text.contains("step 29"), "{text}");
+}
+
+#[test]
 fn the_beginning_with_names_to_choose_from() {
     let mut state = ready();
     type_in(&mut state, "/");
@@ -117,7 +155,9 @@ fn tables_fit_or_become_lists() {
 #[test]
 fn the_input_grows_and_the_cursor_is_in_it() {
     let mut state = ready();
-    state.update(Message::Paste("one\ntwo 技能 words that go on and on behind the edge\nthree".into()));
+    state.update(Message::Paste(
+        "one\ntwo 技能 words that go on and on behind the edge\nthree".into(),
+    ));
     let (text, drawn) = picture(&state, 30, 12);
     insta::assert_snapshot!(text);
     let cursor = drawn.cursor.unwrap();
@@ -164,7 +204,7 @@ fn what_is_dropped_is_said() {
         let text = number.to_string();
         news(&mut state, 0, News::Line { tone: Tone::Plain, what: "note", text });
     }
-    state.update(Message::Drawn { total: 3_000, height: 10 });
+    state.update(Message::Drawn { total: 3_000, height: 10, top: 2_990 });
     for _ in 0..400 {
         plain(&mut state, KeyCode::PageUp);
     }

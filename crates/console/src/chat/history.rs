@@ -126,8 +126,7 @@ impl HistoryFile {
         options.write(true).create_new(true);
         for_owner(&mut options);
         let mut file = options.open(&beside)?;
-        let written =
-            entries.iter().try_for_each(|entry| file.write_all(line(entry)?.as_bytes()));
+        let written = entries.iter().try_for_each(|entry| file.write_all(line(entry)?.as_bytes()));
         let done = written.and_then(|()| std::fs::rename(&beside, &self.path));
         if done.is_err() {
             let _ = std::fs::remove_file(&beside);

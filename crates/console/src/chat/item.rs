@@ -40,9 +40,15 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallState {
     Waiting,
-    Running { since: Duration },
-    Done { milliseconds: u64 },
-    Refused { why: String },
+    Running {
+        since: Duration,
+    },
+    Done {
+        milliseconds: u64,
+    },
+    Refused {
+        why: String,
+    },
     /// The turn ended before it did.
     Open,
 }
@@ -134,11 +140,7 @@ impl Items {
             News::Line { tone, what, text } => {
                 self.push(depth, Kind::Line { tone: *tone, what, text: text.clone() });
             }
-            News::Asked
-            | News::Thinking
-            | News::Calling(_)
-            | News::Text(_)
-            | News::Restart => {}
+            News::Asked | News::Thinking | News::Calling(_) | News::Text(_) | News::Restart => {}
         }
     }
 
@@ -180,7 +182,8 @@ impl Items {
 
     /// Puts the whole answer in the place of its pieces.
     fn replace_open(&mut self, whole: String) {
-        let found = self.list.iter().rposition(|item| matches!(item.kind, Kind::Model { open: true, .. }));
+        let found =
+            self.list.iter().rposition(|item| matches!(item.kind, Kind::Model { open: true, .. }));
         match found {
             Some(at) if whole.trim().is_empty() => {
                 if let Some(gone) = self.list.remove(at) {

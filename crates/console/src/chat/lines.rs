@@ -79,7 +79,8 @@ fn call(
         CallState::Refused { .. } => ("✗", Color::Red, String::new()),
         CallState::Open => ("–", Color::Yellow, "not finished".to_owned()),
     };
-    let room = width.saturating_sub(indent.len() + 4 + if tail.is_empty() { 0 } else { tail.width() + 2 });
+    let room =
+        width.saturating_sub(indent.len() + 4 + if tail.is_empty() { 0 } else { tail.width() + 2 });
     let mut spans = vec![
         Span::raw(format!("{indent}  ")),
         Span::styled(mark, Style::new().fg(colour)),
@@ -115,7 +116,8 @@ pub(crate) fn question(asked: &Asked, width: usize) -> Vec<Line<'static>> {
     let why = [Span::styled("why: ", DIM), Span::raw(asked.why.clone())];
     lines.extend(wrap(&why, width, &bar, &inner));
     if let Some(remedy) = &asked.remedy {
-        let hint = [Span::styled("hint: ", Style::new().fg(Color::Cyan)), Span::raw(remedy.clone())];
+        let hint =
+            [Span::styled("hint: ", Style::new().fg(Color::Cyan)), Span::raw(remedy.clone())];
         lines.extend(wrap(&hint, width, &bar, &inner));
     }
     lines
@@ -146,7 +148,12 @@ pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
                     let hang = Span::raw(" ".repeat(wide + 4));
                     lines.extend(wrap(&[Span::raw(text.clone())], width, &first, &hang));
                 } else {
-                    lines.extend(wrap(&[Span::styled(word.clone(), cyan)], width, &nothing, &nothing));
+                    lines.extend(wrap(
+                        &[Span::styled(word.clone(), cyan)],
+                        width,
+                        &nothing,
+                        &nothing,
+                    ));
                     let inner = Span::raw("    ");
                     if !text.is_empty() {
                         lines.extend(wrap(&[Span::raw(text.clone())], width, &inner, &inner));
@@ -182,7 +189,10 @@ fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<
     }
     for row in rows {
         let name = row.first().cloned().unwrap_or_default();
-        lines.push(Line::from(vec![Span::raw("  "), Span::styled(cut(&name, width.saturating_sub(2)), BOLD)]));
+        lines.push(Line::from(vec![
+            Span::raw("  "),
+            Span::styled(cut(&name, width.saturating_sub(2)), BOLD),
+        ]));
         let facts = row.iter().zip(head).skip(1).filter(|(cell, _)| !cell.is_empty());
         let facts: Vec<String> =
             facts.map(|(cell, head)| format!("{}: {cell}", head.to_lowercase())).collect();

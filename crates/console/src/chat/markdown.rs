@@ -12,7 +12,8 @@ pub(crate) fn markdown(text: &str, width: usize) -> Vec<Line<'static>> {
     for line in text.lines() {
         let trimmed = line.trim_start();
         if let Some(open) = fence {
-            if trimmed.starts_with(open) && trimmed.trim_start_matches(&open[..1]).trim().is_empty() {
+            if trimmed.starts_with(open) && trimmed.trim_start_matches(&open[..1]).trim().is_empty()
+            {
                 fence = None;
             } else {
                 lines.extend(code(line, width));
@@ -168,8 +169,16 @@ mod tests {
         assert_eq!(
             shown(text, 16),
             [
-                "A title", "", "Some bold and", "code words.", "• one two three", "  1. inner",
-                "▏ said", "────────────────", "│ fn  x() {}", "end"
+                "A title",
+                "",
+                "Some bold and",
+                "code words.",
+                "• one two three",
+                "  1. inner",
+                "▏ said",
+                "────────────────",
+                "│ fn  x() {}",
+                "end"
             ]
         );
     }

@@ -60,6 +60,7 @@ use state::{Message, Report};
 use work::{Became, Work};
 
 pub(crate) use lines::{money, took};
+pub(crate) use news::answered;
 
 /// How long a step that was begun has to end when another order comes.
 const GRACE: Duration = Duration::from_millis(100);
@@ -172,11 +173,7 @@ impl ChatEnd {
             lines::tokens(self.spent.usage.tokens()),
         ];
         parts.extend(self.spent.usage.micros.map(money));
-        format!(
-            "{}; go on with `prowess session resume {}`",
-            parts.join(", "),
-            self.session
-        )
+        format!("{}; go on with `prowess session resume {}`", parts.join(", "), self.session)
     }
 }
 

@@ -68,9 +68,8 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
         Event::Replied { reply, .. } => {
             let message = Message { role: Role::Assistant, parts: reply.parts.clone() };
             let calls = reply.calls();
-            let calls = calls.map(|call| {
-                (call.id.clone(), sanitize::line(&summary(call)).into_owned())
-            });
+            let calls =
+                calls.map(|call| (call.id.clone(), sanitize::line(&summary(call)).into_owned()));
             Some(News::Replied {
                 text: block(&message.text()),
                 calls: calls.collect(),
@@ -138,7 +137,7 @@ pub(crate) fn answered(word: &str) -> &str {
     match word {
         "once" => "once",
         "session" => "until the session ends",
-        "tool" => "everything of this tool until the session ends",
+        "tool" => "with everything of this tool until the session ends",
         "always" => "always",
         other => other,
     }

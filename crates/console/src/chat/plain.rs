@@ -163,7 +163,8 @@ impl Approver for Plain {
                 );
                 return Answer::No;
             }
-            let who = asked.skill.map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
+            let who =
+                asked.skill.map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
             let _ = write!(
                 streams.errors,
                 "May {who} do this?\n  {}\n{}. [y = once, s = this session, N] ",

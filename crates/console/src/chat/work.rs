@@ -231,7 +231,13 @@ fn problem(error: &RuntimeError) -> Problem {
 pub(crate) fn code(became: &Became) -> u8 {
     match became {
         Became::View(_) | Became::Cleared | Became::Paused(Pause::Answered(_)) => 0,
-        Became::Problem(problem) => if problem.refused { 3 } else { 2 },
+        Became::Problem(problem) => {
+            if problem.refused {
+                3
+            } else {
+                2
+            }
+        }
         Became::Paused(Pause::Ended(ending)) => match ending {
             Ending::Answered | Ending::Submitted { .. } => 0,
             Ending::Declined { .. } => 1,
