@@ -169,7 +169,6 @@ impl Page {
                 self.head(stamped.at, "note for the model");
                 self.block(2, text, true);
             }
-            Event::Asked { .. } => {}
             Event::Replied { reply, milliseconds } => {
                 self.head(stamped.at, "model");
                 self.reply(&reply.parts);
@@ -178,7 +177,7 @@ impl Page {
             Event::CallStarted { child: Some(child), .. } => {
                 self.line(2, &format!("in session {}", clean(child)));
             }
-            Event::CallStarted { .. } => {}
+            Event::Asked { .. } | Event::CallStarted { .. } => {}
             Event::CallEnded { result, loaded, unloaded, milliseconds, .. } => {
                 let how = if result.is_error { "went wrong" } else { "answered" };
                 self.line(2, &format!("{} {how} in {}", clean(&result.name), took(*milliseconds)));

@@ -1,6 +1,6 @@
 //! Draws the state. The same state and size give the same screen.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use prowess_diag::wording::count;
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ const MAX_WIDTH: usize = 120;
 /// Lines that were laid out before, by the number of their part.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    lines: HashMap<u64, Laid>,
+    lines: BTreeMap<u64, Laid>,
 }
 
 #[derive(Debug)]

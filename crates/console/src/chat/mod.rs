@@ -36,6 +36,8 @@ mod wrap;
 #[cfg(test)]
 mod draw_tests;
 #[cfg(test)]
+mod serve_tests;
+#[cfg(test)]
 mod state_tests;
 
 use std::io::IsTerminal;
@@ -309,13 +311,11 @@ async fn serve(
         *current.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
         let became = {
             let doing = async {
-                match order {
-                    Some(order) => work.obey(order, &cancel).await,
-                    None => {
-                        report(Report::Busy);
-                        work.go_on(&cancel).await
-                    }
+                if let Some(order) = order {
+                    return work.obey(order, &cancel).await;
                 }
+                report(Report::Busy);
+                work.go_on(&cancel).await
             };
             let mut doing = std::pin::pin!(doing);
             tokio::select! {

@@ -300,7 +300,7 @@ impl ChatState {
 
     fn next_waiting(&mut self) -> Vec<Effect> {
         match self.queue.pop_front() {
-            Some(text) => self.begin(text),
+            Some(text) => self.begin(&text),
             None => Vec::new(),
         }
     }
@@ -533,18 +533,18 @@ impl ChatState {
                 self.say("too many messages wait already");
             }
             (Wish::Order(_), Some(_)) => self.queue.push_back(text),
-            (Wish::Order(_), None) => effects.extend(self.begin(text)),
+            (Wish::Order(_), None) => effects.extend(self.begin(&text)),
         }
         effects
     }
 
-    fn begin(&mut self, text: String) -> Vec<Effect> {
-        let Wish::Order(order) = command::read(&text) else { return Vec::new() };
+    fn begin(&mut self, text: &str) -> Vec<Effect> {
+        let Wish::Order(order) = command::read(text) else { return Vec::new() };
         let doing = match &order {
             Order::Compact => "summing up",
             _ => "working",
         };
-        self.items.push(0, Kind::Person(super::news::block(&text)));
+        self.items.push(0, Kind::Person(super::news::block(text)));
         self.running = Some(Running { since: self.now, doing: doing.to_owned(), cancelled: false });
         vec![Effect::Order(order)]
     }
