@@ -55,7 +55,6 @@ impl Watcher for Live {
                     "the connection broke; asking once more",
                 );
             }
-            Update::Delta(_) => {}
             Update::Message(text) => state.line(depth, AnsiColor::Yellow, "note", text),
             Update::Event(event) => state.event(depth, event),
             _ => {}

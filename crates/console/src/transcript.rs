@@ -4,7 +4,7 @@ use prowess::agent::{Decided, Ending, Event, Listed, Message, Part, Role, Stampe
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
 
-use crate::chat::{money, took};
+use crate::chat::{answered, money, took};
 use crate::live::summary;
 
 /// Lines of a tool's answer that are shown, unless all are wanted.
@@ -44,21 +44,28 @@ pub fn turns(events: &[Stamped]) -> u32 {
 /// Says why a turn was as it was: what was asked, which tools were declared, which skills were
 /// listed, hidden and loaded, what was decided by which rule, and what it cost. Turns count from one.
 pub fn why_turn(events: &[Stamped], turn: u32) -> String {
+    let lines = why_lines(events, turn);
+    lines.iter().map(|(about, what)| format!("{about:<10}{what}\n")).collect()
+}
+
+/// The same as pairs: what it is about, and what is to be said of it.
+pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, String)> {
     let is_turn =
         |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at == turn);
     let Some(begin) = events.iter().position(is_turn) else {
-        return match turns(events) {
-            0 => "The model was not asked yet.\n".to_owned(),
-            last => format!("There is no turn {turn}; the last is {last}.\n"),
+        let text = match turns(events) {
+            0 => "the model was not asked yet".to_owned(),
+            last => format!("there is no turn {turn}; the last is {last}"),
         };
+        return vec![("turn", text)];
     };
     // A turn that was asked again is one turn: it goes to the next number.
     let behind =
         |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
     let end = events[begin..].iter().position(behind).map_or(events.len(), |at| begin + at);
     let (before, of_turn) = (&events[..begin], &events[begin..end]);
-    let mut text = String::new();
-    let mut say = |about: &str, what: String| text.push_str(&format!("{about:<10}{what}\n"));
+    let mut lines = Vec::new();
+    let mut say = |about: &'static str, what: String| lines.push((about, what));
     if let Event::Asked { model, tools, .. } = &events[begin].event {
         say("turn", format!("{turn}, {}", clean(model)));
         if let Some(words) = last_said(before) {
@@ -118,7 +125,7 @@ pub fn why_turn(events: &[Stamped], turn: u32) -> String {
             _ => {}
         }
     }
-    text
+    lines
 }
 
 struct Page {
@@ -162,7 +169,6 @@ impl Page {
                 self.head(stamped.at, "note for the model");
                 self.block(2, text, true);
             }
-            Event::Asked { .. } => {}
             Event::Replied { reply, milliseconds } => {
                 self.head(stamped.at, "model");
                 self.reply(&reply.parts);
@@ -171,7 +177,7 @@ impl Page {
             Event::CallStarted { child: Some(child), .. } => {
                 self.line(2, &format!("in session {}", clean(child)));
             }
-            Event::CallStarted { .. } => {}
+            Event::Asked { .. } | Event::CallStarted { .. } => {}
             Event::CallEnded { result, loaded, unloaded, milliseconds, .. } => {
                 let how = if result.is_error { "went wrong" } else { "answered" };
                 self.line(2, &format!("{} {how} in {}", clean(&result.name), took(*milliseconds)));
@@ -264,7 +270,7 @@ impl Page {
             self.line(indent, line.trim_end());
         }
         if !whole && all > SHORT_LINES {
-            self.line(indent, &format!("… {} more", count(all - SHORT_LINES, "line")));
+            self.line(indent, &format!("… {}", count(all - SHORT_LINES, "more line")));
         }
     }
 }
@@ -354,7 +360,11 @@ fn decision(decided: &Decided) -> String {
         text.push_str(&format!(", by the rule {}", tick(clean(rule))));
     }
     if let Some(answer) = &decided.answer {
-        text.push_str(&format!("; the person said {}", clean(answer)));
+        let said = match &**answer {
+            "no" => "said no".to_owned(),
+            other => format!("allowed it {}", clean(answered(other))),
+        };
+        text.push_str(&format!("; the person {said}"));
     }
     text
 }
@@ -384,4 +394,113 @@ fn usage(usage: &Usage) -> String {
         text.push_str(&format!(", {}", money(micros)));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess::agent::{ActiveSkill, Limits, Reply, Started, ToolCall, ToolResult};
+    use serde_json::json;
+
+    use super::*;
+
+    fn events() -> Vec<Stamped> {
+        let call = ToolCall::new("1", "bash", json!({ "command": "git log \u{202e}--oneline" }));
+        let skill =
+            ActiveSkill { name: "release-notes".into(), digest: "d".into(), rendering: "r".into() };
+        let long: String = (0..20).map(|number| format!("line {number} \x1b[31m\n")).collect();
+        let usage = Usage {
+            input: 1_000,
+            output: 20,
+            cache_read: 204,
+            micros: Some(4_100),
+            ..Usage::default()
+        };
+        let asked = |turn| Event::Asked {
+            turn,
+            model: "scripted/demo".into(),
+            tools: vec!["load_skill".into(), "bash".into()],
+        };
+        let all = [
+            Event::Started(Box::new(Started {
+                version: 1,
+                title: "Notes".into(),
+                project: "/work".into(),
+                model: "scripted/demo".into(),
+                system: Vec::new(),
+                limits: Limits::default(),
+                effort: None,
+                parent: None,
+                skill: None,
+                result: None,
+                catalog: None,
+            })),
+            Event::Listed(Listed {
+                tokens: 120,
+                budget: 2_000,
+                shown: vec!["release-notes".into(), "pdf".into()],
+                omitted: 3,
+                hidden: vec![("old".into(), "switched-off".into())],
+                known: Vec::new(),
+            }),
+            Event::Said {
+                parts: vec![Part::Text {
+                    text: "Read it.".into(),
+                    keep: Some("release-notes".into()),
+                }],
+                typed: Some("/release-notes for 1.4".into()),
+                loaded: vec![skill],
+            },
+            asked(1),
+            Event::Replied {
+                reply: Reply {
+                    parts: vec![Part::text("I look.\x07"), Part::Call(call.clone())],
+                    usage,
+                    ..Reply::default()
+                },
+                milliseconds: 812,
+            },
+            Event::Decided(Decided {
+                call: Some("1".into()),
+                what: "git log".into(),
+                verdict: "ask".into(),
+                reason: "no rule allows it".into(),
+                rule: Some("ask Bash(git:*) (a flag)".into()),
+                answer: Some("once".into()),
+            }),
+            Event::CallStarted { call: "1".into(), read_only: false, child: None },
+            Event::CallEnded {
+                result: ToolResult::of(&call, long),
+                loaded: Vec::new(),
+                unloaded: vec!["release-notes".into()],
+                submitted: None,
+                usage: None,
+                milliseconds: 12,
+            },
+            asked(2),
+            Event::Replied { reply: Reply::text("# Done"), milliseconds: 5 },
+            Event::Ended { ending: Ending::Cancelled },
+        ];
+        let stamped = |(number, event): (i64, Event)| Stamped { at: number * 250_000_000, event };
+        (0..).zip(all).map(stamped).collect()
+    }
+
+    #[test]
+    fn a_session_reads_well() {
+        insta::assert_snapshot!(transcript(&events(), TranscriptOptions::default()));
+    }
+
+    #[test]
+    fn the_whole_of_it_can_be_had() {
+        let text = transcript(&events(), TranscriptOptions { whole: true, reasoning: true });
+        assert!(text.contains("line 19") && text.contains("\"command\": \"git log"));
+        assert_eq!(sanitize::block(&text), text);
+    }
+
+    #[test]
+    fn a_turn_is_explained() {
+        let events = events();
+        let texts: Vec<String> = (0..4).map(|turn| why_turn(&events, turn)).collect();
+        insta::assert_snapshot!(texts.join("\n"));
+        assert_eq!(why_turn(&[], 1), "turn      the model was not asked yet\n");
+    }
 }

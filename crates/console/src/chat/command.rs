@@ -87,7 +87,7 @@ pub(crate) fn read(text: &str) -> Wish {
 pub(crate) fn near(name: &str, skills: &[Box<str>]) -> Vec<String> {
     let ours = nearest(name, COMMANDS.iter().map(|command| command.name));
     let ours = ours.into_iter().map(str::to_owned);
-    ours.chain(skills.iter().map(|skill| skill.to_string())).take(3).collect()
+    ours.chain(skills.iter().map(ToString::to_string)).take(3).collect()
 }
 
 /// The help.

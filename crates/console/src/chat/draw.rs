@@ -1,6 +1,6 @@
 //! Draws the state. The same state and size give the same screen.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use prowess_diag::wording::count;
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ const MAX_WIDTH: usize = 120;
 /// Lines that were laid out before, by the number of their part.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    lines: HashMap<u64, Laid>,
+    lines: BTreeMap<u64, Laid>,
 }
 
 #[derive(Debug)]
@@ -42,6 +42,7 @@ pub(crate) struct Drawn {
     pub(crate) cursor: Option<Position>,
     pub(crate) total: usize,
     pub(crate) height: usize,
+    pub(crate) top: usize,
 }
 
 /// Draws everything.
@@ -67,13 +68,13 @@ fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffe
     let width = usize::from(area.width);
     if height < 4 || width < 10 {
         Line::raw(cut("too small", width)).render(area, buffer);
-        return Drawn { cursor: None, total: 0, height: 0 };
+        return Drawn { cursor: None, total: 0, height: 0, top: 0 };
     }
     let (input, cursor) = input(state, width, (height / 2).clamp(1, MAX_INPUT));
     let waiting = waiting(state, width);
     let below = input.len() + waiting.len() + 2;
     let room = height.saturating_sub(below);
-    let total = transcript(state, cache, width, room, area, buffer);
+    let (total, top) = transcript(state, cache, width, room, area, buffer);
     let mut y = area.y + u16::try_from(room).unwrap_or(0);
     if let Some(popup) = &state.popup
         && state.questions.is_empty()
@@ -86,7 +87,7 @@ fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffe
             *y += 1;
         }
     };
-    put(rule(state, total, room, width), &mut y);
+    put(rule(state, total.saturating_sub(room).saturating_sub(top), width), &mut y);
     for line in waiting {
         put(line, &mut y);
     }
@@ -99,10 +100,10 @@ fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffe
         x: area.x + u16::try_from(column).unwrap_or(0).min(area.width - 1),
         y: input_at + u16::try_from(row).unwrap_or(0),
     });
-    Drawn { cursor, total, height: room }
+    Drawn { cursor, total, height: room, top }
 }
 
-/// Draws the conversation; returns how many lines it has.
+/// Draws the conversation; returns how many lines it has, and the first that is seen.
 fn transcript(
     state: &ChatState,
     cache: &mut Cache,
@@ -110,7 +111,7 @@ fn transcript(
     room: usize,
     area: Rect,
     buffer: &mut Buffer,
-) -> usize {
+) -> (usize, usize) {
     let text_width = width.min(MAX_WIDTH);
     let tail = tail(state, text_width);
     let head = head(state, text_width);
@@ -134,14 +135,17 @@ fn transcript(
     }
     cache.lines.retain(|_, laid| laid.used);
     let last = total.saturating_sub(room);
-    let top = state.top.unwrap_or(last).min(last);
+    // A question that is too long is read from its beginning.
+    let is_long = !state.questions.is_empty() && tail.len() > room;
+    let usual = if is_long { total - tail.len() } else { last };
+    let top = state.top.unwrap_or(usual).min(last);
     let laid = state.items.iter().filter_map(|item| cache.lines.get(&item.id));
     let all = head.iter().chain(laid.flat_map(|laid| &laid.lines)).chain(&tail);
     for (row, line) in all.skip(top).take(room).enumerate() {
         let y = area.y + u16::try_from(row).unwrap_or(0);
         line.render(Rect { y, height: 1, ..area }, buffer);
     }
-    total
+    (total, top)
 }
 
 /// What stands above the conversation.
@@ -181,17 +185,16 @@ fn tail(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     vec![Line::default(), line]
 }
 
-/// The line above the input: how far one has scrolled, or a hint.
-fn rule(state: &ChatState, total: usize, room: usize, width: usize) -> Line<'static> {
+/// The line above the input: a hint, or how many lines are below.
+fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
     let dim = Style::new().add_modifier(Modifier::DIM);
-    let last = total.saturating_sub(room);
-    let (word, style) = match (state.hint(), state.top.filter(|top| *top < last)) {
+    let (word, style) = match (state.hint(), below) {
         (Some(hint), _) => (format!(" {hint} "), Style::new().fg(Color::Yellow)),
-        (None, Some(top)) => (
-            format!(" {} below · Ctrl+End ", count(last - top, "line")),
-            Style::new().fg(Color::Cyan),
-        ),
-        (None, None) => (String::new(), dim),
+        (None, 0) => (String::new(), dim),
+        (None, below) => {
+            let key = if state.questions.is_empty() { "Ctrl+End" } else { "PageDown" };
+            (format!(" {} below · {key} ", count(below, "line")), Style::new().fg(Color::Cyan))
+        }
     };
     let word = cut(&word, width.saturating_sub(4));
     let left = 2.min(width);
@@ -296,12 +299,13 @@ fn status(state: &ChatState, width: usize) -> Line<'static> {
     let background = (facts.background > 0).then(|| format!("{} in background", facts.background));
     let model = Some(facts.model.clone()).filter(|model| !model.is_empty());
     let short = model.as_ref().map(|model| model.rsplit('/').next().unwrap_or(model).to_owned());
-    let variants: [Vec<&Option<String>>; 6] = [
+    let variants: [Vec<&Option<String>>; 7] = [
         vec![&model, &turns, &tokens, &cost, &skills, &background],
         vec![&model, &turns, &tokens, &cost, &few, &background],
         vec![&short, &turns, &tokens, &cost, &few, &background],
         vec![&short, &tokens, &cost, &few, &background],
         vec![&short, &cost, &few, &background],
+        vec![&short, &cost, &background],
         vec![&short, &background],
     ];
     let texts = variants.iter().map(|parts| {

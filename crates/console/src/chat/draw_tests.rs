@@ -7,6 +7,7 @@ use prowess::agent::Usage;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
+use unicode_width::UnicodeWidthStr;
 
 use super::command::help;
 use super::draw::{Cache, Drawn, draw};
@@ -25,9 +26,22 @@ fn picture(state: &ChatState, width: u16, height: u16) -> (String, Drawn) {
             drawn = Some(draw(state, &mut cache, true, area, frame.buffer_mut()));
         })
         .unwrap();
-    let text = terminal.backend().to_string();
-    let lines = text.lines().map(|line| line.trim_matches('"').trim_end().to_owned() + "\n");
-    (lines.collect(), drawn.unwrap())
+    let mut text = String::new();
+    for row in terminal.backend().buffer().content.chunks(usize::from(width)) {
+        let mut line = String::new();
+        let mut covered = 0;
+        for cell in row {
+            // What a wide character covers is not there.
+            if covered == 0 {
+                line.push_str(cell.symbol());
+                covered = cell.symbol().width();
+            }
+            covered = covered.saturating_sub(1);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    (text, drawn.unwrap())
 }
 
 fn pictures(state: &ChatState) -> String {
@@ -84,6 +98,27 @@ fn a_question() {
     state.update(Message::Ask(question(2)));
     state.update(Message::Time(Duration::from_secs(2)));
     insta::assert_snapshot!(pictures(&state));
+}
+
+#[test]
+fn a_long_question_is_read_from_its_beginning() {
+    let mut state = talk();
+    let what = (0..30).map(|number| format!("step {number}\n")).collect();
+    state.update(Message::Ask(super::state::Asked { what, ..question(1) }));
+    let (text, drawn) = picture(&state, 60, 14);
+    assert!(
+        text.contains("May the skill deploy do this?") && text.contains("lines below"),
+        "{text}"
+    );
+    let Drawn { total, height, top, .. } = drawn;
+    state.update(Message::Drawn { total, height, top });
+    for _ in 0..9 {
+        plain(&mut state, KeyCode::PageDown);
+        let Drawn { total, height, top, .. } = picture(&state, 60, 14).1;
+        state.update(Message::Drawn { total, height, top });
+    }
+    let (text, _) = picture(&state, 60, 14);
+    assert!(text.contains("why: ") && text.contains("step 29"), "{text}");
 }
 
 #[test]
@@ -169,7 +204,7 @@ fn what_is_dropped_is_said() {
         let text = number.to_string();
         news(&mut state, 0, News::Line { tone: Tone::Plain, what: "note", text });
     }
-    state.update(Message::Drawn { total: 3_000, height: 10 });
+    state.update(Message::Drawn { total: 3_000, height: 10, top: 2_990 });
     for _ in 0..400 {
         plain(&mut state, KeyCode::PageUp);
     }

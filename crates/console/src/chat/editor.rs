@@ -373,10 +373,11 @@ mod tests {
                 prop_assert!(text.is_char_boundary(cursor));
                 let ends = text.grapheme_indices(true).map(|(at, _)| at).chain([text.len()]);
                 prop_assert!(ends.into_iter().any(|at| at == cursor), "{text:?} {cursor}");
+                let widest = text.graphemes(true).map(UnicodeWidthStr::width).max().unwrap_or(0);
                 for width in [1, 2, 7, 80] {
                     let (rows, (row, column)) = editor.rows(width);
                     prop_assert!(row < rows.len());
-                    prop_assert!(column <= width.max(2));
+                    prop_assert!(column <= width.max(widest));
                 }
             }
         }

@@ -61,16 +61,8 @@ impl History {
     /// The message behind.
     pub(crate) fn newer(&mut self) -> Option<&str> {
         let at = self.at? + 1;
-        match self.entries.get(at) {
-            Some(entry) => {
-                self.at = Some(at);
-                Some(entry)
-            }
-            None => {
-                self.at = None;
-                Some(&self.draft)
-            }
-        }
+        self.at = (at < self.entries.len()).then_some(at);
+        Some(self.entries.get(at).unwrap_or(&self.draft))
     }
 
     /// Ends looking.

@@ -36,6 +36,8 @@ mod wrap;
 #[cfg(test)]
 mod draw_tests;
 #[cfg(test)]
+mod serve_tests;
+#[cfg(test)]
 mod state_tests;
 
 use std::io::IsTerminal;
@@ -60,6 +62,7 @@ use state::{Message, Report};
 use work::{Became, Work};
 
 pub(crate) use lines::{money, took};
+pub(crate) use news::answered;
 
 /// How long a step that was begun has to end when another order comes.
 const GRACE: Duration = Duration::from_millis(100);
@@ -308,13 +311,11 @@ async fn serve(
         *current.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
         let became = {
             let doing = async {
-                match order {
-                    Some(order) => work.obey(order, &cancel).await,
-                    None => {
-                        report(Report::Busy);
-                        work.go_on(&cancel).await
-                    }
+                if let Some(order) = order {
+                    return work.obey(order, &cancel).await;
                 }
+                report(Report::Busy);
+                work.go_on(&cancel).await
             };
             let mut doing = std::pin::pin!(doing);
             tokio::select! {

@@ -56,7 +56,7 @@ pub(crate) fn news(update: Update<'_>) -> Option<News> {
             Some(News::Calling(sanitize::line(name).into_owned()))
         }
         Update::Delta(Delta::Restart) => Some(News::Restart),
-        Update::Message(text) => line(Tone::Warning, "note", text),
+        Update::Message(text) => Some(line(Tone::Warning, "note", text)),
         _ => None,
     }
 }
@@ -91,19 +91,21 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
         }
         Event::Said { loaded, .. } if !loaded.is_empty() => {
             let names = all(loaded.iter().map(|skill| &skill.name));
-            line(Tone::Good, "loaded", &names)
+            Some(line(Tone::Good, "loaded", &names))
         }
         Event::Decided(decided) => {
             let answer = decided.answer.as_deref()?;
             let what = shorten(&decided.what, MAX_REASON);
-            match answer {
+            Some(match answer {
                 "no" => line(Tone::Bad, "refused", &format!("{what} — you said no")),
                 _ => line(Tone::Good, "allowed", &format!("{what} — {}", answered(answer))),
-            }
+            })
         }
-        Event::Compacted { .. } => {
-            line(Tone::Warning, "shortened", "the beginning of the conversation was summed up")
-        }
+        Event::Compacted { .. } => Some(line(
+            Tone::Warning,
+            "shortened",
+            "the beginning of the conversation was summed up",
+        )),
         Event::Ended { ending } => ended(ending),
         _ => None,
     }
@@ -123,13 +125,13 @@ pub(crate) fn said(event: &Event) -> Option<News> {
 }
 
 fn ended(ending: &Ending) -> Option<News> {
-    match ending {
+    Some(match ending {
         Ending::Exhausted { limit } => line(Tone::Bad, "stopped", &limit.to_string()),
         Ending::Failed { message, .. } => line(Tone::Bad, "failed", message),
         Ending::Cancelled => line(Tone::Warning, "cancelled", "as you wanted"),
         Ending::Declined { why } => line(Tone::Warning, "declined", why),
-        Ending::Answered | Ending::Submitted { .. } => None,
-    }
+        Ending::Answered | Ending::Submitted { .. } => return None,
+    })
 }
 
 /// What an answer means.
@@ -137,14 +139,14 @@ pub(crate) fn answered(word: &str) -> &str {
     match word {
         "once" => "once",
         "session" => "until the session ends",
-        "tool" => "everything of this tool until the session ends",
+        "tool" => "with everything of this tool until the session ends",
         "always" => "always",
         other => other,
     }
 }
 
-fn line(tone: Tone, what: &'static str, text: &str) -> Option<News> {
-    Some(News::Line { tone, what, text: shorten(&sanitize::line(text), MAX_REASON * 2) })
+fn line(tone: Tone, what: &'static str, text: &str) -> News {
+    News::Line { tone, what, text: shorten(&sanitize::line(text), MAX_REASON * 2) }
 }
 
 /// A text made safe and not too long; a cut is said.
@@ -195,12 +197,11 @@ mod tests {
             let shown = [news(Update::Event(&stamped)), said(&stamped.event)];
             for one in shown.into_iter().flatten() {
                 let texts: Vec<String> = match one {
-                    News::Said(text) | News::Text(text) => vec![text],
+                    News::Said(text) | News::Text(text) | News::Line { text, .. } => vec![text],
                     News::Replied { text, calls, .. } => {
                         calls.into_iter().map(|(_, line)| line).chain([text]).collect()
                     }
                     News::CallEnded { fault, .. } => fault.into_iter().collect(),
-                    News::Line { text, .. } => vec![text],
                     _ => Vec::new(),
                 };
                 for text in texts {

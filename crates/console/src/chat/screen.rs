@@ -107,8 +107,8 @@ impl Loop {
             })?;
             execute!(std::io::stdout(), EndSynchronizedUpdate)?;
             if let Some(done) = drawn {
-                let total = done.total;
-                self.state.update(Message::Drawn { total, height: done.height });
+                let (total, height, top) = (done.total, done.height, done.top);
+                self.state.update(Message::Drawn { total, height, top });
             }
             let last = Instant::now();
             let wait = if self.state.is_moving() { MOVE } else { Duration::from_secs(5) };

@@ -35,10 +35,11 @@ pub(crate) enum Message {
     Paste(String),
     /// Lines to scroll, up is negative.
     Scroll(isize),
-    /// What was drawn: lines there are, and lines that fit.
+    /// What was drawn: lines there are, lines that fit, and the first of these.
     Drawn {
         total: usize,
         height: usize,
+        top: usize,
     },
     /// Something happened in a session.
     News {
@@ -111,6 +112,14 @@ pub(crate) struct Running {
     pub(crate) cancelled: bool,
 }
 
+/// What was drawn last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Drawn {
+    total: usize,
+    height: usize,
+    top: usize,
+}
+
 /// Everything that is shown.
 #[derive(Debug, Default)]
 pub(crate) struct ChatState {
@@ -127,7 +136,7 @@ pub(crate) struct ChatState {
     pub(crate) top: Option<usize>,
     pub(crate) now: Duration,
     names: Vec<Name>,
-    drawn: (usize, usize),
+    drawn: Drawn,
     leaving: Option<Duration>,
     hint: Option<(String, Duration)>,
     last_key: Duration,
@@ -157,9 +166,9 @@ impl ChatState {
                 self.typed();
             }
             Message::Scroll(by) => self.scroll(by),
-            Message::Drawn { total, height } => {
-                self.drawn = (total, height);
-                if self.top.is_some_and(|top| top + height >= total) {
+            Message::Drawn { total, height, top } => {
+                self.drawn = Drawn { total, height, top };
+                if self.questions.is_empty() && self.top.is_some_and(|top| top + height >= total) {
                     self.top = None;
                 }
             }
@@ -207,10 +216,14 @@ impl ChatState {
     }
 
     fn scroll(&mut self, by: isize) {
-        let (total, height) = self.drawn;
+        if by == 0 {
+            return;
+        }
+        let Drawn { total, height, top } = self.drawn;
         let last = total.saturating_sub(height);
-        let top = self.top.unwrap_or(last).saturating_add_signed(by);
-        self.top = (top < last).then_some(top);
+        let top = self.top.unwrap_or(top).saturating_add_signed(by).min(last);
+        // A question is shown from its beginning, unless somebody went elsewhere.
+        self.top = (top < last || !self.questions.is_empty()).then_some(top);
     }
 
     fn news(&mut self, session: &str, depth: u8, news: &News) {
@@ -287,7 +300,7 @@ impl ChatState {
 
     fn next_waiting(&mut self) -> Vec<Effect> {
         match self.queue.pop_front() {
-            Some(text) => self.begin(text),
+            Some(text) => self.begin(&text),
             None => Vec::new(),
         }
     }
@@ -318,7 +331,7 @@ impl ChatState {
     }
 
     fn page(&self) -> isize {
-        self.drawn.1.saturating_sub(2).max(1).cast_signed()
+        self.drawn.height.saturating_sub(2).max(1).cast_signed()
     }
 
     fn interrupt(&mut self) -> Vec<Effect> {
@@ -432,7 +445,10 @@ impl ChatState {
             KeyCode::Right if jump => self.editor.word_right(),
             KeyCode::Left => self.editor.left(),
             KeyCode::Right => self.editor.right(),
-            KeyCode::End if control => self.top = None,
+            KeyCode::End if control => {
+                self.top = None;
+                self.drawn.top = self.drawn.total.saturating_sub(self.drawn.height);
+            }
             KeyCode::Home => self.editor.home(),
             KeyCode::End => self.editor.end(),
             KeyCode::Backspace if jump => self.editor.cut_word(),
@@ -517,18 +533,18 @@ impl ChatState {
                 self.say("too many messages wait already");
             }
             (Wish::Order(_), Some(_)) => self.queue.push_back(text),
-            (Wish::Order(_), None) => effects.extend(self.begin(text)),
+            (Wish::Order(_), None) => effects.extend(self.begin(&text)),
         }
         effects
     }
 
-    fn begin(&mut self, text: String) -> Vec<Effect> {
-        let Wish::Order(order) = command::read(&text) else { return Vec::new() };
+    fn begin(&mut self, text: &str) -> Vec<Effect> {
+        let Wish::Order(order) = command::read(text) else { return Vec::new() };
         let doing = match &order {
             Order::Compact => "summing up",
             _ => "working",
         };
-        self.items.push(0, Kind::Person(super::news::block(&text)));
+        self.items.push(0, Kind::Person(super::news::block(text)));
         self.running = Some(Running { since: self.now, doing: doing.to_owned(), cancelled: false });
         vec![Effect::Order(order)]
     }

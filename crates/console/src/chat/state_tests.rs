@@ -275,13 +275,15 @@ fn a_new_session_shows_nothing_of_the_old() {
 #[test]
 fn scrolling_stays_where_it_is_while_lines_come() {
     let mut state = ready();
-    state.update(Message::Drawn { total: 100, height: 20 });
+    state.update(Message::Drawn { total: 100, height: 20, top: 80 });
     plain(&mut state, KeyCode::PageUp);
     assert_eq!(state.top, Some(62));
-    state.update(Message::Drawn { total: 120, height: 20 });
+    state.update(Message::Drawn { total: 120, height: 20, top: 62 });
     assert_eq!(state.top, Some(62));
     for _ in 0..10 {
         state.update(Message::Scroll(-10));
+        let top = state.top.unwrap();
+        state.update(Message::Drawn { total: 120, height: 20, top });
     }
     assert_eq!(state.top, Some(0));
     press(&mut state, KeyCode::End, KeyModifiers::CONTROL);

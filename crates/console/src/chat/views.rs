@@ -7,7 +7,7 @@ use prowess::describe::{self, from};
 use prowess::ports::ModelInfo;
 use prowess::ports::usage::UsageQuery;
 use prowess::rank::{self, Ranked};
-use prowess::{Catalog, Hidden, Sight, View as Look, Who, Workshop, index};
+use prowess::{Catalog, Entry, Hidden, Sight, View as Look, Who, Workshop, index};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{ago, count, shorten, thousands};
 
@@ -25,7 +25,7 @@ const LAST_USED: usize = 5;
 pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
     let catalog = workshop.registry.snapshot();
     let look = Look::new(&catalog, &workshop.visibility, Who::Person);
-    let name = |entry: &prowess::Entry| Name {
+    let name = |entry: &Entry| Name {
         name: clean(look.name(entry)),
         about: shorten(&clean(&entry.skill.description), 200),
     };
@@ -52,13 +52,8 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
             Sight::NameOnly => "name only".to_owned(),
             Sight::Hidden(why) => format!("hidden: {}", word(why)),
         };
-        let untrusted = workshop
-            .registry
-            .text(&entry.skill.id)
-            .ok()
-            .and_then(|text| workshop.standing(&entry.skill, &text).ok())
-            .is_some_and(|standing| !standing.is_trusted());
-        let state = if untrusted { format!("{sight}, untrusted") } else { sight };
+        let state =
+            if is_untrusted(workshop, entry) { format!("{sight}, untrusted") } else { sight };
         rows.push(vec![
             clean(&name),
             clean(&from(entry)),
@@ -80,6 +75,12 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
     }
     let head = vec!["NAME", "ORIGIN", "STATE", "LOADED", "LAST USED"];
     View { title, body: Body::Table { head, rows } }
+}
+
+fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
+    let text = workshop.registry.text(&entry.skill.id).ok();
+    let standing = text.and_then(|text| workshop.standing(&entry.skill, &text).ok());
+    standing.is_some_and(|standing| !standing.is_trusted())
 }
 
 fn word(why: Hidden) -> &'static str {
@@ -136,16 +137,19 @@ pub(crate) fn why_skill(
         show: &|path| prowess_terminal::display_path(path, workspace, home),
     });
     let pairs = why.lines.iter().map(|line| (line.about.to_owned(), clean(&line.text)));
-    Ok(View { title: format!("Why {}", clean(entry.name())), body: Body::Pairs(pairs.collect()) })
+    let mut pairs: Vec<_> = pairs.collect();
+    if is_untrusted(workshop, entry) {
+        let text = "not trusted, so what it wants to run is not run without a word of yours; see `prowess trust`";
+        pairs.push(("trust".to_owned(), text.to_owned()));
+    }
+    Ok(View { title: format!("Why {}", clean(entry.name())), body: Body::Pairs(pairs) })
 }
 
 /// What was asked, declared and decided in the last turn.
 pub(crate) fn why_last(events: &[Stamped]) -> View {
-    let turn = transcript::turns(events);
-    View {
-        title: "Why the last turn was as it was".to_owned(),
-        body: Body::Text(transcript::why_turn(events, turn)),
-    }
+    let lines = transcript::why_lines(events, transcript::turns(events));
+    let pairs = lines.into_iter().map(|(about, what)| (about.to_owned(), what));
+    View { title: "Why the last turn was as it was".to_owned(), body: Body::Pairs(pairs.collect()) }
 }
 
 /// The model.

@@ -165,7 +165,7 @@ impl Work {
         match view {
             Ok(Err(near)) => Became::Problem(Problem {
                 message: format!("no skill named {}", tick(sanitize::line(&name))),
-                hints: did_you_mean(near.iter().map(|name| name.to_string()), ""),
+                hints: did_you_mean(near.iter().map(ToString::to_string), ""),
                 refused: false,
             }),
             Ok(Ok(view)) => Became::View(view),
