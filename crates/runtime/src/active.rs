@@ -7,6 +7,9 @@ use prowess_spec::{Manifest, parse};
 use prowess_tools::{HookSet, Loaded, Workshop, rule_names};
 use prowess_trust::Standing;
 
+/// The tool that hands in a result.
+pub(crate) const SUBMIT: &str = "submit";
+
 /// What a skill says about the session that it is used in.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
@@ -57,9 +60,10 @@ impl Facts {
         self.allowed.as_deref().is_some_and(|allowed| is_named(allowed, tool))
     }
 
-    /// Whether `disallowed-tools` takes a tool away. One that forbids some uses is the gate's.
+    /// Whether `disallowed-tools` takes a tool away. One that forbids some uses is the gate's, and
+    /// the result of a run belongs to whoever started it.
     pub(crate) fn forbids(&self, tool: &str) -> bool {
-        is_named(&self.disallowed, tool)
+        tool != SUBMIT && is_named(&self.disallowed, tool)
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::active::Facts;
+use crate::active::{Facts, SUBMIT};
 use crate::background::MAX_BACKGROUND;
 use crate::drive::milliseconds_since;
 use crate::error::RuntimeError;
@@ -202,10 +202,13 @@ impl Session {
         Ok(())
     }
 
-    /// A loaded skill may want another model, or that it thinks harder.
+    /// A loaded skill may want another model, or that it thinks harder. What the skill of a sub-run
+    /// wants was weighed when that began, against what the caller wants.
     pub(crate) fn follow_skills(&mut self) {
-        let trusted: Vec<Facts> =
-            self.facts.iter().filter(|facts| facts.standing.is_trusted()).cloned().collect();
+        let runs = self.journal.run.started().and_then(|started| started.skill.clone());
+        let counts =
+            |facts: &&Facts| facts.standing.is_trusted() && runs.as_ref() != Some(&facts.name);
+        let trusted: Vec<Facts> = self.facts.iter().filter(counts).cloned().collect();
         for facts in trusted {
             if let Some(effort) = facts.effort {
                 self.effort = Some(effort);
@@ -363,7 +366,7 @@ fn work(
     let mut submitted = None;
     let (mut result, response) = match answer {
         Ok(answer) => {
-            if &*call.name == "submit" {
+            if &*call.name == SUBMIT {
                 submitted = Some(answer.value.clone());
             }
             let result = ToolResult { images: answer.images, ..ToolResult::of(call, answer.text) };

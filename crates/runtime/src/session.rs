@@ -10,7 +10,7 @@ use prowess_policy::{Answer, Verdict};
 use prowess_ports::{Model, Noted, Recorder, Stoppable};
 use prowess_tools::{Choice, HookState, Loaded, ToolSpec, Toolset, Workshop};
 
-use crate::active::{Facts, facts};
+use crate::active::{Facts, SUBMIT, facts};
 use crate::background::Background;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -270,7 +270,10 @@ pub(crate) fn make_stoppable(workshop: &mut Workshop) -> Option<Stoppable> {
 pub(crate) fn toolset(engine: &Engine, choice: &Choice) -> Result<Toolset, RuntimeError> {
     let mut tools = Toolset::new(choice)?;
     for tool in engine.parts.tools.iter().chain(&engine.parts.tools_of_skills) {
-        tools.add(Arc::clone(tool));
+        // A run that is to hand in a result must be able to.
+        if choice.result.is_none() || tool.name() != SUBMIT {
+            tools.add(Arc::clone(tool));
+        }
     }
     Ok(tools)
 }

@@ -12,7 +12,7 @@ use prowess_tools::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::active::Facts;
+use crate::active::{Facts, SUBMIT};
 use crate::call::active;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -228,7 +228,7 @@ pub(crate) fn confine(
             .filter(|tool| Tool::is_read_only(*tool, workshop))
             .map(|tool| tool.name().into())
             .collect();
-        tools.retain(|tool| harmless.iter().any(|name| **name == *tool) || tool == "submit");
+        tools.retain(|tool| harmless.iter().any(|name| **name == *tool) || tool == SUBMIT);
     }
     if let Some(agent) = &facts.agent {
         workshop.settings.agent = agent.clone();
@@ -244,7 +244,7 @@ fn is_read_only_agent(agent: &str) -> bool {
 /// Whether a sub-run of a skill has a tool: one that is asked for, within `allowed-tools`.
 fn is_within(facts: &Facts, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
     // What a skill cannot do without: handing in, and reading its own files.
-    if tool == "submit" || tool == "load_skill_resource" {
+    if tool == SUBMIT || tool == "load_skill_resource" {
         return true;
     }
     let asked = wanted.is_none_or(|wanted| wanted.iter().any(|name| **name == *tool));

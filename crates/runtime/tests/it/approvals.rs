@@ -63,11 +63,12 @@ fn nobody_to_ask_means_no_and_says_why() {
 
 fn a_no_is_an_answer_and_the_session_goes_on() {
     let world = World::new();
+    world.file("project/a.txt", "text");
     let model = Script::of([
         calls([
             ("bash", json!({ "command": "mkdir one" })),
             ("bash", json!({ "command": "mkdir two" })),
-            ("bash", json!({ "command": "true" })),
+            ("read", json!({ "path": "a.txt" })),
         ]),
         says("done"),
     ]);

@@ -42,7 +42,7 @@ fn worker(window: u64, turns: usize, bytes: usize, first: Act) -> Arc<Script> {
             _ => says("done"),
         }
     });
-    Arc::new(model.window(window))
+    Arc::new(model.window(window).counting())
 }
 
 /// Answers with as many bytes as it is asked for.
@@ -193,7 +193,7 @@ fn facts_stand_where_the_summary_fails() {
             0..40 => call("flood", json!({ "bytes": 1_500, "at": at })),
             _ => says("done"),
         });
-        let model = Arc::new(model.window(12_000));
+        let model = Arc::new(model.window(12_000).counting());
         let engine = engine(&world, model.clone());
         let id = talk(&engine);
         assert!(compactions(&engine, &id) >= 1);
@@ -221,17 +221,24 @@ fn what_a_summary_costs_counts() {
         0..40 => call("flood", json!({ "bytes": 1_500, "at": at })),
         _ => says("done"),
     });
-    let model = Arc::new(model.window(12_000).price(2.0));
+    let model = Arc::new(model.window(12_000).price(2.0).counting());
     let engine = engine(&world, model.clone());
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
-        let questions = model.asked().len() as u64;
         assert!(compactions(&engine, session.id()) >= 1);
+        let read: u64 = model
+            .asked()
+            .iter()
+            .map(|request| {
+                let system: usize = request.system.iter().map(String::len).sum();
+                (system / 4) as u64 + prowess_agent::estimate(&request.messages)
+            })
+            .sum();
         let usage = session.spent().usage;
-        assert_eq!(usage.tokens(), questions * 110);
-        assert_eq!(usage.micros, Some(questions * 220), "in money as well");
+        assert_eq!(usage.input, read, "every question counts, also the one for a summary");
+        assert_eq!(usage.micros, Some(2 * usage.tokens()), "in money as well");
     });
 }
 
@@ -265,6 +272,7 @@ fn a_compacted_session_is_taken_up_again_as_it_was() {
     let model = worker(12_000, 40, 1_500, load("pdf"));
     let engine = engine(&world, model.clone());
     let id = talk(&engine);
+    assert!(compactions(&engine, &id) >= 1);
     let before = model.last();
     wait(async {
         let mut session = Session::resume(&engine, &id, None).await.unwrap();

@@ -1,1 +1,199 @@
-pub(crate) const TESTS: crate::harness::Tests = crate::harness::tests! {};
+//! Hooks of loaded skills in a session: real processes in the real sandbox.
+
+use prowess_policy::{Answer, Mode};
+use prowess_runtime::{Engine, Parts, Pause, RuntimeError, Session, SubRun, Which};
+use serde_json::json;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Script, bash, call, conversation, load, results, says};
+use crate::world::{Person, World, decisions, mode, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    hooks_live_while_their_skill_is_loaded
+    a_hook_keeps_a_call_from_being_made
+    a_hook_can_ask_and_the_answer_is_written_down
+    a_hook_changes_the_input_and_the_gate_still_decides
+    what_a_hook_adds_is_behind_the_answer
+    a_hook_keeps_a_message_back
+    a_hook_keeps_the_agent_from_stopping_and_not_for_ever
+    hooks_of_an_untrusted_skill_do_not_run
+    case_126_hooks_of_a_fork_run_in_the_fork
+    calls_with_hooks_are_never_done_twice
+};
+
+/// Frontmatter with one hook that runs a script of the skill.
+fn hook(event: &str, matcher: &str, script: &str) -> String {
+    format!(
+        "allowed-tools: Bash(${{CLAUDE_SKILL_DIR}}/{script}:*) Bash\nhooks:\n  {event}:\n    - matcher: \"{matcher}\"\n      hooks: [{{type: command, command: \"${{CLAUDE_SKILL_DIR}}/{script}\"}}]\n"
+    )
+}
+
+fn free(world: &World, model: std::sync::Arc<Script>) -> Parts {
+    let mut parts = world.parts(model);
+    mode(&mut parts, Mode::Yolo);
+    parts
+}
+
+fn talk(parts: Parts) -> (Engine, String, Pause) {
+    let engine = Engine::new(parts);
+    let (id, pause) = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        let pause = session.proceed(&never()).await.unwrap();
+        (session.id().to_owned(), pause)
+    });
+    (engine, id, pause)
+}
+
+fn hooks_live_while_their_skill_is_loaded() {
+    let world = World::new();
+    world.skill("guard", &hook("PreToolUse", "Bash", "log.sh"), "Guard.");
+    world.script("guard/log.sh", "echo x >> $CLAUDE_PROJECT_DIR/seen");
+    let model = Script::of([
+        bash("mkdir one"),
+        load("guard"),
+        bash("mkdir two"),
+        call("glob", json!({ "pattern": "*" })),
+        call("unload_skill", json!({ "name": "guard" })),
+        bash("mkdir three"),
+        says("done"),
+    ]);
+    talk(free(&world, model));
+    assert_eq!(world.read("project/seen"), "x\n", "for the one call that it is for");
+    assert!(world.path("project/three").exists());
+}
+
+fn a_hook_keeps_a_call_from_being_made() {
+    let world = World::new();
+    world.skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
+    world.script("guard/no.sh", "echo 'not on Mondays' >&2; exit 2");
+    let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
+    talk(free(&world, model.clone()));
+    assert!(!world.path("project/made").exists());
+    let told = &results(&model.last())[0];
+    assert!(told.contains("A hook of the skill guard refused this call: not on Mondays"), "{told}");
+}
+
+fn a_hook_can_ask_and_the_answer_is_written_down() {
+    for (answer, made) in [(Answer::No, false), (Answer::Once, true)] {
+        let world = World::new();
+        world.skill("guard", &hook("PreToolUse", "Bash", "ask.sh"), "Guard.");
+        world.script(
+            "guard/ask.sh",
+            r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"it is Monday"}}'"#,
+        );
+        let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
+        let person = Person::says(answer);
+        let mut parts = free(&world, model);
+        parts.workshop.approver = person.clone();
+        let (engine, id, _) = talk(parts);
+        assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
+        assert_eq!(world.path("project/made").exists(), made);
+        let decided = decisions(&engine, &id);
+        let asked = decided.iter().find(|one| one.answer.is_some()).expect("it is written down");
+        assert!(asked.reason.contains("it is Monday") && asked.what.contains("mkdir made"));
+    }
+}
+
+fn a_hook_changes_the_input_and_the_gate_still_decides() {
+    let world = World::new();
+    world.skill("guard", &hook("PreToolUse", "Bash", "other.sh"), "Guard.");
+    let other = |command: &str| {
+        format!(
+            r#"echo '{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{{"command":"{command}"}}}}}}'"#
+        )
+    };
+    world.script("guard/other.sh", &other("mkdir other"));
+    let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
+    talk(free(&world, model));
+    assert!(world.path("project/other").exists() && !world.path("project/made").exists());
+    world.script("guard/other.sh", &other("rm -rf other"));
+    let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
+    let mut parts = free(&world, model.clone());
+    crate::world::rule(&mut parts, prowess_policy::Effect::Deny, "Bash(rm:*)");
+    talk(parts);
+    assert!(world.path("project/other").exists(), "{:?}", results(&model.last()));
+}
+
+fn what_a_hook_adds_is_behind_the_answer() {
+    let world = World::new();
+    world.skill("guard", &hook("PostToolUse", "Glob", "add.sh"), "Guard.");
+    world.script(
+        "guard/add.sh",
+        r#"echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"mind the gap"}}'"#,
+    );
+    let model = Script::of([load("guard"), call("glob", json!({ "pattern": "*" })), says("done")]);
+    talk(free(&world, model.clone()));
+    let told = &results(&model.last())[0];
+    assert!(told.ends_with("[hook of the skill guard: mind the gap]"), "{told}");
+}
+
+fn a_hook_keeps_a_message_back() {
+    let world = World::new();
+    world.skill("guard", &hook("UserPromptSubmit", "", "no.sh"), "Guard.");
+    world.script("guard/no.sh", "if grep -q secret; then echo 'no secrets' >&2; exit 2; fi");
+    let model = Script::by(|_, _| says("fine"));
+    let engine = Engine::new(free(&world, model.clone()));
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("/guard", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        let error = session.say("my secret is 7", &never()).await.unwrap_err();
+        assert!(
+            matches!(&error, RuntimeError::Refused { reason } if reason.contains("no secrets")),
+            "{error:?}"
+        );
+        session.say("hello", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(!conversation(&model.last()).contains("secret is 7"));
+}
+
+fn a_hook_keeps_the_agent_from_stopping_and_not_for_ever() {
+    let world = World::new();
+    world.skill("guard", &hook("Stop", "", "go.sh"), "Guard.");
+    world.script("guard/go.sh", "echo 'the tests do not pass' >&2; exit 2");
+    let model = Script::by(|at, _| if at == 0 { load("guard") } else { says("done") });
+    let (_, _, pause) = talk(free(&world, model.clone()));
+    assert_eq!(pause, Pause::Answered("done".into()));
+    let questions = model.asked().len();
+    assert!((3..=12).contains(&questions), "{questions}");
+    assert!(conversation(&model.last()).contains("the tests do not pass"));
+}
+
+fn hooks_of_an_untrusted_skill_do_not_run() {
+    let world = World::new();
+    world.project_skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
+    world.file("project/.agents/skills/guard/no.sh", "#!/bin/bash\ntouch pwned; exit 2\n");
+    let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
+    talk(free(&world, model));
+    assert!(world.path("project/made").exists() && !world.path("project/pwned").exists());
+}
+
+fn case_126_hooks_of_a_fork_run_in_the_fork() {
+    let world = World::new();
+    world.skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
+    world.script("guard/no.sh", "echo no >&2; exit 2");
+    let model = Script::of([bash("mkdir made"), says("done")]);
+    let engine = Engine::new(free(&world, model.clone()));
+    wait(engine.run_skill(SubRun::new(Which::Name("guard".into())), &never())).unwrap();
+    assert!(!world.path("project/made").exists());
+    assert!(results(&model.last())[0].contains("A hook of the skill guard refused"));
+}
+
+/// A tool that only reads may be done again; with hooks it does not only read.
+fn calls_with_hooks_are_never_done_twice() {
+    let world = World::new();
+    world.skill("guard", &hook("PreToolUse", "Glob", "log.sh"), "Guard.");
+    world.script("guard/log.sh", "echo x >> $CLAUDE_PROJECT_DIR/seen");
+    let model = Script::of([load("guard"), call("glob", json!({ "pattern": "*" })), says("done")]);
+    let (engine, id, _) = talk(free(&world, model));
+    let marks: Vec<bool> = crate::world::events(&engine, &id)
+        .into_iter()
+        .filter_map(|event| match event.event {
+            prowess_agent::Event::CallStarted { read_only, .. } => Some(read_only),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(marks, [false, false]);
+}

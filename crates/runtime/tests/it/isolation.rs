@@ -13,7 +13,7 @@ pub(crate) const TESTS: Tests = tests! {
     many_sub_runs_at_once_are_independent
     a_skill_loaded_in_a_sub_run_is_not_loaded_above
     a_yes_given_in_a_sub_run_does_not_count_above
-    a_yes_given_above_counts_in_a_sub_run
+    a_yes_given_above_is_no_yes_to_a_skill
     tools_brought_by_a_skill_above_do_not_reach_a_sub_run
     what_a_sub_run_may_is_never_more_than_what_is_above
     each_sub_run_has_its_own_record
@@ -92,7 +92,8 @@ fn a_yes_given_in_a_sub_run_does_not_count_above() {
     assert!(asked.contains(&"mkdir above".to_owned()), "{asked:?}");
 }
 
-fn a_yes_given_above_counts_in_a_sub_run() {
+/// A person said yes to the agent, and not to the skill.
+fn a_yes_given_above_is_no_yes_to_a_skill() {
     let world = World::new();
     world.skill("outer", "context: fork\n", "Work.");
     let model = Script::of([
@@ -112,7 +113,7 @@ fn a_yes_given_above_counts_in_a_sub_run() {
         session.proceed(&never()).await.unwrap();
     });
     let asked = person.asked();
-    assert_eq!(asked.iter().filter(|what| what.contains("mkdir")).count(), 1, "{asked:?}");
+    assert_eq!(asked.iter().filter(|what| what.contains("mkdir")).count(), 2, "{asked:?}");
 }
 
 fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {

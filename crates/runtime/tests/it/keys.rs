@@ -22,7 +22,7 @@ pub(crate) const TESTS: Tests = tests! {
     allowed_tools_are_not_asked_about_inline_and_others_are
     allowed_tools_are_all_there_is_where_a_person_confines
     skills_for_certain_files_come_up_when_one_is_touched
-    hidden_skills_stay_hidden_until_then
+    a_skill_for_certain_files_can_be_named_before
 };
 
 /// Finds models by name.
@@ -198,17 +198,18 @@ fn skills_for_certain_files_come_up_when_one_is_touched() {
     assert_eq!(asked[3].system, asked[0].system);
 }
 
-fn hidden_skills_stay_hidden_until_then() {
+/// Only the listing waits for a file: whoever knows the name may use it.
+fn a_skill_for_certain_files_can_be_named_before() {
     let world = World::new();
     world.skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.").skill("other", "", "O.");
     world.file("project/src/b.ts", "let a = 1;\n");
     let model = Script::of([
-        load("types"),
         // A file that cannot be read was not touched.
         call("read", json!({ "path": "src/none.ts" })),
+        load("types"),
         says("done"),
     ]);
     let asked = talk(world.parts(model.clone()), &model, "go");
-    assert!(!conversation(&asked[2]).contains("Use strict types."));
-    assert!(!conversation(&asked[2]).contains("New:"));
+    assert!(!conversation(&asked[1]).contains("New:"));
+    assert!(results(&asked[2])[0].contains("Use strict types."));
 }

@@ -1,9 +1,85 @@
-//! Two processes and one session.
+//! Two processes and one session. The other process is this program again.
 
-pub(crate) const TESTS: crate::harness::Tests = crate::harness::tests! {};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use prowess_ports::SessionError;
+use prowess_runtime::{Engine, RuntimeError, Session};
+use prowess_store::SqliteSessions;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Script, conversation, says};
+use crate::world::{World, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    a_session_belongs_to_one_process_at_a_time
+};
+
+const STORE: &str = "PROWESS_TEST_STORE";
+const SESSION: &str = "PROWESS_TEST_SESSION";
 
 pub(crate) fn is_other() -> bool {
-    false
+    std::env::var_os(STORE).is_some()
 }
 
-pub(crate) fn other() {}
+fn engine(world: &World, store: &std::path::Path) -> (Engine, Arc<Script>) {
+    let model = Script::by(|_, _| says("here"));
+    let mut parts = world.parts(model.clone());
+    parts.store = Arc::new(SqliteSessions::new(store));
+    (Engine::new(parts), model)
+}
+
+/// Takes the session up, says something, says that it has it, and goes on when its input ends.
+pub(crate) fn other() {
+    let store = std::path::PathBuf::from(std::env::var_os(STORE).unwrap());
+    let id = std::env::var(SESSION).unwrap();
+    let world = World::new();
+    let (engine, _) = engine(&world, &store);
+    wait(async {
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.say("from the other", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        std::io::stdout().write_all(b"!").unwrap();
+        std::io::stdout().flush().unwrap();
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    });
+}
+
+fn a_session_belongs_to_one_process_at_a_time() {
+    let world = World::new();
+    let store = world.path("state/sessions.db");
+    let (engine, model) = engine(&world, &store);
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("from here", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .env(STORE, &store)
+        .env(SESSION, &id)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut byte = [0];
+    other.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
+    let error = wait(Session::resume(&engine, &id, None)).unwrap_err();
+    assert!(
+        matches!(error, RuntimeError::Store(SessionError::InUse { process, .. }) if process == other.id()),
+        "{error}"
+    );
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success());
+    wait(async {
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.say("back here", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let text = conversation(&model.last());
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        ["from here", "here", "from the other", "here", "back here"]
+    );
+}

@@ -1,1 +1,370 @@
-pub(crate) const TESTS: crate::harness::Tests = crate::harness::tests! {};
+//! Taking sessions up again: at every event, and as sub-runs.
+
+use std::sync::Arc;
+
+use prowess_agent::{Budget, Event, Stamped, VERSION};
+use prowess_policy::Mode;
+use prowess_ports::SessionStore;
+use prowess_runtime::{Engine, Pause, RuntimeError, Session, SubRun, Which};
+use prowess_store::MemorySessions;
+use serde_json::json;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Script, bash, call, calls, conversation, load, results, says, tools};
+use crate::world::{Counter, World, events, mode, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    at_every_event_nothing_is_done_twice_and_nothing_is_lost
+    squadron_2_loaded_skills_are_still_loaded_with_their_tools
+    squadron_3_a_sub_run_is_taken_up_with_what_it_may
+    a_sub_run_whose_skill_is_gone_is_not_taken_up
+    a_session_of_a_newer_version_is_left_alone
+    events_that_make_no_session_are_an_error
+    the_model_is_the_one_it_had
+    a_budget_is_kept_and_can_be_changed
+    a_read_that_was_cut_off_is_done_again
+    a_handed_in_result_does_not_end_what_is_said_later
+    sqlite_keeps_a_session_between_engines
+    hooks_hear_of_a_resume
+};
+
+/// Copies events into a store of their own, and gives the session back.
+fn copy(events: &[Stamped]) -> (Arc<dyn SessionStore>, Box<str>) {
+    let store = MemorySessions::new();
+    let lease = store.create(&events[0]).unwrap();
+    let id = lease.session.clone();
+    store.append(&lease, &events[1..]).unwrap();
+    store.release(lease);
+    (Arc::new(store), id)
+}
+
+/// What is next hangs on what the model reads, and on nothing else.
+fn worker() -> Arc<Script> {
+    Script::by(|_, request| {
+        let done = |what: &str| conversation(request).contains(what);
+        match () {
+            () if !done("Use the log.") => load("notes"),
+            () if !done("echo one") => calls([
+                ("bash", json!({ "command": "echo one >> log" })),
+                ("bash", json!({ "command": "echo two >> log" })),
+                ("glob", json!({ "pattern": "*" })),
+            ]),
+            () if !done("echo three") => bash("echo three >> log"),
+            () => says("done"),
+        }
+    })
+}
+
+fn engine(world: &World, model: Arc<Script>, store: Arc<dyn SessionStore>) -> Engine {
+    let mut parts = world.parts(model);
+    mode(&mut parts, Mode::Yolo);
+    parts.store = store;
+    Engine::new(parts)
+}
+
+/// The lines in the log are the witness. A command that was begun when it ended is not done again;
+/// the model is told, and by that alone a line may be missing.
+fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
+    let world = World::new();
+    world.skill("notes", "", "Use the log.");
+    let whole = engine(&world, worker(), Arc::new(MemorySessions::new()));
+    let id = wait(async {
+        let mut session = Session::start(&whole, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let all = events(&whole, &id);
+    assert_eq!(world.read("project/log"), "one\ntwo\nthree\n");
+    let mut interrupted = 0;
+    for cut in 1..=all.len() {
+        let before = &all[..cut];
+        // The log as it was then: what was begun has left its line.
+        let begun: Vec<&str> = before
+            .iter()
+            .filter_map(|event| match &event.event {
+                Event::CallStarted { call, .. } => Some(&**call),
+                _ => None,
+            })
+            .collect();
+        let lines: Vec<&str> = commands(before)
+            .into_iter()
+            .filter(|(call, _)| begun.contains(&&**call))
+            .map(|(_, line)| line)
+            .collect();
+        let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        world.file("project/log", &log);
+        let (store, id) = copy(before);
+        let model = worker();
+        let engine = engine(&world, model.clone(), store);
+        wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            if session.run().messages().is_empty() {
+                session.say("go", &never()).await.unwrap();
+            }
+            let pause = session.proceed(&never()).await.unwrap();
+            assert_eq!(pause, Pause::Answered("done".into()), "cut at {cut}");
+            let told = session.run().messages().iter().flat_map(|message| message.results())
+                .filter(|result| result.text.contains("nobody knows whether it had an effect"))
+                .count();
+            let open = begun.len() - before.iter().filter(|event| matches!(event.event, Event::CallEnded { .. })).count();
+            // `glob` only reads: it is done again without a word.
+            assert!(told == open || told + 1 == open, "cut at {cut}: told {told}, open {open}");
+            interrupted += told;
+            assert_eq!(session.skills().len(), 1, "cut at {cut}");
+        });
+        let mut found: Vec<String> = world.read("project/log").lines().map(str::to_owned).collect();
+        found.sort();
+        assert_eq!(found, ["one", "three", "two"], "cut at {cut}: each line once");
+        // It ended well, and its record can be read.
+        assert!(prowess_agent::Run::replay(&events(&engine, &id)).is_ok());
+    }
+    assert!(interrupted >= 3, "{interrupted} commands were cut off");
+}
+
+/// Calls with the word that their command writes.
+fn commands(events: &[Stamped]) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    for event in events {
+        let Event::Replied { reply, .. } = &event.event else { continue };
+        for call in reply.calls() {
+            if let Some(word) = call.input["command"].as_str().and_then(|line| line.split(' ').nth(1)) {
+                found.push((call.id.to_string(), word));
+            }
+        }
+    }
+    found
+}
+
+fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
+    let world = World::new();
+    world.skill("stamps", "allowed-tools: stamp Bash(mkdir:*)\nmodel: inherit\n", "Use stamp.");
+    let stamp = Counter::new("stamp");
+    let model = Script::by(|at, _| match at {
+        0 => load("stamps"),
+        1 => says("loaded"),
+        2 => calls([("stamp", json!({})), ("bash", json!({ "command": "mkdir made" })), ("load_skill", json!({ "name": "stamps" }))]),
+        _ => says("done"),
+    });
+    let mut parts = world.parts(model.clone());
+    parts.store = world.sqlite();
+    parts.tools_of_skills.push(stamp.clone());
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        let id = session.id().to_owned();
+        drop(session);
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        assert_eq!(&*session.skills()[0].name, "stamps");
+        session.say("go on", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let asked = model.asked();
+    assert!(tools(&asked[2]).contains(&"stamp"), "declared, not only told");
+    assert_eq!(asked[2].system, asked[0].system);
+    assert!(conversation(&asked[2]).contains("Use stamp."));
+    assert_eq!(stamp.inputs().len(), 1);
+    assert!(world.path("project/made").exists(), "and what it grants");
+    assert!(results(&asked[3])[2].contains("already loaded"));
+}
+
+fn squadron_3_a_sub_run_is_taken_up_with_what_it_may() {
+    let world = World::new();
+    world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make folders.");
+    let model = Script::by(|at, _| match at {
+        0 => says("made"),
+        1 => bash("touch other"),
+        _ => says("done"),
+    });
+    let mut parts = world.parts(model.clone());
+    mode(&mut parts, Mode::Yolo);
+    let engine = Engine::new(parts);
+    wait(async {
+        let sub = SubRun::new(Which::Name("maker".into()));
+        let finished = engine.run_skill(sub, &never()).await.unwrap();
+        let mut session = Session::resume(&engine, &finished.session, None).await.unwrap();
+        session.say_plainly("more").await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let asked = model.asked();
+    assert_eq!(tools(&asked[1]), tools(&asked[0]));
+    assert!(!world.path("project/other").exists(), "{:?}", results(&asked[2]));
+}
+
+/// Without its skill nobody knows what a sub-run may do; with all tools it would be more than before.
+fn a_sub_run_whose_skill_is_gone_is_not_taken_up() {
+    let world = World::new();
+    world.skill("maker", "allowed-tools: Read\n", "Make folders.").skill("other", "", "O.");
+    let engine = world.engine(Script::of([says("done")]));
+    let finished =
+        wait(engine.run_skill(SubRun::new(Which::Name("maker".into())), &never())).unwrap();
+    std::fs::remove_dir_all(world.path("person/.agents/skills/maker")).unwrap();
+    engine.parts().workshop.registry.refresh();
+    let error = wait(Session::resume(&engine, &finished.session, None)).unwrap_err();
+    assert!(matches!(error, RuntimeError::Skill(_)), "{error}");
+    let live = crate::world::roots(&engine).iter().any(|session| session.live);
+    assert!(!live, "it was given back");
+}
+
+fn a_session_of_a_newer_version_is_left_alone() {
+    let world = World::new();
+    let engine = world.engine(Script::of([]));
+    let id = wait(async { Session::start(&engine, "t").await.unwrap().id().to_owned() });
+    let mut all = events(&engine, &id);
+    let Event::Started(started) = &mut all[0].event else { panic!() };
+    started.version = VERSION + 1;
+    let (store, id) = copy(&all);
+    let engine = self::engine(&world, Script::of([]), store);
+    let error = wait(Session::resume(&engine, &id, None)).unwrap_err();
+    assert!(matches!(error, RuntimeError::Fold { .. }), "{error}");
+    assert_eq!(events(&engine, &id), all, "nothing was written to it");
+}
+
+fn events_that_make_no_session_are_an_error() {
+    let world = World::new();
+    let engine = world.engine(Script::of([says("fine")]));
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let mut all = events(&engine, &id);
+    let twice = all[0].clone();
+    all.push(twice);
+    let (store, id) = copy(&all);
+    let engine = self::engine(&world, Script::of([]), store);
+    for _ in 0..2 {
+        let error = wait(Session::resume(&engine, &id, None)).unwrap_err();
+        assert!(matches!(error, RuntimeError::Fold { .. }), "given back each time: {error}");
+    }
+}
+
+fn the_model_is_the_one_it_had() {
+    let world = World::new();
+    let engine = world.engine(crate::keys::another("script/old", "old"));
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let (old, new) = (crate::keys::another("script/old", "o"), crate::keys::another("script/new", "n"));
+    for (known, answer) in [(true, "o"), (false, "n")] {
+        let (store, id) = copy(&events(&engine, &id));
+        let mut parts = world.parts(new.clone());
+        parts.store = store;
+        if known {
+            parts.models = Some(Arc::new(crate::keys::Known(vec![old.clone()])));
+        }
+        let engine = Engine::new(parts);
+        wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            session.say("again", &never()).await.unwrap();
+            let pause = session.proceed(&never()).await.unwrap();
+            assert_eq!(pause, Pause::Answered(answer.into()));
+        });
+    }
+}
+
+fn a_budget_is_kept_and_can_be_changed() {
+    let world = World::new();
+    let engine = world.engine(Script::of([says("fine")]));
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let budget = |more: Option<Budget>| {
+        wait(async {
+            let session = Session::resume(&engine, &id, more).await.unwrap();
+            (session.run().started().unwrap().limits.budget.turns, session.spent().turns)
+        })
+    };
+    assert_eq!(budget(None), (Some(50), 1));
+    assert_eq!(budget(Some(Budget::turns(2))), (Some(2), 1));
+    assert_eq!(budget(None), (Some(2), 1), "it stays so");
+}
+
+fn a_read_that_was_cut_off_is_done_again() {
+    let world = World::new();
+    world.file("project/a.txt", "the text");
+    let model = Script::of([call("read", json!({ "path": "a.txt" })), says("done")]);
+    let whole = world.free(model);
+    let id = wait(async {
+        let mut session = Session::start(&whole, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let all = events(&whole, &id);
+    let cut = all.iter().position(|event| matches!(event.event, Event::CallStarted { .. })).unwrap();
+    let (store, id) = copy(&all[..=cut]);
+    let model = Script::of([says("done")]);
+    let engine = engine(&world, model.clone(), store);
+    wait(async {
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(results(&model.last())[0].contains("the text"));
+}
+
+fn a_handed_in_result_does_not_end_what_is_said_later() {
+    let world = World::new();
+    world.skill("sum", "", "Add.");
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    let model = Script::by(|at, _| call("submit", json!({ "n": at })));
+    let engine = world.engine(model.clone());
+    wait(async {
+        let sub = SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+        let finished = engine.run_skill(sub, &never()).await.unwrap();
+        let mut session = Session::resume(&engine, &finished.session, None).await.unwrap();
+        session.say_plainly("Once more.").await.unwrap();
+        let pause = session.proceed(&never()).await.unwrap();
+        let value = json!({ "n": 1 });
+        assert_eq!(pause, Pause::Ended(prowess_agent::Ending::Submitted { value }));
+    });
+}
+
+/// Skilled Crew N11.
+fn sqlite_keeps_a_session_between_engines() {
+    let world = World::new();
+    let model = Script::by(|at, _| says(&format!("answer {at}")));
+    let one = engine(&world, model.clone(), world.sqlite());
+    let id = wait(async {
+        let mut session = Session::start(&one, "t").await.unwrap();
+        session.say("first ü", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    drop(one);
+    let two = engine(&world, model.clone(), world.sqlite());
+    wait(async {
+        let mut session = Session::resume(&two, &id, None).await.unwrap();
+        session.say("second", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    let text = conversation(&model.last());
+    assert_eq!(text.lines().collect::<Vec<_>>(), ["first ü", "answer 0", "second"]);
+}
+
+fn hooks_hear_of_a_resume() {
+    let world = World::new();
+    world.skill("guard", "allowed-tools: Bash\nhooks:\n  SessionStart:\n    - hooks: [{type: command, command: \"cat >> $CLAUDE_PROJECT_DIR/started\"}]\n", "Guard.");
+    let model = Script::by(|at, _| if at == 0 { load("guard") } else { says("done") });
+    let engine = engine(&world, model, Arc::new(MemorySessions::new()));
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        let id = session.id().to_owned();
+        drop(session);
+        assert_eq!(world.read("project/started"), "");
+        Session::resume(&engine, &id, None).await.unwrap();
+    });
+    let heard = world.read("project/started");
+    assert!(heard.contains("\"source\":\"resume\"") || heard.contains("\"source\": \"resume\""), "{heard}");
+}

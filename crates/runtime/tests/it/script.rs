@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use prowess_agent::{Message, Part, Reply, Request, Role, Stop, ToolCall, Usage};
+use prowess_agent::{Message, Part, Reply, Request, Role, Stop, ToolCall, Usage, estimate};
 use prowess_ports::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
 use serde_json::{Value, json};
 
@@ -24,6 +24,8 @@ pub(crate) struct Script {
     about: ModelInfo,
     decide: Box<Decide>,
     asked: Mutex<Vec<Request>>,
+    /// Whether it tells how many tokens it read, as providers do.
+    counts: bool,
 }
 
 impl Debug for Script {
@@ -53,7 +55,12 @@ impl Script {
         decide: impl Fn(usize, &Request) -> Act + Send + Sync + 'static,
     ) -> Self {
         let about = ModelInfo { name: name.into(), window: 128_000, price: None, note: None };
-        Self { about, decide: Box::new(decide), asked: Mutex::default() }
+        Self { about, decide: Box::new(decide), asked: Mutex::default(), counts: false }
+    }
+
+    pub(crate) fn counting(mut self) -> Self {
+        self.counts = true;
+        self
     }
 
     pub(crate) fn window(mut self, window: u64) -> Self {
@@ -96,7 +103,13 @@ impl Model for Script {
         let act = (self.decide)(at, request);
         Box::pin(async move {
             match act {
-                Act::Reply(reply) => Ok(reply),
+                Act::Reply(mut reply) => {
+                    if self.counts {
+                        let system: usize = request.system.iter().map(String::len).sum();
+                        reply.usage.input = (system / 4) as u64 + estimate(&request.messages);
+                    }
+                    Ok(reply)
+                }
                 Act::Fail(kind) => Err(ModelError {
                     kind,
                     model: self.about.name.clone(),

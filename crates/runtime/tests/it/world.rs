@@ -33,13 +33,15 @@ pub(crate) fn never() -> CancellationToken {
 
 /// A folder that is gone when the test is over: a project and a person's home.
 pub(crate) struct World {
-    root: tempfile::TempDir,
+    folder: PathBuf,
+    _root: Option<tempfile::TempDir>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self { root: tempfile::tempdir_in("/var/tmp").unwrap() };
-        open(world.root.path(), 0o755);
+        let root = tempfile::tempdir_in("/var/tmp").unwrap();
+        let world = Self { folder: root.path().to_owned(), _root: Some(root) };
+        open(&world.folder, 0o755);
         for folder in ["project/.git", "person"] {
             std::fs::create_dir_all(world.path(folder)).unwrap();
         }
@@ -48,7 +50,14 @@ impl World {
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.root.path().join(path)
+        self.folder.join(path)
+    }
+
+
+    /// A world that somebody else made, and will remove.
+    #[allow(dead_code, reason = "for the other process of `kill.rs`")]
+    pub(crate) fn at(folder: PathBuf) -> Self {
+        Self { folder, _root: None }
     }
 
     pub(crate) fn file(&self, path: &str, content: &str) -> &Self {

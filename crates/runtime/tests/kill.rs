@@ -1,0 +1,412 @@
+//! Kills a process that runs a session, again and again, and looks what is left.
+//!
+//! The child is this program again. It runs a session on a real SQLite store with commands that each
+//! append one line to a file, one of them in a sub-run, and says of every event when it is in the
+//! store. The parent kills it with SIGKILL: once at every event, and 200 times at random moments.
+//! After each kill another child takes the session up. Checked: what was acknowledged is in the
+//! store; every line is there; none is there twice, unless the model was told that nobody knows
+//! whether the command had an effect.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    dead_code,
+    reason = "a test fails by panicking; the modules are shared with the other tests"
+)]
+
+#[path = "it/script.rs"]
+mod script;
+#[path = "it/world.rs"]
+mod world;
+
+mod harness {
+    use std::sync::OnceLock;
+
+    use prowess_exec::Helper;
+
+    pub(crate) static HELPER: OnceLock<Helper> = OnceLock::new();
+}
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use prowess_agent::{Request, Run, Stamped};
+use prowess_policy::Mode;
+use prowess_ports::SessionStore;
+use prowess_runtime::{Engine, Pause, Session, Update};
+use prowess_store::SqliteSessions;
+use serde_json::{Value, json};
+
+use script::{Act, Script, call, calls, conversation, load, says};
+use world::{Seeing, World, mode, never, wait};
+
+/// Kills at random moments.
+const KILLS: usize = 200;
+/// Worlds that are worked on at once.
+const AT_ONCE: usize = 4;
+/// Lines that commands of the session write; the sub-run writes one more.
+const LINES: usize = 4;
+const FOLDER: &str = "PROWESS_KILL_FOLDER";
+const SESSION: &str = "PROWESS_KILL_SESSION";
+const STEPS: &str = "PROWESS_KILL_STEPS";
+const SEED: &str = "PROWESS_KILL_SEED";
+
+/// What a model is told of a call that was begun and did not end.
+const TOLD: &str = "nobody knows whether it had an effect";
+
+fn main() {
+    harness::HELPER.get_or_init(prowess_exec::maybe_run_helper);
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        return child(folder.into());
+    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--list") {
+        return println!("at_every_event: test\nat_random_moments: test");
+    }
+    let wanted = |name: &str| {
+        let mut names = words.iter().filter(|word| !word.starts_with('-')).peekable();
+        names.peek().is_none() || names.any(|word| name.contains(&**word))
+    };
+    if wanted("at_every_event") {
+        at_every_event();
+    }
+    if wanted("at_random_moments") {
+        at_random_moments();
+    }
+}
+
+/// What the model does next. It hangs on what it reads only, so that a new process goes on in the
+/// same way. Of a command of which nobody knows, it looks first whether its line is there.
+fn decide(request: &Request) -> Act {
+    if conversation(request).starts_with("Run skill: below") {
+        return match conversation(request).contains("echo below") {
+            false => call("bash", json!({ "command": "echo below >> log" })),
+            true => says("done below"),
+        };
+    }
+    let mut inputs: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut state: BTreeMap<String, bool> = BTreeMap::new();
+    let mut unknown: Vec<String> = Vec::new();
+    let mut is_loaded = false;
+    for message in &request.messages {
+        inputs.extend(message.calls().map(|call| (&*call.id, &call.input)));
+        for result in message.results() {
+            let input = inputs[&*result.call];
+            let line = match &*result.name {
+                "bash" => input["command"].as_str().unwrap().split(' ').nth(1).unwrap().to_owned(),
+                "load_skill" if input["name"] == "below" => "below".to_owned(),
+                "load_skill" => {
+                    // Loading writes no line: it is simply done again.
+                    is_loaded |= !result.is_error;
+                    continue;
+                }
+                "read" => {
+                    for line in unknown.drain(..) {
+                        let there = result.text.contains(&line);
+                        state.insert(line, there);
+                    }
+                    continue;
+                }
+                other => panic!("{other}"),
+            };
+            match result.text.contains(TOLD) {
+                true => unknown.push(line),
+                false => {
+                    assert!(!result.is_error, "{}", result.text);
+                    state.insert(line, true);
+                }
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        return call("read", json!({ "path": "log" }));
+    }
+    if !is_loaded {
+        return load("notes");
+    }
+    let names: Vec<String> = (0..LINES).map(|at| format!("line-{at}")).collect();
+    let open: Vec<&String> = names.iter().filter(|name| state.get(*name) != Some(&true)).collect();
+    let command = |name: &String| ("bash", json!({ "command": format!("echo {name} >> log") }));
+    match (&*open, state.get("below")) {
+        ([one, two, ..], _) => calls([command(one), command(two)]),
+        ([one], _) => calls([command(one)]),
+        ([], None | Some(false)) => load("below"),
+        ([], Some(true)) => says("done"),
+    }
+}
+
+/// Runs the session to its end, and says of each event that it is in the store.
+fn child(folder: PathBuf) {
+    let steps = std::env::var_os(STEPS).is_some();
+    let world = World::at(folder);
+    let mut parts = world.parts(Script::by(|_, request| decide(request)));
+    mode(&mut parts, Mode::Yolo);
+    parts.store = Arc::new(SqliteSessions::new(world.path("sessions.db")));
+    parts.watchers.push(Arc::new(Seeing(move |session: &str, update: Update<'_>| {
+        let Update::Event(event) = update else { return };
+        let line = format!("{session}\t{}\n", serde_json::to_string(event).unwrap());
+        let mut out = std::io::stdout().lock();
+        out.write_all(line.as_bytes()).unwrap();
+        out.flush().unwrap();
+        if steps {
+            std::io::stdin().read_exact(&mut [0]).unwrap();
+        }
+    })));
+    let engine = Engine::new(parts);
+    wait(async {
+        let mut session = match std::env::var(SESSION) {
+            Ok(id) => Session::resume(&engine, &id, None).await.unwrap(),
+            Err(_) => Session::start(&engine, "kill").await.unwrap(),
+        };
+        if session.run().messages().is_empty() {
+            session.say("Write the lines.", &never()).await.unwrap();
+        }
+        let pause = session.proceed(&never()).await.unwrap();
+        assert_eq!(pause, Pause::Answered("done".into()));
+    });
+}
+
+/// A world in which a session is killed.
+struct Place {
+    world: World,
+    /// The session, once one was begun.
+    session: Option<String>,
+    /// What was acknowledged, by session.
+    said: BTreeMap<String, Vec<Stamped>>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let world = World::new();
+        world.skill("notes", "", "Write lines into the log.");
+        world.skill("below", "context: fork\n", "Write the line below.");
+        Self { world, session: None, said: BTreeMap::new() }
+    }
+
+    fn start(&self, steps: bool) -> Child {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env(FOLDER, self.world.path(""));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some(session) = &self.session {
+            command.env(SESSION, session);
+        }
+        if steps {
+            command.env(STEPS, "1");
+        }
+        command.spawn().unwrap()
+    }
+
+    /// Takes note of what a child acknowledged.
+    fn hear(&mut self, line: &str) {
+        // A line that the kill cut off was not said.
+        let Some((session, event)) = line.strip_suffix('\n').and_then(|line| line.split_once('\t'))
+        else {
+            return;
+        };
+        let event: Stamped = serde_json::from_str(event).unwrap();
+        self.session.get_or_insert_with(|| session.to_owned());
+        self.said.entry(session.to_owned()).or_default().push(event);
+    }
+
+    /// Nothing that was acknowledged is lost, and what is there makes sessions.
+    fn check_store(&self) {
+        let store = SqliteSessions::new(self.world.path("sessions.db"));
+        for (session, said) in &self.said {
+            let stored = store.events(session).unwrap();
+            let mut rest = stored.iter();
+            for event in said {
+                assert!(rest.any(|known| known == event), "lost: {event:?}");
+            }
+            Run::replay(&stored).unwrap();
+        }
+    }
+
+    /// Runs it to its end without a kill.
+    fn finish(&mut self) {
+        let mut child = self.start(false);
+        for line in lines(&mut child) {
+            self.hear(&line);
+        }
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// Looks at what is left in the end. Returns how often the model was told of an interruption,
+    /// and how many lines are there twice.
+    fn check_end(&self) -> (usize, usize) {
+        self.check_store();
+        let store = SqliteSessions::new(self.world.path("sessions.db"));
+        let events = store.events(self.session.as_ref().unwrap()).unwrap();
+        let run = Run::replay(&events).unwrap();
+        assert_eq!(run.answer(), "done");
+        let told = run
+            .messages()
+            .iter()
+            .flat_map(|message| message.results())
+            .filter(|result| result.text.contains(TOLD))
+            .count();
+        let log = self.world.read("project/log");
+        let mut names: Vec<String> = (0..LINES).map(|at| format!("line-{at}")).collect();
+        names.push("below".to_owned());
+        let mut twice = 0;
+        for name in &names {
+            let times = log.lines().filter(|line| line == name).count();
+            assert!(times >= 1, "{name} is missing in {log:?}");
+            twice += times - 1;
+        }
+        assert_eq!(log.lines().count(), names.len() + twice, "nothing else is in {log:?}");
+        assert!(twice <= told, "{twice} lines twice, and the model was told {told} times: {log:?}");
+        (told, twice)
+    }
+}
+
+/// The lines that a child writes, with their ends.
+fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    std::iter::from_fn(move || {
+        let mut line = String::new();
+        (reader.read_line(&mut line).unwrap_or(0) > 0).then_some(line)
+    })
+}
+
+/// Kills a child once at each event, when it is in the store and nothing else was done yet.
+fn at_every_event() {
+    let began = Instant::now();
+    let next = AtomicUsize::new(1);
+    let (killed, told, twice) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let mut place = Place::new();
+                    if !kill_at(&mut place, next.fetch_add(1, Ordering::SeqCst)) {
+                        return;
+                    }
+                    killed.fetch_add(1, Ordering::SeqCst);
+                    place.check_store();
+                    place.finish();
+                    let seen = place.check_end();
+                    told.fetch_add(seen.0, Ordering::SeqCst);
+                    twice.fetch_add(seen.1, Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    let (killed, told, twice) = (killed.into_inner(), told.into_inner(), twice.into_inner());
+    println!(
+        "test at_every_event ... ok: {killed} kills, {told} calls cut off and told, {twice} lines twice, {} s",
+        began.elapsed().as_secs()
+    );
+    assert!(killed > 30, "{killed} events");
+    assert_eq!(twice, 0, "here every command had ended, or had not begun, when it was killed");
+    assert!(told >= LINES, "{told}");
+}
+
+/// Kills a child at its n-th event. Tells whether it has so many.
+fn kill_at(place: &mut Place, event: usize) -> bool {
+    let mut child = place.start(true);
+    let mut stdin: ChildStdin = child.stdin.take().unwrap();
+    let mut heard = 0;
+    for line in lines(&mut child) {
+        place.hear(&line);
+        heard += 1;
+        if heard == event {
+            break;
+        }
+        stdin.write_all(b"!").unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    heard == event
+}
+
+/// Kills children at random moments until there were enough of them.
+fn at_random_moments() {
+    let began = Instant::now();
+    let seed = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        u64::from(now.subsec_nanos()) | 1
+    });
+    println!("seed {seed} (repeat with {SEED}={seed})");
+    // How long one takes that nobody disturbs.
+    let whole = Instant::now();
+    let mut place = Place::new();
+    place.finish();
+    assert_eq!(place.check_end(), (0, 0));
+    let whole = u64::try_from(whole.elapsed().as_micros()).unwrap();
+    let kills = AtomicUsize::new(0);
+    let sums: Vec<(usize, usize, usize)> = std::thread::scope(|scope| {
+        let kills = &kills;
+        let workers: Vec<_> = (0..AT_ONCE as u64)
+            .map(|worker| {
+                scope.spawn(move || {
+                    let mut random = Random(seed ^ (worker + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                    let mut sum = (0, 0, 0);
+                    while kills.load(Ordering::SeqCst) < KILLS {
+                        let mut place = Place::new();
+                        while kill_after(&mut place, random.below(whole)) {
+                            kills.fetch_add(1, Ordering::SeqCst);
+                            place.check_store();
+                        }
+                        let (told, twice) = place.check_end();
+                        sum = (sum.0 + 1, sum.1 + told, sum.2 + twice);
+                    }
+                    sum
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    let sum = |part: fn(&(usize, usize, usize)) -> usize| sums.iter().map(part).sum::<usize>();
+    println!(
+        "test at_random_moments ... ok: {} kills of {} sessions, {} calls cut off and told, {} lines twice (told each time), {} s",
+        kills.into_inner(),
+        sum(|one| one.0),
+        sum(|one| one.1),
+        sum(|one| one.2),
+        began.elapsed().as_secs()
+    );
+}
+
+/// Kills a child after a time, unless it is done before. Tells whether it was killed.
+fn kill_after(place: &mut Place, micros: u64) -> bool {
+    let mut child = place.start(false);
+    let (done, is_done) = mpsc::channel();
+    let all = lines(&mut child);
+    let reader = std::thread::spawn(move || {
+        let heard: Vec<String> = all.collect();
+        let _ = done.send(());
+        heard
+    });
+    let ended = is_done.recv_timeout(Duration::from_micros(micros)).is_ok();
+    if !ended {
+        child.kill().unwrap();
+    }
+    let status = child.wait().unwrap();
+    for line in reader.join().unwrap() {
+        place.hear(&line);
+    }
+    // It may have ended by itself between the two.
+    if status.success() {
+        return false;
+    }
+    assert!(!ended, "the child failed: {status}");
+    true
+}
+
+/// Numbers that look random, and are the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit.max(1)
+    }
+}
