@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_diag::render::diff;
 use prowess_diag::{Applicability, Counts, Diagnostic, FileReport, LineIndex};
+use prowess_files::replace;
 use prowess_lint::{RuleSet, Subject, check, fix};
-use prowess_registry::{Found, Notice, WalkOptions, read_path, replace, walk};
+use prowess_registry::{Found, Notice, WalkOptions, read_path, walk};
 use prowess_spec::{Facts, Package, ReadFault, parse};
 
 use crate::outcome::{Checked, Mended, Outcome, Piece};

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use prowess_diag::render::full::Extent;
 use prowess_diag::{Counts, wording};
-use prowess_registry::{Notice, replace};
+use prowess_files::replace;
+use prowess_registry::Notice;
 
 /// What was found in all.
 #[derive(Debug)]

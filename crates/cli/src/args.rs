@@ -22,8 +22,7 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::error::CliError;
 use anstream::ColorChoice;
-use prowess_terminal::Exit;
-use prowess_terminal::{Look, Printer};
+use prowess_terminal::{Exit, Look, Printer};
 
 /// Find, check, explain and mend Agent Skills
 #[derive(Debug, Parser)]

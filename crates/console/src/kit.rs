@@ -14,6 +14,7 @@ use prowess_diag::sanitize;
 use prowess_http::WebFetcher;
 use prowess_model::{ChooseError, Chosen, RecordingModel};
 use prowess_terminal::{Exit, Failure};
+use serde_json::{Map, Value};
 
 /// Looks a variable up.
 pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -210,6 +211,33 @@ impl Kit {
         }
         builder.build().map_err(|error| Failure::new(error.to_string()))
     }
+}
+
+/// The arguments of a skill as they are typed: one text, JSON, or pairs; nothing for none.
+pub fn arguments(
+    text: Option<&str>,
+    json: Option<&str>,
+    pairs: &[String],
+) -> Result<Value, Failure> {
+    if let Some(text) = text {
+        return Ok(Value::String(text.to_owned()));
+    }
+    if let Some(text) = json {
+        return serde_json::from_str(text).map_err(|error| {
+            Failure::new("`--args-json` is not JSON")
+                .cause(error)
+                .hint("such as `{\"file\": \"a.pdf\"}`")
+        });
+    }
+    let mut object = Map::new();
+    for pair in pairs {
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            Failure::new(format!("`--arg {pair}` has no `=`"))
+                .hint("write it as `--arg name=value`")
+        })?;
+        object.insert(name.to_owned(), value.into());
+    }
+    Ok(if object.is_empty() { Value::Null } else { Value::Object(object) })
 }
 
 /// What we call ourselves where servers ask.

@@ -12,7 +12,7 @@ use prowess_diag::{sanitize, wording};
 use prowess_terminal::{Exit, Failure, Printer};
 use serde_json::{Value, json};
 
-use crate::kit::{Kit, ModelArgs};
+use crate::kit::{Kit, ModelArgs, arguments};
 use crate::live::Live;
 use crate::wait;
 
@@ -70,7 +70,8 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let schema = schema(args)?;
     let budget = args.model.limits()?;
-    let given = given(args)?;
+    let text = (!args.text.is_empty()).then(|| args.text.join(" "));
+    let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
     let task = args.task.as_deref().map(task).transpose()?;
     wait::on(|cancel| async move {
         let chosen = kit.model(&args.model).await?;
@@ -125,28 +126,6 @@ pub(crate) fn about(name: &str, why: &str, note: Option<&str>) -> String {
         Some(note) => format!("Model: {name} ({note})"),
         None => format!("Model: {name} ({why})"),
     }
-}
-
-fn given(args: &RunArgs) -> Result<Value, Failure> {
-    if let Some(text) = &args.args_json {
-        return serde_json::from_str(text).map_err(|error| {
-            Failure::new("`--args-json` is not JSON")
-                .cause(error)
-                .hint("such as `{\"file\": \"a.pdf\"}`")
-        });
-    }
-    if !args.arg.is_empty() {
-        let mut object = serde_json::Map::new();
-        for pair in &args.arg {
-            let (name, value) = pair.split_once('=').ok_or_else(|| {
-                Failure::new(format!("`--arg {pair}` has no `=`"))
-                    .hint("write it as `--arg name=value`")
-            })?;
-            object.insert(name.to_owned(), value.into());
-        }
-        return Ok(Value::Object(object));
-    }
-    Ok(if args.text.is_empty() { Value::Null } else { Value::String(args.text.join(" ")) })
 }
 
 fn task(text: &str) -> Result<String, Failure> {

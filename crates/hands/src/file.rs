@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use prowess_diag::suggest;
 use prowess_diag::wording::tick;
+use prowess_files::straight;
 use prowess_registry::fs::read::describe_kind;
 use prowess_registry::resource::read_at;
-use prowess_registry::straight;
 use prowess_tools::{ToolError, Why};
 use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;

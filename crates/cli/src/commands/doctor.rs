@@ -7,7 +7,6 @@ use prowess_check::health::{self, Check, State};
 use prowess_config::{Fault, Loaded};
 use prowess_diag::render::concise;
 use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wording};
-use prowess_exec::Runner;
 use prowess_ports::{UsageError, UsageStore};
 use serde_json::{Value, json};
 
@@ -17,8 +16,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::{self, Library};
 use crate::usage;
-use prowess_terminal::Exit;
-use prowess_terminal::{Printer, bold, wrap};
+use prowess_terminal::{Exit, Printer, bold, wrap};
 
 /// Where the answers begin, behind state and area.
 const COLUMN: usize = 15;
@@ -40,11 +38,9 @@ pub(crate) fn run(
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
     checks.push(health::cache(cache.as_deref(), &show));
     checks.push(store(environment));
-    if let Some(helper) = environment.helper.clone() {
-        let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
-        checks.extend(health::sandbox(&runner));
-    }
-    checks.extend(models(environment, args.online)?);
+    checks.extend(environment.runner().iter().flat_map(health::sandbox));
+    let variables = super::sessions::variables(environment);
+    checks.extend(prowess_console::health::checks(&variables, args.online)?);
     let bad = checks.iter().filter(|check| check.state == State::Bad).count();
     if args.json {
         printer.json(&document(&checks))?;
@@ -96,33 +92,6 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
         }
     }
     checks
-}
-
-/// Which models can be asked.
-fn models(environment: &Environment, online: bool) -> Result<Vec<Check>, CliError> {
-    let variables = super::sessions::variables(environment);
-    let found = prowess_console::health::providers(&variables, online)?;
-    if found.is_empty() {
-        let text = "no key is set; a server on this machine is used where one answers";
-        let hint = "`prowess run NAME` lists the ways to a model; `prowess demo` needs none";
-        return Ok(vec![Check::new("models", State::Odd, text).hint(hint)]);
-    }
-    let line = |one: &prowess_console::health::ProviderHealth| {
-        let set = format!("{}: `{}` is set", one.provider, one.variable);
-        match &one.answer {
-            None => Check::new("models", State::Good, set),
-            Some(Ok(count)) => {
-                let text = format!("{set}, and it lists {}", wording::count(*count, "model"));
-                Check::new("models", State::Good, text)
-            }
-            Some(Err(why)) => {
-                let why = sanitize::line(why).into_owned();
-                Check::new("models", State::Bad, format!("{}: {why}", one.provider))
-                    .hint(format!("check `{}`", one.variable))
-            }
-        }
-    };
-    Ok(found.iter().map(line).collect())
 }
 
 fn store(environment: &Environment) -> Check {

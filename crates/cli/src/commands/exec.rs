@@ -6,7 +6,7 @@ use prowess_diag::sanitize;
 use prowess_exec::{End, ExecError, Options, Outcome, Runner, Stream};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
-use prowess_terminal::{Foreign, Printer};
+use prowess_terminal::{Exit, Foreign, Printer};
 use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
@@ -14,7 +14,6 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::{self, Library};
 use crate::permissions;
-use prowess_terminal::Exit;
 
 pub(crate) fn run(
     args: &ExecArgs,

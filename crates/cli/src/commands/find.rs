@@ -11,8 +11,7 @@ use crate::args::{FindArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::Exit;
-use prowess_terminal::{Cell, Printer, Table};
+use prowess_terminal::{Cell, Exit, Printer, Table};
 
 pub(crate) fn run(
     args: &FindArgs,

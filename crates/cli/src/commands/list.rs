@@ -15,8 +15,7 @@ use crate::args::{GlobalArgs, ListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::Exit;
-use prowess_terminal::{Cell, Printer, Table, bold, wrap};
+use prowess_terminal::{Cell, Exit, Printer, Table, bold, wrap};
 
 pub(crate) fn run(
     args: &ListArgs,

@@ -12,8 +12,7 @@ use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::Exit;
-use prowess_terminal::{Printer, bold, cut};
+use prowess_terminal::{Exit, Printer, bold, cut};
 
 /// Where the commands stand beside the facts.
 const COMMAND_COLUMN: usize = 52;

@@ -10,8 +10,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
 use crate::usage;
-use prowess_terminal::Exit;
-use prowess_terminal::{Printer, wrap};
+use prowess_terminal::{Exit, Printer, wrap};
 
 /// How many skills count as used last.
 const LAST_USED: usize = 5;

@@ -7,7 +7,6 @@ use prowess_console::kit::{Kit, Variables};
 use prowess_console::run::{self, RunArgs};
 use prowess_console::session::{self, SessionArgs};
 use prowess_console::talk::{self, ChatArgs};
-use prowess_exec::Runner;
 use prowess_store::{SystemClock, Tolerant};
 use prowess_terminal::{Exit, Printer};
 
@@ -82,10 +81,8 @@ pub(crate) fn variables(environment: &Environment) -> Variables {
 fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Result<Kit, CliError> {
     let library = Library::open(global, environment, printer)?;
     let visibility = library.policy(None)?;
-    let runner = environment.helper.clone().map(|helper| {
-        let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
-        Arc::new(runner) as Arc<dyn prowess_ports::CommandRunner>
-    });
+    let runner = environment.runner();
+    let runner = runner.map(|runner| Arc::new(runner) as Arc<dyn prowess_ports::CommandRunner>);
     let remembered = usage::store(environment).map(|store| {
         let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
         Arc::new(store) as Arc<dyn prowess_ports::UsageStore>

@@ -8,8 +8,7 @@ use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::usage;
-use prowess_terminal::Exit;
-use prowess_terminal::{Cell, Printer, Table};
+use prowess_terminal::{Cell, Exit, Printer, Table};
 
 pub(crate) fn run(
     args: &StatsArgs,

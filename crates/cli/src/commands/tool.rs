@@ -4,7 +4,7 @@ use std::io::Read;
 
 use anstyle::AnsiColor;
 use prowess_diag::{sanitize, wording};
-use prowess_terminal::{Cell, Printer, Table};
+use prowess_terminal::{Cell, Exit, Printer, Table};
 use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why};
 use serde_json::{Value, json};
 
@@ -13,7 +13,6 @@ use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs}
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::Exit;
 
 /// Most bytes of JSON that are read from standard input.
 const MAX_INPUT: u64 = 8 * 1024 * 1024;

@@ -23,8 +23,7 @@ use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library;
-use prowess_terminal::Exit;
-use prowess_terminal::{Printer, Progress};
+use prowess_terminal::{Exit, Printer, Progress};
 
 /// How many files are named after `--fix`.
 const MOST_NAMED: usize = 20;

@@ -15,8 +15,7 @@ use crate::args::{GlobalArgs, WhyArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::{Library, not_found};
-use prowess_terminal::Exit;
-use prowess_terminal::{Printer, bold, wrap};
+use prowess_terminal::{Exit, Printer, bold, wrap};
 
 /// How wide the words before each answer are.
 const COLUMN: usize = 12;

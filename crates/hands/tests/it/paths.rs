@@ -16,7 +16,7 @@ fn world() -> World {
         .link("repo/loop", "loop")
         .link("repo/nowhere", "@/outside/new")
         .link("repo/root", "/")
-        .link("repo/keys", "@/home/.ssh")
+        .link("repo/keys", "@/house/.ssh")
 }
 
 /// What leads out of the project, however it is written.
@@ -57,7 +57,7 @@ fn nothing_outside_is_reached_unasked() {
     }
     assert_eq!(world.get("outside/x"), "SECRET");
     assert_eq!(world.names("outside"), ["x"]);
-    assert_eq!(world.names("home"), [".ssh"]);
+    assert_eq!(world.names("house"), [".ssh"]);
 }
 
 /// Keys and our own folders stay shut also where everything is allowed and everybody says yes.
@@ -68,7 +68,7 @@ fn some_places_are_never_touched() {
     let mut workshop = world.workshop(Mode::Yolo, &rules);
     let says = Says::new(Answer::Always);
     workshop.approver = says.clone();
-    for path in ["~/.ssh/id", "keys/id", "../home/.ssh/id", "../ours/state", "up/ours/state"] {
+    for path in ["~/.ssh/id", "keys/id", "../house/.ssh/id", "../ours/state", "up/ours/state"] {
         for (tool, input) in [
             ("read", json!({ "path": path })),
             ("write", json!({ "path": path, "content": "PWNED" })),

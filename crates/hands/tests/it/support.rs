@@ -20,11 +20,11 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let world = Self { folder: tempfile::tempdir().unwrap() };
-        for folder in ["repo", "home/.ssh", "ours", "outside"] {
+        for folder in ["repo", "house/.ssh", "ours", "outside"] {
             std::fs::create_dir_all(world.path(folder)).unwrap();
         }
         world
-            .file("home/.ssh/id", "SECRET")
+            .file("house/.ssh/id", "SECRET")
             .file("ours/state", "SECRET")
             .file("outside/x", "SECRET")
     }
@@ -72,14 +72,17 @@ impl World {
 
     pub(crate) fn workshop(&self, mode: Mode, rules: &[(Effect, &str)]) -> Workshop {
         let registry = Registry::new(Precedence::default());
-        let place =
-            Place { current: self.path("repo"), home: Some(self.path("home")), ..Place::default() };
+        let place = Place {
+            current: self.path("repo"),
+            home: Some(self.path("house")),
+            ..Place::default()
+        };
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
         let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
         workshop.places = Places {
             workspace: self.path("repo"),
-            home: self.path("home"),
+            home: self.path("house"),
             ours: vec![self.path("ours")],
             outputs: Some(self.path("ours/outputs")),
         };
@@ -93,7 +96,7 @@ impl World {
             gate.rules = set;
             gate.mode = mode;
             gate.places.root = self.text("repo").into();
-            gate.places.home = self.text("home").into();
+            gate.places.home = self.text("house").into();
         }
         workshop
     }

@@ -69,7 +69,10 @@ fn what_does_not_fit_is_told_and_can_be_mended() {
     let finished = run(&engine, schema()).unwrap();
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
     let told = &results(&model.last())[0];
-    assert!(told.contains("`sum` must be") && told.contains("`more` is not known"), "every place that fails: {told}");
+    assert!(
+        told.contains("`sum` must be") && told.contains("`more` is not known"),
+        "every place that fails: {told}"
+    );
 }
 
 fn after_three_that_do_not_fit_it_ends() {

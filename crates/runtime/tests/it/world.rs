@@ -53,7 +53,6 @@ impl World {
         self.folder.join(path)
     }
 
-
     /// A world that somebody else made, and will remove.
     #[allow(dead_code, reason = "for the other process of `kill.rs`")]
     pub(crate) fn at(folder: PathBuf) -> Self {
