@@ -68,7 +68,10 @@ Manage:
   help [COMMAND|TOPIC]     Show help on a command or a topic
 
 Options:
-{options}
+  -q, --quiet...           Print less: `-q` leaves results and errors, `-qq` only the exit code
+      --color <WHEN>       When to use colours: auto, always, never (default: auto)
+      --skills-dir <DIR>   Also look for skills here (can be repeated)
+      --no-cache           Read every skill again and remember nothing
 
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
@@ -493,12 +496,11 @@ pub(crate) enum PromptFormatArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models cannot see it.",
+    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models cannot see it. With `--session` it explains a turn of a session.",
     after_help = "\
 Examples:
   prowess why release-notes                          is it listed?
-  prowess why release-notes --query \"what changed\"   how does it rank?
-  prowess why --session 7f3a --turn 2                what happened there, and why?"
+  prowess why release-notes --query \"what changed\"   how does it rank?"
 )]
 pub(crate) struct WhyArgs {
     /// Name of a skill, qualified or not, such as `user:pdf`, or its folder

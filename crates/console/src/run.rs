@@ -25,11 +25,9 @@ const MAX_SCHEMA: u64 = 1024 * 1024;
     about = "Run a skill, or do a task with skills, and print what comes out\n\nThe model works with the skill's instructions, its own tools and a budget. Progress goes to standard error, the result to standard output. With a schema the result is a value that fits it.",
     after_help = "\
 Examples:
-  prowess run csv-report --model echo sales.csv          a skill with arguments
-  prowess run --task 'Which skills help with CSV files?' --model echo
-  prowess run csv-report --schema report.schema.json     a value that fits
-  prowess run csv-report --budget tokens=50000,time=5m   with limits
-  prowess run csv-report --approve 'Bash(python3 *)'     without a question"
+  prowess run csv-report --model echo sales.csv        a skill with arguments
+  prowess run --task 'Sum up sales.csv' --model echo   the model finds a skill
+  prowess run csv-report --model echo --budget tokens=50000,time=5m"
 )]
 pub struct RunArgs {
     /// The skill

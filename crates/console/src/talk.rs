@@ -15,9 +15,8 @@ use crate::wait;
     about = "Talk to a model that has your skills\n\nOn a terminal this is a screen with streaming, questions and history; `/help` lists its commands. Elsewhere every line of standard input is a message, and answers go to standard output.",
     after_help = "\
 Examples:
-  prowess chat                                   with the model that is there
-  prowess chat --resume 7f3a                     go on with a session
-  echo hello | prowess chat --model echo         a line each"
+  prowess chat --model echo                      a model that says it back
+  prowess chat --model echo --plain              lines instead of a screen"
 )]
 pub struct ChatArgs {
     /// Go on with this session

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod conformance;
 pub mod oracle;
+pub mod server;
 #[cfg(feature = "model")]
 pub mod stream;
 

@@ -9,8 +9,8 @@ use prowess_model::Anthropic;
 use prowess_ports::{Model, ModelErrorKind};
 use serde_json::{Value, json};
 
-use crate::server::{Server, json as whole, sse};
 use crate::support::{KEY, ask, conversation, hello, remote, text};
+use prowess_test::server::{Server, json as whole, sse};
 
 const STREAM: &str = r#"
 {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-sonnet-4-5-20250929","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":25,"cache_creation_input_tokens":8,"cache_read_input_tokens":1000,"output_tokens":1}}}

@@ -7,8 +7,8 @@ use prowess_model::OpenAiChat;
 use prowess_ports::ModelErrorKind;
 use serde_json::{Value, json};
 
-use crate::server::{Server, json as whole, sse};
 use crate::support::{KEY, ask, conversation, hello, remote, text};
+use prowess_test::server::{Server, json as whole, sse};
 
 const STREAM: &str = r#"
 {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null}

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use prowess_model::{ChooseError, Chosen, Settings, choose, open};
 use serde_json::json;
 
-use crate::server::{Server, json as whole, sse};
 use crate::support::{ask, block_on, hello, settings};
+use prowess_test::server::{Server, json as whole, sse};
 
 fn by(variables: &[(&str, &str)], name: Option<&str>) -> Result<Chosen, ChooseError> {
     let map: BTreeMap<String, String> =
@@ -110,8 +110,9 @@ fn files_are_opened() {
 fn a_server_of_ones_own_names_its_model() {
     let list = json!({"object": "list", "data": [{"id": "first"}, {"id": "second"}]}).to_string();
     let answer = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
-    let list = vec![crate::server::Step::Send(whole("200 OK", "", &list))];
-    let server = Server::new([list.clone(), vec![crate::server::Step::Send(sse(answer))], list]);
+    let list = vec![prowess_test::server::Step::Send(whole("200 OK", "", &list))];
+    let server =
+        Server::new([list.clone(), vec![prowess_test::server::Step::Send(sse(answer))], list]);
     let base = format!("http://127.0.0.1:{}/v1", server.port);
     let chosen = by(&[("PROWESS_BASE_URL", &base), ("PROWESS_API_KEY", "kk")], None).unwrap();
     assert_eq!(&*chosen.model.about().name, "local/first");

@@ -10,8 +10,8 @@ use prowess_http::Deadlines;
 use prowess_model::{Anthropic, Gemini, OpenAiChat, OpenAiResponses, Wire};
 use prowess_ports::{Model, ModelError, ModelErrorKind};
 
-use crate::server::{Server, Step, sse, sse_head};
 use crate::support::{ask, block_on, hello, patient, remote, remote_within, text};
+use prowess_test::server::{Server, Step, sse, sse_head};
 
 const SHORT: Duration = Duration::from_millis(60);
 
@@ -138,7 +138,7 @@ fn an_empty_stream_in_every_format() {
             let error = ask(&remote(wire.clone(), "m", server.port), &hello()).0.unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::BadReply, "{wire:?}: {events}");
         }
-        let server = Server::once(crate::server::json("200 OK", "", "{}"));
+        let server = Server::once(prowess_test::server::json("200 OK", "", "{}"));
         let model = remote(wire.clone(), "m", server.port).with_stream(false);
         assert_eq!(ask(&model, &hello()).0.unwrap_err().kind, ModelErrorKind::BadReply, "{wire:?}");
     }
@@ -155,7 +155,8 @@ fn a_page_of_a_server_in_between_is_not_quoted() {
 #[test]
 fn a_long_error_is_cut() {
     let body = format!(r#"{{"error":{{"message":"{}"}}}}"#, "a\\u001b".repeat(5_000));
-    let (error, _) = fails(vec![Step::Send(crate::server::json("400 X", "", &body))], patient());
+    let (error, _) =
+        fails(vec![Step::Send(prowess_test::server::json("400 X", "", &body))], patient());
     assert!(error.message.chars().count() <= 600 && !error.message.contains('\u{1b}'));
 }
 

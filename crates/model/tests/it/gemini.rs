@@ -10,8 +10,8 @@ use prowess_model::Gemini;
 use prowess_ports::ModelErrorKind;
 use serde_json::{Value, json};
 
-use crate::server::{Server, json as whole, sse};
 use crate::support::{KEY, ask, conversation, hello, remote, text};
+use prowess_test::server::{Server, json as whole, sse};
 
 const STREAM: &str = r#"
 {"candidates":[{"content":{"parts":[{"text":"h","thought":true}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":1025},"modelVersion":"gemini-2.5-pro","responseId":"r"}

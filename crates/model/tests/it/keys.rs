@@ -8,8 +8,8 @@ use prowess_model::{
 };
 use prowess_ports::{Model, ModelErrorKind};
 
-use crate::server::{Server, json, sse};
 use crate::support::{KEY, ask, hello, patient, remote, settings};
+use prowess_test::server::{Server, json, sse};
 
 #[test]
 fn no_error_and_no_debug_shows_the_key() {

@@ -11,6 +11,5 @@ mod offline;
 mod properties;
 mod responses;
 mod retries;
-mod server;
 mod stable;
 mod support;

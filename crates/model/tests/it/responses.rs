@@ -7,8 +7,8 @@ use prowess_model::OpenAiResponses;
 use prowess_ports::ModelErrorKind;
 use serde_json::{Value, json};
 
-use crate::server::{Server, json as whole, sse};
 use crate::support::{KEY, ask, conversation, hello, remote, text};
+use prowess_test::server::{Server, json as whole, sse};
 
 const OUTPUT: &str = r#"[{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA","status":null},{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"text":"I look."}]},{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_a","name":"look","arguments":"{\"a\":\"xy\"}"},{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_b","name":"list","arguments":"{}"},{"type":"something_new"}]"#;
 

@@ -7,8 +7,8 @@ use prowess_agent::{Delta, Part};
 use prowess_model::{Anthropic, OpenAiChat, RemoteModel, Retry};
 use prowess_ports::{ModelError, ModelErrorKind};
 
-use crate::server::{Server, Step, json, sse};
 use crate::support::{Waits, ask, hello, remote, text};
+use prowess_test::server::{Server, Step, json, sse};
 
 const GOOD: &str = r#"
 {"choices":[{"delta":{"content":"Hello"}}]}

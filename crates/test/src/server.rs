@@ -1,5 +1,7 @@
 //! A server that answers each connection with the next of its answers, and does it badly on demand.
 
+#![expect(clippy::unwrap_used, reason = "a server of tests is a test")]
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -7,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 /// What a server does on one connection, after it has read the request.
-#[derive(Clone)]
-pub(crate) enum Step {
+#[derive(Clone, Debug)]
+pub enum Step {
     /// Sends bytes.
     Send(Vec<u8>),
     /// Says nothing until the other side leaves.
@@ -19,28 +21,31 @@ pub(crate) enum Step {
 
 /// A request that came in.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub struct Asked {
     /// The first line and the headers, in lower case.
-    pub(crate) head: String,
+    pub head: String,
     /// The body.
-    pub(crate) body: String,
+    pub body: String,
 }
 
 impl Asked {
-    pub(crate) fn json(&self) -> Value {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
 /// A server on this machine.
-pub(crate) struct Server {
-    pub(crate) port: u16,
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub port: u16,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
     /// A server with these answers, one for each connection.
-    pub(crate) fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
+    pub fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -56,12 +61,12 @@ impl Server {
     }
 
     /// A server that sends one answer.
-    pub(crate) fn once(answer: Vec<u8>) -> Self {
+    pub fn once(answer: Vec<u8>) -> Self {
         Self::new([vec![Step::Send(answer)]])
     }
 
     /// What came in.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -112,12 +117,12 @@ fn serve(mut stream: TcpStream, steps: Vec<Step>, seen: &Mutex<Vec<Asked>>) {
 }
 
 /// The head of a stream of events.
-pub(crate) fn sse_head() -> Vec<u8> {
+pub fn sse_head() -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n".to_vec()
 }
 
 /// A stream of events, from lines of JSON.
-pub(crate) fn sse(events: &str) -> Vec<u8> {
+pub fn sse(events: &str) -> Vec<u8> {
     let mut all = sse_head();
     for line in events.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let value: Value = serde_json::from_str(line).unwrap_or_default();
@@ -130,7 +135,7 @@ pub(crate) fn sse(events: &str) -> Vec<u8> {
 }
 
 /// A whole answer.
-pub(crate) fn json(status: &str, headers: &str, body: &str) -> Vec<u8> {
+pub fn json(status: &str, headers: &str, body: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\
          connection: close\r\n\r\n{body}",
