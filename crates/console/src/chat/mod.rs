@@ -165,6 +165,8 @@ pub struct ChatEnd {
     pub spent: Spent,
     /// The exit code: of the first turn in lines that went wrong; leaving a screen is no fault.
     pub code: u8,
+    /// How many questions were answered with no because nobody was there.
+    pub unanswered: usize,
 }
 
 impl ChatEnd {
@@ -342,7 +344,7 @@ async fn serve(
             None => break,
         }
     }
-    ChatEnd { session: work.id().into(), spent: work.spent(), code: 0 }
+    ChatEnd { session: work.id().into(), spent: work.spent(), code: 0, unanswered: 0 }
 }
 
 /// Waits for an order, or for a skill in the background, which needs none.

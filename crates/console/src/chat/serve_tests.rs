@@ -85,7 +85,7 @@ async fn orders_are_done_and_a_new_session_begins() {
     let (link, inbox) = Link::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(EchoModel::default()));
-    let store = Arc::clone(&runtime.engine().parts().store);
+    let runtime_again = runtime.clone();
     let work = Work::begin(runtime, Begin::New { title: "t".into() }).await.unwrap();
     let first: Box<str> = work.id().into();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
@@ -97,7 +97,8 @@ async fn orders_are_done_and_a_new_session_begins() {
     let (current, left) = (Mutex::new(CancellationToken::new()), CancellationToken::new());
     let end = serve(link.sender(), wanted, work, &current, &left).await;
     assert_ne!(end.session, first);
-    let (_, all) = reader.join().unwrap();
+    let (receiver, all) = reader.join().unwrap();
+    drop(receiver);
     let views = all
         .iter()
         .filter(|incoming| matches!(incoming, Incoming::Message(Message::Report(Report::View(_)))));
@@ -107,8 +108,13 @@ async fn orders_are_done_and_a_new_session_begins() {
         _ => None,
     });
     assert_eq!(sessions.collect::<Vec<_>>(), [&first, &end.session]);
-    assert!(store.events(&first).unwrap().len() > 3);
-    store.take(&first).unwrap();
+    // The first session was given back, and what was said in it can be shown.
+    let engine = runtime_again.engine();
+    assert!(engine.parts().store.events(&first).unwrap().len() > 3);
+    let again = Begin::Resume { id: first.to_string() };
+    let past = Work::begin(runtime_again.clone(), again).await.unwrap().past().await;
+    assert_eq!(past[0], News::Said("hello".into()));
+    assert!(past.iter().any(|news| matches!(news, News::Replied { text, .. } if text == "hello")));
 }
 
 #[tokio::test]
