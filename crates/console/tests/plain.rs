@@ -106,12 +106,17 @@ async fn a_person_is_asked_and_their_answer_is_no_message() {
 #[tokio::test]
 async fn commands_skills_and_slips() {
     let script = r#"{"text": "noted", "expect": "Write notes on rain."}"#;
-    let input = "/skills\n/nots rain\n/hlep\n/notes rain\n/cost\n/why\n/why nots\n\n/quit\nnever\n";
+    let input = "/skills\n/cost me\n/nots rain\n/hlep\n/notes rain\n/cost\n/why\n/why nots\n\n/quit\nnever\n";
     let talk = talk(script, input, false, false).await;
     for wanted in ["notes", "listed, untrusted", "noted\n", "turns", "not known", "loaded  notes"] {
         assert!(talk.output.contains(wanted), "{wanted} in {}", talk.output);
     }
-    for wanted in ["did you mean `/notes`?", "did you mean `/help`?", "no skill named `nots`"] {
+    for wanted in [
+        "did you mean `/notes`?",
+        "did you mean `/help`?",
+        "no skill named `nots`",
+        "`/cost` takes nothing",
+    ] {
         assert!(talk.errors.contains(wanted), "{wanted} in {}", talk.errors);
     }
     assert_eq!(talk.end.code, 2, "the first thing that went wrong counts");

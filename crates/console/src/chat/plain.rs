@@ -11,7 +11,7 @@ use prowess::{CancellationToken, Pause, Update, Watcher};
 use prowess_diag::sanitize;
 use prowess_terminal::Failure;
 
-use super::command::{Wish, help, read};
+use super::command::{Wish, help, misused, read};
 use super::item::View;
 use super::lines::{plain, took, view};
 use super::link::asked;
@@ -205,6 +205,7 @@ pub(crate) async fn talk(
     begin: Begin,
 ) -> Result<ChatEnd, Failure> {
     let mut work = Work::begin(runtime, begin).await?;
+    face.aside(&format!("model {}\n", work.facts().about.join("; ")));
     let mut end = 0;
     let failed = |error: std::io::Error| Failure::new("cannot read what is said").cause(error);
     loop {
@@ -219,6 +220,11 @@ pub(crate) async fn talk(
             Wish::Quit => break,
             Wish::Help => {
                 face.aside(&lines(&help()));
+                continue;
+            }
+            Wish::Misused(name) => {
+                face.aside(&format!("error: {}\n", misused(name)));
+                end = worse(end, 2);
                 continue;
             }
             Wish::Order(order) => order,

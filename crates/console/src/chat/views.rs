@@ -152,6 +152,18 @@ pub(crate) fn why_last(events: &[Stamped]) -> View {
     View { title: "Why the last turn was as it was".to_owned(), body: Body::Pairs(pairs.collect()) }
 }
 
+/// What people should know of a model before they talk to it: its price, and what it is not.
+pub(crate) fn about(about: &ModelInfo) -> Vec<String> {
+    let mut name = clean(&about.name);
+    if let Some(price) = &about.price {
+        name.push_str(&format!(
+            ": ${} read, ${} written, for a million tokens",
+            price.input, price.output
+        ));
+    }
+    std::iter::once(name).chain(about.note.as_deref().map(clean)).collect()
+}
+
 /// The model.
 pub(crate) fn model(about: &ModelInfo) -> View {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));

@@ -72,8 +72,10 @@ impl Work {
     pub(crate) fn facts(&self) -> Facts {
         let clean = |text: &str| sanitize::line(text).into_owned();
         let spent = self.session.spent();
+        let about = self.session.model().about();
         Facts {
-            model: clean(&self.session.model().about().name),
+            about: views::about(about),
+            model: clean(&about.name),
             turns: spent.turns,
             usage: spent.usage,
             skills: self.session.skills().iter().map(|skill| clean(&skill.name)).collect(),
