@@ -14,7 +14,7 @@ use prowess_terminal::Failure;
 use super::command::{Wish, help, misused, read};
 use super::item::View;
 use super::lines::{plain, took, view};
-use super::link::asked;
+use super::link::{MAX_WHAT, asked, too_long};
 use super::news::{News, news};
 use super::work::{Became, Work, code};
 use super::{Begin, ChatEnd};
@@ -178,6 +178,10 @@ impl Approver for Plain {
             let what = asked.what.replace('\n', " ");
             let why = asked.why;
             self.aside(&format!("  not allowed: {what}: {why}; nobody is there to be asked\n"));
+            return Answer::No;
+        }
+        if question.what.len() > MAX_WHAT {
+            self.line(0, &format!("refused: {}", too_long(question)));
             return Answer::No;
         }
         // Whoever types something else now is not interrupted.
