@@ -260,8 +260,12 @@ async fn on_screen(
     };
     match shown.join() {
         Some(Ok(Err(error))) => Err(cannot(error)),
-        Some(Err(_)) => Err(Failure::new("the chat ended unexpectedly")
-            .hint("this is a fault of Prowess: a report with the lines above would help")),
+        Some(Err(_)) => {
+            // A thread that dies cannot put the hook back that was there before.
+            drop(std::panic::take_hook());
+            Err(Failure::new("the chat ended unexpectedly")
+                .hint("this is a fault of Prowess: a report with the lines above would help"))
+        }
         Some(Ok(Ok(()))) | None => worked,
     }
 }
