@@ -128,6 +128,23 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
     lines
 }
 
+/// What was decided before a turn, the latest last, at most so many.
+pub(crate) fn decisions_before(events: &[Stamped], turn: u32, most: usize) -> Vec<String> {
+    let mut at = 0;
+    let mut found = Vec::new();
+    for stamped in events {
+        match &stamped.event {
+            Event::Asked { turn, .. } => at = *turn,
+            Event::Decided(decided) if at < turn => {
+                let when = if at == 0 { "before".to_owned() } else { format!("turn {at}") };
+                found.push(format!("{when}: {}", decision(decided)));
+            }
+            _ => {}
+        }
+    }
+    found.split_off(found.len().saturating_sub(most))
+}
+
 struct Page {
     text: String,
     options: TranscriptOptions,
@@ -501,6 +518,9 @@ mod tests {
         let events = events();
         let texts: Vec<String> = (0..4).map(|turn| why_turn(&events, turn)).collect();
         insta::assert_snapshot!(texts.join("\n"));
+        let before = decisions_before(&events, 2, 20);
+        assert!(before[0].starts_with("turn 1: asked about `git log`") && before.len() == 1);
+        assert!(decisions_before(&events, 2, 0).is_empty());
         assert_eq!(why_turn(&[], 1), "turn      the model was not asked yet\n");
     }
 }

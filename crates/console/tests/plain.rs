@@ -1,4 +1,5 @@
 //! The chat in plain lines, from end to end.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::{BufReader, Cursor, Write};
 use std::sync::{Arc, Mutex};
@@ -76,16 +77,15 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
 async fn answers_and_work_go_to_different_streams() {
     let script = r#"
         {"text": "I look.", "calls": [{"name": "bash", "input": {"command": "curl x"}}], "expect": "one\ntwo"}
-        {"text": "Done: **42**", "expect": "nobody"}
+        {"text": "Done: **42**"}
     "#;
-    let script = script.replace(r#", "expect": "nobody""#, "");
-    let talk = talk(&script, "one\\\ntwo\n", false, false).await;
+    let talk = talk(script, "one\\\ntwo\n", false, false).await;
     assert_eq!(talk.output, "Done: **42**\n");
     assert!(talk.errors.contains("  I look.\n"), "{}", talk.errors);
     assert!(talk.errors.contains("nobody is there to be asked"), "{}", talk.errors);
     assert!(talk.errors.contains("  refused: bash curl x: "), "{}", talk.errors);
     assert!(!talk.errors.contains('\x1b'));
-    assert_eq!((talk.end.code, talk.end.spent.turns), (0, 2));
+    assert_eq!((talk.end.code, talk.end.unanswered, talk.end.spent.turns), (0, 1, 2));
     assert!(talk.end.line().contains("2 turns"));
 }
 
@@ -106,12 +106,17 @@ async fn a_person_is_asked_and_their_answer_is_no_message() {
 #[tokio::test]
 async fn commands_skills_and_slips() {
     let script = r#"{"text": "noted", "expect": "Write notes on rain."}"#;
-    let input = "/skills\n/nots rain\n/hlep\n/notes rain\n/cost\n/why\n/why nots\n\n/quit\nnever\n";
+    let input = "/skills\n/cost me\n/nots rain\n/hlep\n/notes rain\n/cost\n/why\n/why nots\n\n/quit\nnever\n";
     let talk = talk(script, input, false, false).await;
     for wanted in ["notes", "listed, untrusted", "noted\n", "turns", "not known", "loaded  notes"] {
         assert!(talk.output.contains(wanted), "{wanted} in {}", talk.output);
     }
-    for wanted in ["did you mean `/notes`?", "did you mean `/help`?", "no skill named `nots`"] {
+    for wanted in [
+        "did you mean `/notes`?",
+        "did you mean `/help`?",
+        "no skill named `nots`",
+        "`/cost` takes nothing",
+    ] {
         assert!(talk.errors.contains(wanted), "{wanted} in {}", talk.errors);
     }
     assert_eq!(talk.end.code, 2, "the first thing that went wrong counts");
@@ -135,4 +140,57 @@ async fn exit_codes_follow_the_outcome() {
     let other = r#"{"error": {"kind": "bad-request", "message": "no"}}"#;
     assert_eq!(talk(other, "x\n", false, false).await.end.code, 2);
     assert_eq!(talk(other, "", false, false).await.end.code, 0);
+}
+
+#[tokio::test]
+async fn a_message_without_an_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = ChatLink::new(Face::Plain(Streams {
+        input: Box::new(BufReader::new(std::io::repeat(b'x'))),
+        output: Box::new(std::io::sink()),
+        errors: Box::new(std::io::sink()),
+        person: false,
+        terminal: false,
+    }));
+    let runtime = Runtime::builder()
+        .project(folder.path())
+        .model(Arc::new(prowess_model::EchoModel::default()))
+        .build()
+        .unwrap();
+    let begin = Begin::New { title: "test".into() };
+    let failure = link.ui.run(runtime, begin, ChatOptions::default()).await.unwrap_err();
+    assert!(failure.cause.unwrap().contains("more than 1048576 bytes"));
+}
+
+#[tokio::test]
+async fn a_session_is_taken_up_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(prowess::store::MemorySessions::new());
+    let mut begin = Begin::New { title: "test".into() };
+    let mut output = Shared::default();
+    for (script, input) in [
+        (r#"{"text": "one"}"#, "first words\n"),
+        (r#"{"text": "two", "expect": ["first words", "more"]}"#, "more\n"),
+    ] {
+        output = Shared::default();
+        let link = ChatLink::new(Face::Plain(Streams {
+            input: Box::new(Cursor::new(input)),
+            output: Box::new(output.clone()),
+            errors: Box::new(std::io::sink()),
+            person: false,
+            terminal: false,
+        }));
+        let runtime = Runtime::builder()
+            .project(folder.path())
+            .sessions(Arc::clone(&store) as _)
+            .model(Arc::new(ScriptedModel::parse("test", script).unwrap()))
+            .watcher(link.watcher)
+            .approver(link.approver)
+            .build()
+            .unwrap();
+        let end = link.ui.run(runtime, begin, ChatOptions::default()).await.unwrap();
+        assert_eq!(end.code, 0);
+        begin = Begin::Resume { id: end.session[..5].to_owned() };
+    }
+    assert_eq!(output.text(), "two\n");
 }

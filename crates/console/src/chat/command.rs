@@ -46,6 +46,8 @@ const KEYS: &[(&str, &str)] = &[
 pub(crate) enum Wish {
     Help,
     Quit,
+    /// A command of ours with words behind it that it does not take.
+    Misused(&'static str),
     Order(Order),
 }
 
@@ -78,9 +80,20 @@ pub(crate) fn read(text: &str) -> Wish {
         ("/cost", "") => Order::Cost,
         ("/compact", "") => Order::Compact,
         ("/clear", "") => Order::Clear,
-        _ => Order::Say(text.to_owned()),
+        _ => match COMMANDS.iter().find(|command| word.strip_prefix('/') == Some(command.name)) {
+            Some(command) => return Wish::Misused(command.name),
+            None => Order::Say(text.to_owned()),
+        },
     };
     Wish::Order(order)
+}
+
+/// What is wrong with a command that was given words it does not take.
+pub(crate) fn misused(name: &str) -> String {
+    match name {
+        "why" => "`/why` takes the name of one skill, or nothing".to_owned(),
+        name => format!("`/{name}` takes nothing behind it"),
+    }
 }
 
 /// Names that come near to one that nobody has.
@@ -114,7 +127,9 @@ mod tests {
     fn commands_come_first_and_the_rest_is_said() {
         assert_eq!(read(" /help "), Wish::Help);
         assert_eq!(read("/why /pdf"), Wish::Order(Order::Why(Some("pdf".into()))));
-        for text in ["/pdf fill it", "/helpme", "help", "/etc/hosts is a file", "/model is what?"] {
+        assert_eq!(read("/model is what?"), Wish::Misused("model"));
+        assert_eq!(read("/why is it so?"), Wish::Misused("why"));
+        for text in ["/pdf fill it", "/helpme", "help", "/etc/hosts is a file"] {
             assert_eq!(read(text), Wish::Order(Order::Say(text.into())), "{text}");
         }
     }

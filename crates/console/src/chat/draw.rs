@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 use super::complete::Popup;
 use super::lines;
 use super::state::ChatState;
-use super::wrap::cut;
+use super::wrap::{cut, wrap};
 
 /// Most rows of the input.
 const MAX_INPUT: usize = 8;
@@ -118,7 +118,8 @@ fn transcript(
     for laid in cache.lines.values_mut() {
         laid.used = false;
     }
-    let mut total = head.len() + tail.len();
+    let mut total = head.len();
+    let mut looked_at = None;
     for item in state.items.iter() {
         let fits = cache.lines.get(&item.id).is_some_and(|laid| {
             laid.revision == item.revision && laid.width == text_width && !lines::is_moving(item)
@@ -128,17 +129,22 @@ fn transcript(
             let laid = Laid { revision: item.revision, width: text_width, lines, used: true };
             cache.lines.insert(item.id, laid);
         }
+        if state.look_at == Some(item.id) {
+            looked_at = Some(total);
+        }
         if let Some(laid) = cache.lines.get_mut(&item.id) {
             laid.used = true;
             total += laid.lines.len();
         }
     }
     cache.lines.retain(|_, laid| laid.used);
-    let last = total.saturating_sub(room);
     // A question that is too long is read from its beginning.
-    let is_long = !state.questions.is_empty() && tail.len() > room;
-    let usual = if is_long { total - tail.len() } else { last };
-    let top = state.top.unwrap_or(usual).min(last);
+    if !state.questions.is_empty() {
+        looked_at = Some(total);
+    }
+    total += tail.len();
+    let last = total.saturating_sub(room);
+    let top = state.top.or(looked_at).unwrap_or(last).min(last);
     let laid = state.items.iter().filter_map(|item| cache.lines.get(&item.id));
     let all = head.iter().chain(laid.flat_map(|laid| &laid.lines)).chain(&tail);
     for (row, line) in all.skip(top).take(room).enumerate() {
@@ -157,15 +163,16 @@ fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
         let text = format!("… {what} not shown; see `prowess session show {}`", state.session);
         return vec![Line::styled(cut(&text, width), dim)];
     }
-    if !state.items.is_empty() {
-        return Vec::new();
-    }
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    vec![
-        Line::default(),
-        Line::from(vec![Span::styled("Prowess", bold), Span::styled(" chat", dim)]),
-        Line::styled(cut("Say something, or type / for skills and commands.", width), dim),
-    ]
+    let nothing = Span::raw("");
+    let title = [Span::styled("Prowess", bold), Span::styled(" chat", dim)];
+    let mut lines = vec![Line::from(title.to_vec())];
+    for text in &state.facts.about {
+        lines.extend(wrap(&[Span::styled(text.as_str(), dim)], width, &nothing, &nothing));
+    }
+    let text = "Say something, or type / for skills and commands.";
+    lines.extend(wrap(&[Span::styled(text, dim)], width, &nothing, &nothing));
+    lines
 }
 
 /// What stands below the conversation: a question, or what goes on.

@@ -53,6 +53,7 @@ fn talk() -> ChatState {
     let mut state = ready();
     state.update(Message::Report(Report::Facts(Facts {
         model: "scripted/demo".into(),
+        about: vec!["scripted/demo: the replies come from a script".into()],
         turns: 2,
         usage: Usage { input: 12_000, output: 345, micros: Some(41_200), ..Usage::default() },
         skills: vec!["release-notes".into(), "pdf-forms".into()],
@@ -150,6 +151,20 @@ fn tables_fit_or_become_lists() {
     };
     state.update(Message::Report(Report::View(View { title: "2 skills".into(), body })));
     insta::assert_snapshot!(pictures(&state));
+}
+
+#[test]
+fn a_long_view_is_read_from_its_beginning() {
+    let mut state = ready();
+    state.update(Message::Report(Report::View(help())));
+    let (text, drawn) = picture(&state, 80, 14);
+    assert!(text.contains("Help\n") && text.contains("lines below · Ctrl+End"), "{text}");
+    let Drawn { total, height, top, .. } = drawn;
+    state.update(Message::Drawn { total, height, top });
+    plain(&mut state, KeyCode::PageDown);
+    assert_eq!(state.top, Some(top + height - 2));
+    send(&mut state, "x");
+    assert!(picture(&state, 80, 14).0.contains("› x\n"));
 }
 
 #[test]

@@ -84,10 +84,6 @@ impl Items {
         self.list.iter()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// How many are no longer here.
     pub(crate) fn dropped(&self) -> usize {
         self.dropped

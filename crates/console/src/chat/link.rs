@@ -8,12 +8,16 @@ use prowess::policy::{Answer, Decision};
 use prowess::ports::{Approver, Question};
 use prowess::{Update, Watcher};
 use prowess_diag::sanitize;
+use prowess_diag::wording::{shorten, thousands};
 
-use super::news::news;
+use super::news::{News, Tone, news};
 use super::state::{Asked, Message};
 
 /// Most messages that wait to be shown; who has one more waits for them.
 const MAX_WAITING: usize = 1_024;
+
+/// Most bytes of what a person is asked about. Nobody reads more before they say yes.
+pub(crate) const MAX_WHAT: usize = 16 * 1024;
 
 /// What comes in for the chat.
 #[derive(Debug)]
@@ -80,6 +84,13 @@ impl Approver for Link {
         if !self.live.load(Ordering::SeqCst) {
             return Answer::No;
         }
+        if question.what.len() > MAX_WHAT {
+            let text = too_long(question);
+            let news = News::Line { tone: Tone::Bad, what: "refused", text };
+            let message = Message::News { session: "".into(), depth: 0, news };
+            let _ = self.sender.send(Incoming::Message(message));
+            return Answer::No;
+        }
         let (sender, answer) = sync_channel(1);
         let asked = asked(self.next.fetch_add(1, Ordering::SeqCst), question);
         if self.sender.send(Incoming::Ask(asked, sender)).is_err() {
@@ -87,6 +98,13 @@ impl Approver for Link {
         }
         answer.recv().unwrap_or(Answer::No)
     }
+}
+
+/// Says that something is too long to be read and answered.
+pub(crate) fn too_long(question: &Question<'_>) -> String {
+    let first = question.what.lines().next().unwrap_or_default();
+    let (first, size) = (shorten(first, 80), thousands(question.what.len()));
+    format!("{}: it has {size} bytes, too many to be read and allowed", sanitize::line(&first))
 }
 
 /// A question made safe for a terminal.
@@ -124,6 +142,10 @@ mod tests {
         assert_eq!(link.ask(&question), Answer::No, "before it is shown");
         link.set_live(true);
         let receiver = inbox.take().unwrap();
+        let long = "x".repeat(MAX_WHAT + 1);
+        let huge = Question { what: &long, ..question };
+        assert_eq!(link.ask(&huge), Answer::No, "nobody reads that much");
+        assert!(matches!(receiver.recv().unwrap(), Incoming::Message(Message::News { .. })));
         let thread = {
             let link = Arc::clone(&link);
             std::thread::spawn(move || {

@@ -165,6 +165,8 @@ pub struct ChatEnd {
     pub spent: Spent,
     /// The exit code: of the first turn in lines that went wrong; leaving a screen is no fault.
     pub code: u8,
+    /// How many questions were answered with no because nobody was there.
+    pub unanswered: usize,
 }
 
 impl ChatEnd {
@@ -258,8 +260,12 @@ async fn on_screen(
     };
     match shown.join() {
         Some(Ok(Err(error))) => Err(cannot(error)),
-        Some(Err(_)) => Err(Failure::new("the chat ended unexpectedly")
-            .hint("this is a fault of Prowess: a report with the lines above would help")),
+        Some(Err(_)) => {
+            // A thread that dies cannot put the hook back that was there before.
+            drop(std::panic::take_hook());
+            Err(Failure::new("the chat ended unexpectedly")
+                .hint("this is a fault of Prowess: a report with the lines above would help"))
+        }
         Some(Ok(Ok(()))) | None => worked,
     }
 }
@@ -342,7 +348,7 @@ async fn serve(
             None => break,
         }
     }
-    ChatEnd { session: work.id().into(), spent: work.spent(), code: 0 }
+    ChatEnd { session: work.id().into(), spent: work.spent(), code: 0, unanswered: 0 }
 }
 
 /// Waits for an order, or for a skill in the background, which needs none.

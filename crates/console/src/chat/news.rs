@@ -95,6 +95,10 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
         }
         Event::Decided(decided) => {
             let answer = decided.answer.as_deref()?;
+            // The call itself says that it was refused.
+            if answer == "no" && decided.call.is_some() {
+                return None;
+            }
             let what = shorten(&decided.what, MAX_REASON);
             Some(match answer {
                 "no" => line(Tone::Bad, "refused", &format!("{what} — you said no")),
@@ -128,7 +132,7 @@ fn ended(ending: &Ending) -> Option<News> {
     Some(match ending {
         Ending::Exhausted { limit } => line(Tone::Bad, "stopped", &limit.to_string()),
         Ending::Failed { message, .. } => line(Tone::Bad, "failed", message),
-        Ending::Cancelled => line(Tone::Warning, "cancelled", "as you wanted"),
+        Ending::Cancelled => line(Tone::Warning, "cancelled", "the turn ends here"),
         Ending::Declined { why } => line(Tone::Warning, "declined", why),
         Ending::Answered | Ending::Submitted { .. } => return None,
     })

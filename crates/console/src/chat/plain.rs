@@ -1,7 +1,8 @@
 //! The chat in plain lines: for pipes, scripts and people who want no screen.
 
 use std::io::{BufRead, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess::agent::Delta;
 use prowess::policy::Answer;
@@ -10,10 +11,10 @@ use prowess::{CancellationToken, Pause, Update, Watcher};
 use prowess_diag::sanitize;
 use prowess_terminal::Failure;
 
-use super::command::{Wish, help, read};
+use super::command::{Wish, help, misused, read};
 use super::item::View;
 use super::lines::{plain, took, view};
-use super::link::asked;
+use super::link::{MAX_WHAT, asked, too_long};
 use super::news::{News, news};
 use super::work::{Became, Work, code};
 use super::{Begin, ChatEnd};
@@ -43,16 +44,41 @@ impl std::fmt::Debug for Streams {
     }
 }
 
+struct Input(Box<dyn BufRead + Send>);
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Input")
+    }
+}
+
 /// The runtime's end: writes lines, and asks where a person is.
 #[derive(Debug)]
 pub(crate) struct Plain {
+    /// Apart, so that lines can be written while somebody types.
+    input: Mutex<Input>,
     streams: Mutex<Streams>,
+    person: bool,
+    /// How many questions nobody was there to answer.
+    unanswered: AtomicUsize,
     calls: Mutex<Vec<(Box<str>, String)>>,
 }
 
 impl Plain {
     pub(crate) fn new(streams: Streams) -> Arc<Self> {
-        Arc::new(Self { streams: Mutex::new(streams), calls: Mutex::new(Vec::new()) })
+        let mut streams = streams;
+        let input = std::mem::replace(&mut streams.input, Box::new(std::io::empty()));
+        Arc::new(Self {
+            input: Mutex::new(Input(input)),
+            person: streams.person,
+            unanswered: AtomicUsize::new(0),
+            streams: Mutex::new(streams),
+            calls: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn input(&self) -> MutexGuard<'_, Input> {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Streams) -> T) -> T {
@@ -83,37 +109,31 @@ impl Plain {
 
     /// Reads a message: one line, and the next where it ends in `\`. Nothing at the end.
     fn message(&self) -> std::io::Result<Option<String>> {
-        self.with(|streams| {
-            let mut whole: Vec<u8> = Vec::new();
-            loop {
-                if streams.person {
-                    let mark: &[u8] = if whole.is_empty() { b"> " } else { b". " };
-                    let _ = streams.errors.write_all(mark);
-                    let _ = streams.errors.flush();
-                }
-                let room = MAX_MESSAGE.saturating_sub(whole.len() as u64);
-                let mut line = Vec::new();
-                let count =
-                    std::io::Read::take(&mut streams.input, room).read_until(b'\n', &mut line)?;
-                if count == 0 && room == 0 {
-                    let message = format!("a message has more than {MAX_MESSAGE} bytes");
-                    return Err(std::io::Error::other(message));
-                }
-                if count == 0 && whole.is_empty() {
-                    return Ok(None);
-                }
-                let ended = line.pop_if(|last| *last == b'\n').is_some();
-                let _ = line.pop_if(|last| *last == b'\r');
-                let more = ended && line.pop_if(|last| *last == b'\\').is_some();
-                whole.extend_from_slice(&line);
-                if !more && (ended || count == 0 || room > count as u64) {
-                    return Ok(Some(String::from_utf8_lossy(&whole).into_owned()));
-                }
-                if more {
-                    whole.push(b'\n');
-                }
+        let mut input = self.input();
+        let mut whole: Vec<u8> = Vec::new();
+        loop {
+            if self.person {
+                self.aside(if whole.is_empty() { "> " } else { ". " });
             }
-        })
+            let room = MAX_MESSAGE.saturating_sub(whole.len() as u64);
+            let mut line = Vec::new();
+            let count = std::io::Read::take(&mut input.0, room).read_until(b'\n', &mut line)?;
+            let ended = line.pop_if(|last| *last == b'\n').is_some();
+            if !ended && count as u64 == room {
+                let message = format!("a message has more than {MAX_MESSAGE} bytes");
+                return Err(std::io::Error::other(message));
+            }
+            if count == 0 && whole.is_empty() {
+                return Ok(None);
+            }
+            let _ = line.pop_if(|last| *last == b'\r');
+            let more = ended && line.pop_if(|last| *last == b'\\').is_some();
+            whole.extend_from_slice(&line);
+            if !more {
+                return Ok(Some(String::from_utf8_lossy(&whole).into_owned()));
+            }
+            whole.push(b'\n');
+        }
     }
 }
 
@@ -153,33 +173,32 @@ impl Watcher for Plain {
 impl Approver for Plain {
     fn ask(&self, question: &Question<'_>) -> Answer {
         let asked = asked(0, question);
-        self.with(|streams| {
-            if !streams.person {
-                let _ = writeln!(
-                    streams.errors,
-                    "  not allowed: {}: {}; nobody is there to be asked",
-                    asked.what.replace('\n', " "),
-                    asked.why
-                );
-                return Answer::No;
-            }
-            let who =
-                asked.skill.map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
-            let _ = write!(
-                streams.errors,
-                "May {who} do this?\n  {}\n{}. [y = once, s = this session, N] ",
-                asked.what.replace('\n', "\n  "),
-                asked.why
-            );
-            let _ = streams.errors.flush();
-            let mut line = String::new();
-            let read = std::io::Read::take(&mut streams.input, 1_000).read_line(&mut line);
-            match (read, line.trim().to_lowercase().as_str()) {
-                (Ok(_), "y" | "yes") => Answer::Once,
-                (Ok(_), "s") => Answer::Session,
-                _ => Answer::No,
-            }
-        })
+        if !self.person {
+            self.unanswered.fetch_add(1, Ordering::SeqCst);
+            let what = asked.what.replace('\n', " ");
+            let why = asked.why;
+            self.aside(&format!("  not allowed: {what}: {why}; nobody is there to be asked\n"));
+            return Answer::No;
+        }
+        if question.what.len() > MAX_WHAT {
+            self.line(0, &format!("refused: {}", too_long(question)));
+            return Answer::No;
+        }
+        // Whoever types something else now is not interrupted.
+        let mut input = self.input();
+        let who = asked.skill.map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
+        let what = asked.what.replace('\n', "\n  ");
+        let why = asked.why;
+        self.aside(&format!(
+            "May {who} do this?\n  {what}\n{why}. [y = once, s = this session, N] "
+        ));
+        let mut line = String::new();
+        let read = std::io::Read::take(&mut input.0, 1_000).read_line(&mut line);
+        match (read, line.trim().to_lowercase().as_str()) {
+            (Ok(_), "y" | "yes") => Answer::Once,
+            (Ok(_), "s") => Answer::Session,
+            _ => Answer::No,
+        }
     }
 }
 
@@ -190,6 +209,7 @@ pub(crate) async fn talk(
     begin: Begin,
 ) -> Result<ChatEnd, Failure> {
     let mut work = Work::begin(runtime, begin).await?;
+    face.aside(&format!("model {}\n", work.facts().about.join("; ")));
     let mut end = 0;
     let failed = |error: std::io::Error| Failure::new("cannot read what is said").cause(error);
     loop {
@@ -204,6 +224,11 @@ pub(crate) async fn talk(
             Wish::Quit => break,
             Wish::Help => {
                 face.aside(&lines(&help()));
+                continue;
+            }
+            Wish::Misused(name) => {
+                face.aside(&format!("error: {}\n", misused(name)));
+                end = worse(end, 2);
                 continue;
             }
             Wish::Order(order) => order,
@@ -222,7 +247,8 @@ pub(crate) async fn talk(
             break;
         }
     }
-    Ok(ChatEnd { session: work.id().into(), spent: work.spent(), code: end })
+    let unanswered = face.unanswered.load(Ordering::SeqCst);
+    Ok(ChatEnd { session: work.id().into(), spent: work.spent(), code: end, unanswered })
 }
 
 /// The first thing that went wrong is what is reported.

@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use prowess::agent::{Delta, Ending, Event, Reply, Request};
+use prowess::agent::{Delta, Ending, Event, Part, Reply, Request, Stop, ToolCall};
 use prowess::policy::Answer;
 use prowess::ports::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
 use prowess::{CancellationToken, Runtime, Settings};
@@ -85,7 +85,7 @@ async fn orders_are_done_and_a_new_session_begins() {
     let (link, inbox) = Link::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(EchoModel::default()));
-    let store = Arc::clone(&runtime.engine().parts().store);
+    let runtime_again = runtime.clone();
     let work = Work::begin(runtime, Begin::New { title: "t".into() }).await.unwrap();
     let first: Box<str> = work.id().into();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
@@ -97,7 +97,8 @@ async fn orders_are_done_and_a_new_session_begins() {
     let (current, left) = (Mutex::new(CancellationToken::new()), CancellationToken::new());
     let end = serve(link.sender(), wanted, work, &current, &left).await;
     assert_ne!(end.session, first);
-    let (_, all) = reader.join().unwrap();
+    let (receiver, all) = reader.join().unwrap();
+    drop(receiver);
     let views = all
         .iter()
         .filter(|incoming| matches!(incoming, Incoming::Message(Message::Report(Report::View(_)))));
@@ -107,8 +108,13 @@ async fn orders_are_done_and_a_new_session_begins() {
         _ => None,
     });
     assert_eq!(sessions.collect::<Vec<_>>(), [&first, &end.session]);
-    assert!(store.events(&first).unwrap().len() > 3);
-    store.take(&first).unwrap();
+    // The first session was given back, and what was said in it can be shown.
+    let engine = runtime_again.engine();
+    assert!(engine.parts().store.events(&first).unwrap().len() > 3);
+    let again = Begin::Resume { id: first.to_string() };
+    let past = Work::begin(runtime_again.clone(), again).await.unwrap().past().await;
+    assert_eq!(past[0], News::Said("hello".into()));
+    assert!(past.iter().any(|news| matches!(news, News::Replied { text, .. } if text == "hello")));
 }
 
 #[tokio::test]
@@ -178,4 +184,80 @@ async fn a_question_is_answered_or_given_up() {
     serve(link.sender(), wanted, work, &current, &left).await;
     assert_eq!(reader.join().unwrap().len(), 2);
     assert!(folder.path().join("a.txt").exists() && !folder.path().join("b.txt").exists());
+}
+
+/// Starts a skill in the background, answers, and answers again when it hears of it.
+#[derive(Debug, Default)]
+struct Patient(EchoModel);
+
+impl Model for Patient {
+    fn about(&self) -> &ModelInfo {
+        self.0.about()
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request,
+        _deltas: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let said = format!("{:?}", request.messages);
+            if said.contains("DIG DEEP") && !said.contains("go on") {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                return Ok(Reply::text("gold"));
+            }
+            if said.contains("gold") {
+                return Ok(Reply::text("heard of it"));
+            }
+            if said.contains("works in the background") {
+                return Ok(Reply::text("begun"));
+            }
+            let call = ToolCall::new("1", "load_skill", serde_json::json!({ "name": "dig" }));
+            Ok(Reply { parts: vec![Part::Call(call)], stop: Stop::ToolUse, ..Reply::default() })
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_skill_in_the_background_goes_on_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let skill = folder.path().join(".agents/skills/dig");
+    std::fs::create_dir_all(&skill).unwrap();
+    let head = "name: dig\ndescription: Digs.\ncontext: fork\nbackground: true";
+    std::fs::write(skill.join("SKILL.md"), format!("---\n{head}\n---\nDIG DEEP\n")).unwrap();
+    let (link, inbox) = Link::new();
+    link.set_live(true);
+    let runtime = runtime(&link, folder.path(), Arc::new(Patient::default()));
+    let work = Work::begin(runtime, Begin::New { title: "t".into() }).await.unwrap();
+    let (orders, wanted) = tokio::sync::mpsc::channel(8);
+    orders.send((Order::Say("go on".into()), CancellationToken::new())).await.unwrap();
+    let (current, left) = (Mutex::new(CancellationToken::new()), CancellationToken::new());
+    let leave = left.clone();
+    let mut over = done(3);
+    let reader = read(inbox.take().unwrap(), move |incoming| {
+        let is_over = over(incoming);
+        if is_over {
+            leave.cancel();
+        }
+        is_over
+    });
+    serve(link.sender(), wanted, work, &current, &left).await;
+    let (_, all) = reader.join().unwrap();
+    let mut seen = Vec::new();
+    for incoming in &all {
+        match incoming {
+            Incoming::Message(Message::Report(Report::Busy)) => seen.push("busy".to_owned()),
+            Incoming::Message(Message::Report(Report::Facts(facts))) => {
+                seen.push(format!("{} behind", facts.background));
+            }
+            Incoming::Message(Message::News {
+                depth: 0, news: News::Replied { text, .. }, ..
+            }) if !text.is_empty() => {
+                seen.push(text.clone());
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(seen, ["0 behind", "begun", "1 behind", "busy", "heard of it", "0 behind"]);
+    drop(orders);
 }

@@ -86,6 +86,8 @@ pub(crate) enum Report {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) model: String,
+    /// What people should know of the model before they talk to it.
+    pub(crate) about: Vec<String>,
     pub(crate) turns: u32,
     pub(crate) usage: Usage,
     pub(crate) skills: Vec<String>,
@@ -134,6 +136,8 @@ pub(crate) struct ChatState {
     pub(crate) session: Box<str>,
     /// The first line that is shown; nothing to follow the end.
     pub(crate) top: Option<usize>,
+    /// The part whose beginning is shown, where it is longer than the screen.
+    pub(crate) look_at: Option<u64>,
     pub(crate) now: Duration,
     names: Vec<Name>,
     drawn: Drawn,
@@ -219,6 +223,7 @@ impl ChatState {
         if by == 0 {
             return;
         }
+        self.look_at = None;
         let Drawn { total, height, top } = self.drawn;
         let last = total.saturating_sub(height);
         let top = self.top.unwrap_or(top).saturating_add_signed(by).min(last);
@@ -296,6 +301,7 @@ impl ChatState {
     fn show(&mut self, view: View) {
         self.items.push(0, Kind::View(view));
         self.top = None;
+        self.look_at = self.items.iter().next_back().map(|item| item.id);
     }
 
     fn next_waiting(&mut self) -> Vec<Effect> {
@@ -447,6 +453,7 @@ impl ChatState {
             KeyCode::Right => self.editor.right(),
             KeyCode::End if control => {
                 self.top = None;
+                self.look_at = None;
                 self.drawn.top = self.drawn.total.saturating_sub(self.drawn.height);
             }
             KeyCode::Home => self.editor.home(),
@@ -525,9 +532,14 @@ impl ChatState {
             effects.push(Effect::Remember(text.clone()));
         }
         self.top = None;
+        self.look_at = None;
         match (command::read(&text), &self.running) {
             (Wish::Help, _) => self.show(command::help()),
             (Wish::Quit, _) => effects.push(Effect::Leave),
+            (Wish::Misused(name), _) => {
+                self.editor.set(&text);
+                self.say(command::misused(name));
+            }
             (Wish::Order(_), Some(_)) if self.queue.len() >= MAX_QUEUE => {
                 self.editor.set(&text);
                 self.say("too many messages wait already");

@@ -16,6 +16,8 @@ use super::item::{Body, View};
 use super::lines::{money, took};
 use crate::transcript;
 
+/// Most decisions of earlier turns that are shown.
+const MAX_DECISIONS: usize = 20;
 /// Most skills that are shown.
 const MAX_SKILLS: usize = 500;
 /// As many skills count as used lately as in the prompt.
@@ -145,11 +147,26 @@ pub(crate) fn why_skill(
     Ok(View { title: format!("Why {}", clean(entry.name())), body: Body::Pairs(pairs) })
 }
 
-/// What was asked, declared and decided in the last turn.
+/// What was asked and declared in the last turn, and what was decided in it and before.
 pub(crate) fn why_last(events: &[Stamped]) -> View {
-    let lines = transcript::why_lines(events, transcript::turns(events));
-    let pairs = lines.into_iter().map(|(about, what)| (about.to_owned(), what));
+    let turn = transcript::turns(events);
+    let lines = transcript::why_lines(events, turn);
+    let before = transcript::decisions_before(events, turn, MAX_DECISIONS);
+    let before = before.into_iter().map(|what| ("decided", what));
+    let pairs = lines.into_iter().chain(before).map(|(about, what)| (about.to_owned(), what));
     View { title: "Why the last turn was as it was".to_owned(), body: Body::Pairs(pairs.collect()) }
+}
+
+/// What people should know of a model before they talk to it: its price, and what it is not.
+pub(crate) fn about(about: &ModelInfo) -> Vec<String> {
+    let mut name = clean(&about.name);
+    if let Some(price) = &about.price {
+        name.push_str(&format!(
+            ": ${} read, ${} written, for a million tokens",
+            price.input, price.output
+        ));
+    }
+    std::iter::once(name).chain(about.note.as_deref().map(clean)).collect()
 }
 
 /// The model.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use prowess::agent::{Ending, Spent, Stamped};
+use prowess::ports::SessionError;
+use prowess::tools::{ActivationError, ExpandError};
 use prowess::{CancellationToken, Pause, Runtime, RuntimeError, Session};
 use prowess_diag::sanitize;
-use prowess_diag::wording::{either, tick};
+use prowess_diag::wording::{either, shorten, tick};
 use prowess_terminal::Failure;
 
 use super::command::{Order, near};
@@ -17,6 +19,9 @@ use super::{Begin, views};
 
 /// Most events of the past that are shown.
 const MAX_PAST: usize = 500;
+
+/// Most characters of what is said about something that did not work.
+const MAX_MESSAGE: usize = 2_000;
 
 /// A session, and what it belongs to.
 #[derive(Debug)]
@@ -50,7 +55,7 @@ impl Work {
     pub(crate) async fn begin(runtime: Runtime, begin: Begin) -> Result<Self, Failure> {
         let (session, title) = match begin {
             Begin::New { title } => (runtime.session(&title).await, title),
-            Begin::Resume { id } => (runtime.resume(&id).await, "chat".to_owned()),
+            Begin::Resume { id } => (resume(&runtime, id).await, "chat".to_owned()),
         };
         let session = session.map_err(|error| {
             let problem = problem(&error);
@@ -72,8 +77,10 @@ impl Work {
     pub(crate) fn facts(&self) -> Facts {
         let clean = |text: &str| sanitize::line(text).into_owned();
         let spent = self.session.spent();
+        let about = self.session.model().about();
         Facts {
-            model: clean(&self.session.model().about().name),
+            about: views::about(about),
+            model: clean(&about.name),
             turns: spent.turns,
             usage: spent.usage,
             skills: self.session.skills().iter().map(|skill| clean(&skill.name)).collect(),
@@ -181,6 +188,14 @@ impl Work {
     }
 }
 
+/// Takes a session up again; the beginning of its id will do.
+async fn resume(runtime: &Runtime, id: String) -> Result<Session, RuntimeError> {
+    let store = Arc::clone(&runtime.engine().parts().store);
+    let found = tokio::task::spawn_blocking(move || store.find(&id)).await;
+    let id = found.map_err(|error| RuntimeError::Task(error.to_string()))??;
+    runtime.resume(&id).await
+}
+
 fn shown(view: Result<View, tokio::task::JoinError>) -> Became {
     match view {
         Ok(view) => Became::View(view),
@@ -220,11 +235,24 @@ fn problem(error: &RuntimeError) -> Problem {
             }
             hints
         }
-        RuntimeError::Skill(_) => vec!["`/skills` shows which skills are trusted".to_owned()],
+        RuntimeError::Store(SessionError::NotFound { near, .. }) => {
+            did_you_mean(near.iter().map(ToString::to_string), "")
+        }
+        RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. })) => {
+            let remedy = decision.remedy.as_deref();
+            remedy.map(|remedy| sanitize::line(remedy).into_owned()).into_iter().collect()
+        }
         _ => Vec::new(),
     };
-    let refused = matches!(error, RuntimeError::Refused { .. } | RuntimeError::NoSkill(_));
-    Problem { message: sanitize::line(&message).into_owned(), hints, refused }
+    let refused = matches!(
+        error,
+        RuntimeError::Refused { .. }
+            | RuntimeError::NoSkill(_)
+            | RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { .. }))
+    );
+    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let message = shorten(&sanitize::line(&lines.join("; ")), MAX_MESSAGE);
+    Problem { message, hints, refused }
 }
 
 /// The exit code for how a turn ended.
