@@ -1,12 +1,9 @@
-//! What a person types and sees about sessions in a terminal: `run`, `demo`, `session`, the chat.
+//! The commands about sessions: `run`, `chat`, `session`, `demo`, and what they need.
 
-pub mod chat;
 pub mod demo;
 pub mod health;
 pub mod kit;
-pub mod live;
 pub mod run;
 pub mod session;
 pub mod talk;
-pub mod transcript;
 pub mod wait;

@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anstyle::AnsiColor;
+use prowess::Refusal;
 use prowess::agent::Stamped;
 use prowess::ports::Approver;
+use prowess::tools::ActivationError;
 use prowess::{CancellationToken, Finished, Outcome, Runtime, RuntimeError, Update, Watcher};
 use prowess_diag::{sanitize, wording};
 use prowess_terminal::{Exit, Failure, Printer};
 use serde_json::{Value, json};
 
 use crate::kit::{Kit, ModelArgs, arguments};
-use crate::live::Live;
 use crate::wait;
+use prowess_view::live::Live;
 
 /// Most bytes of a schema.
 const MAX_SCHEMA: u64 = 1024 * 1024;
@@ -322,6 +324,13 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
         }
         RuntimeError::Store(prowess::ports::SessionError::InUse { .. }) => {
             failure.hint("wait until it ends, or stop that process")
+        }
+        RuntimeError::Skill(ActivationError::NotFound(Refusal::NotFound(fault)))
+        | RuntimeError::NoSkill(Refusal::NotFound(fault))
+            if !fault.near.is_empty() =>
+        {
+            let near = fault.near.iter().map(|name| wording::tick(sanitize::line(name)));
+            failure.hint(format!("did you mean {}?", wording::either(near)))
         }
         RuntimeError::Skill(_) => failure.hint("see `prowess list`"),
         _ => failure,

@@ -11,10 +11,10 @@ use prowess_terminal::{Cell, Exit, Failure, Printer, Table};
 use serde_json::{Value, json};
 
 use crate::kit::{Kit, ModelArgs};
-use crate::live::Live;
 use crate::run::{about, colour, event_line, failure, print};
-use crate::transcript::{self, TranscriptOptions};
 use crate::wait;
+use prowess_view::live::Live;
+use prowess_view::transcript::{self, TranscriptOptions};
 
 /// What is typed behind `session`.
 #[derive(Debug, clap::Args)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use prowess_terminal::{Exit, Failure, Printer};
 
-use crate::chat::{Begin, ChatLink, ChatOptions, Face};
 use crate::kit::{Kit, ModelArgs};
 use crate::run::about;
 use crate::wait;
+use prowess_view::chat::{Begin, ChatLink, ChatOptions, Face};
 
 /// What is typed behind `chat`.
 #[derive(Debug, clap::Args)]

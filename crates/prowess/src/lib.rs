@@ -93,7 +93,7 @@ pub use compose::Host;
 pub use prowess_agent as agent;
 pub use prowess_catalog::{
     Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
-    Precedence, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
+    Precedence, Refusal, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
 };
 pub use prowess_check as check;
 pub use prowess_config as config;

@@ -189,7 +189,7 @@ fn a_session_that_ran_out_goes_on() {
     let id = world.run(&["session", "list", "--json"]).json()["sessions"][0]["id"].clone();
     let id = id.as_str().unwrap().to_owned();
 
-    let model = script(&world, &[json!({"text": "Three.", "expect": ["Add up.", "1\\t1"]})]);
+    let model = script(&world, &[json!({"text": "Three.", "expect": ["Add up.", "1\t1"]})]);
     let arguments = ["session", "resume", &id, "--max-turns", "5", "--model", &model];
     let output = world.run(&arguments).expect(0);
     assert_eq!(output.stdout, "Three.\n");

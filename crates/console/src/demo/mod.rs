@@ -36,8 +36,8 @@ const TASK: &str = "summarise CHANGELOG.md for customers";
     about = "Show a complete run, offline: the model is a script, everything else is real",
     after_help = "\
 Examples:
-  prowess demo
-  prowess demo --json                            the result and what happened, as JSON"
+  prowess demo                                   a few seconds, no key needed
+  prowess demo --json                            what happened, as JSON"
 )]
 pub struct DemoArgs {
     /// Print as JSON
@@ -194,7 +194,10 @@ fn story(
             Event::Said { .. } => lines.push(line("task", &format!("\"{TASK}\""))),
             Event::Replied { reply, .. } => {
                 for call in reply.calls() {
-                    lines.push(line("model", &format!("called {}", crate::live::summary(call))));
+                    lines.push(line(
+                        "model",
+                        &format!("called {}", prowess_view::live::summary(call)),
+                    ));
                 }
             }
             Event::CallEnded { result, .. } if result.is_error => {

@@ -449,6 +449,7 @@ mod tests {
                 parent: None,
                 skill: None,
                 result: None,
+                tools: None,
                 catalog: None,
             })),
             Event::Listed(Listed {
@@ -466,6 +467,7 @@ mod tests {
                 }],
                 typed: Some("/release-notes for 1.4".into()),
                 loaded: vec![skill],
+                usage: None,
             },
             asked(1),
             Event::Replied {

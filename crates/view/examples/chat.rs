@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess::agent::{Delta, Reply, Request};
+use prowess::model::{EchoModel, ScriptedModel};
 use prowess::policy::{Approved, Command, Profile};
 use prowess::ports::{
     BoxFuture, CommandRunner, Model, ModelError, ModelInfo, OnDelta, Output, Price, Ran, RunError,
 };
 use prowess::{Runtime, Settings};
-use prowess_console::chat::{Begin, ChatLink, ChatOptions, Face};
-use prowess_model::{EchoModel, ScriptedModel};
+use prowess_view::chat::{Begin, ChatLink, ChatOptions, Face};
 
 const SCRIPT: &str = r##"
 {"reasoning": "Which skill fits?", "text": "I use the skill for release notes.", "calls": [{"name": "load_skill", "input": {"name": "release-notes"}}], "usage": {"input": 1204, "output": 31}}
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::builder()
         .project(folder.path())
         .model(Arc::new(model))
-        .hands(prowess_hands::hands(None))
+        .hands(prowess::hands::hands(None))
         .runner(Arc::new(Pretend))
         .watcher(link.watcher)
         .approver(link.approver)

@@ -138,7 +138,12 @@ mod tests {
     fn nobody_there_means_no() {
         let (link, inbox) = Link::new();
         let decision = Decision::new(Verdict::Ask, "x\x1b[2J");
-        let question = Question { what: "rm\u{202e} -r\n.", decision: &decision, skill: Some("s") };
+        let question = Question {
+            what: "rm\u{202e} -r\n.",
+            decision: &decision,
+            skill: Some("s"),
+            action: None,
+        };
         assert_eq!(link.ask(&question), Answer::No, "before it is shown");
         link.set_live(true);
         let receiver = inbox.take().unwrap();
@@ -150,7 +155,7 @@ mod tests {
             let link = Arc::clone(&link);
             std::thread::spawn(move || {
                 let decision = Decision::new(Verdict::Ask, "x");
-                link.ask(&Question { what: "a", decision: &decision, skill: None })
+                link.ask(&Question { what: "a", decision: &decision, skill: None, action: None })
             })
         };
         // The answer is given up with its channel.

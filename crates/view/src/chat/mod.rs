@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! # async fn example(builder: prowess::Builder) -> Result<(), Box<dyn std::error::Error>> {
-//! use prowess_console::chat::{Begin, ChatLink, ChatOptions, Face};
+//! use prowess_view::chat::{Begin, ChatLink, ChatOptions, Face};
 //!
 //! let link = ChatLink::new(Face::choose(false));
 //! let runtime = builder.watcher(link.watcher).approver(link.approver).build()?;

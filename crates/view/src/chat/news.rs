@@ -185,7 +185,12 @@ mod tests {
             Event::answer(ToolResult::error(&call, evil)),
             Event::Ended { ending: Ending::Failed { kind: "auth".into(), message: evil.into() } },
             Event::Ended { ending: Ending::Declined { why: evil.into() } },
-            Event::Said { parts: vec![Part::text(evil)], typed: None, loaded: Vec::new() },
+            Event::Said {
+                parts: vec![Part::text(evil)],
+                typed: None,
+                loaded: Vec::new(),
+                usage: None,
+            },
             Event::Decided(Decided {
                 call: None,
                 what: evil.into(),

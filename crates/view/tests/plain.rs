@@ -5,10 +5,10 @@ use std::io::{BufReader, Cursor, Write};
 use std::sync::{Arc, Mutex};
 
 use prowess::Runtime;
+use prowess::model::ScriptedModel;
 use prowess::policy::{Approved, Command, Profile};
 use prowess::ports::{CommandRunner, Output, Ran, RunError};
-use prowess_console::chat::{Begin, ChatEnd, ChatLink, ChatOptions, Face, Streams};
-use prowess_model::ScriptedModel;
+use prowess_view::chat::{Begin, ChatEnd, ChatLink, ChatOptions, Face, Streams};
 
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -62,7 +62,7 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
     let runtime = Runtime::builder()
         .project(folder.path())
         .model(Arc::new(ScriptedModel::parse("test", script).unwrap()))
-        .hands(prowess_hands::hands(None))
+        .hands(prowess::hands::hands(None))
         .runner(Arc::new(Pretend))
         .watcher(link.watcher)
         .approver(link.approver)
@@ -154,7 +154,7 @@ async fn a_message_without_an_end_is_refused() {
     }));
     let runtime = Runtime::builder()
         .project(folder.path())
-        .model(Arc::new(prowess_model::EchoModel::default()))
+        .model(Arc::new(prowess::model::EchoModel::default()))
         .build()
         .unwrap();
     let begin = Begin::New { title: "test".into() };

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prowess::agent::{Delta, Ending, Event, Part, Reply, Request, Stop, ToolCall};
+use prowess::model::{EchoModel, ScriptedModel};
 use prowess::policy::Answer;
 use prowess::ports::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
 use prowess::{CancellationToken, Runtime, Settings};
-use prowess_model::{EchoModel, ScriptedModel};
 
 use super::command::Order;
 use super::link::{Incoming, Link};
@@ -44,7 +44,7 @@ fn runtime(link: &Arc<Link>, folder: &std::path::Path, model: Arc<dyn Model>) ->
     Runtime::builder()
         .project(folder)
         .model(model)
-        .hands(prowess_hands::hands(None))
+        .hands(prowess::hands::hands(None))
         .watcher(Arc::clone(link) as _)
         .approver(Arc::clone(link) as _)
         .settings(Settings { background: true, ..Settings::default() })
