@@ -48,8 +48,13 @@ impl Debug for Kit {
 /// What is typed about the model and the limits of a run.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ModelArgs {
-    /// The model: `provider/name`, `echo`, `scripted:FILE`, `replay:FILE` [env: PROWESS_MODEL]
-    #[arg(long, value_name = "MODEL", help_heading = "Model")]
+    /// The model that is asked.
+    #[arg(
+        long,
+        value_name = "MODEL",
+        help_heading = "Model",
+        help = "The model: `provider/name`, `echo`, `scripted:FILE`, `replay:FILE` [env: PROWESS_MODEL]"
+    )]
     pub model: Option<String>,
     /// How hard it thinks: low, medium, high, xhigh, max
     #[arg(long, value_name = "EFFORT", help_heading = "Model")]

@@ -185,16 +185,18 @@ pub(crate) fn print(
             let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
             printer.verbatim(format!("{}\n", sanitize::block(&text)).as_bytes())?;
         }
-        Outcome::Declined { why } => printer.error(
-            &Failure::new("the model gave no result")
-                .cause(sanitize::line(why))
-                .hint(format!("see what it did: `prowess session show {}`", finished.session)),
-        ),
+        Outcome::Declined { why } => {
+            let failure = Failure::new("the model gave no result").cause(sanitize::line(why));
+            let hint = format!("see what it did: `prowess session show {}`", finished.session);
+            printer.error(&failure.hint(hint));
+        }
         Outcome::Exhausted { limit } => {
-            printer.error(&Failure::new(format!("stopped: {limit} was reached")).hint(format!(
+            let failure = Failure::new(format!("stopped: {limit} was reached"));
+            let hint = format!(
                 "go on with a larger one: `prowess session resume {} --max-turns 50`",
                 finished.session
-            )))
+            );
+            printer.error(&failure.hint(hint));
         }
         Outcome::Cancelled => {
             printer.status(&format!(

@@ -2,6 +2,13 @@
 //!
 //! `cargo run -p prowess --example custom_source`
 
+#![allow(
+    clippy::print_stdout,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "an example prints, and its checks are assertions"
+)]
+
 use std::sync::Arc;
 
 use prowess::model::ScriptedModel;

@@ -3,6 +3,13 @@
 //! `cargo run -p prowess --example typed_result`. The model is a script, so that it runs offline; put
 //! `prowess::model::choose` in its place to ask a real one.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "an example prints, and its checks are assertions"
+)]
+
 use std::sync::Arc;
 
 use prowess::agent::Budget;

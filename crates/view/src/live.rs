@@ -132,7 +132,7 @@ impl State {
                 }
                 Ending::Cancelled => self.line(depth, AnsiColor::Yellow, "cancelled", ""),
                 Ending::Answered | Ending::Submitted { .. } | Ending::Declined { .. } => {
-                    self.end_line()
+                    self.end_line();
                 }
             },
             _ => {}

@@ -65,7 +65,7 @@ pub(crate) fn demo(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    demo::run(args, kit(global, environment, printer)?, printer)
+    demo::run(args, &kit(global, environment, printer)?, printer)
 }
 
 /// Looks variables up.

@@ -108,7 +108,7 @@ fn how_it_ended_is_the_exit_code() {
         world.run(&arguments)
     };
     let words = json!({"text": "Three."});
-    let output = with(&[words.clone()], &[]).expect(0);
+    let output = with(std::slice::from_ref(&words), &[]).expect(0);
     assert_eq!(output.stdout, "Three.\n");
 
     let output = with(&[words.clone(), words.clone()], &["--output-schema", SCHEMA]).expect(1);

@@ -46,7 +46,7 @@ pub struct DemoArgs {
 }
 
 /// Runs the demonstration. `own` is what the person has: it is counted, not used.
-pub fn run(args: &DemoArgs, own: Kit, printer: &Printer) -> Result<Exit, Failure> {
+pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failure> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: std::io::Error| Failure::new(what).cause(error)
