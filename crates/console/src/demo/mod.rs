@@ -18,7 +18,7 @@ use prowess::{
 };
 use prowess_diag::wording;
 use prowess_model::ScriptedModel;
-use prowess_terminal::{Exit, Failure, Printer, bold};
+use prowess_terminal::{Exit, Failure, Printer, bold, wrap};
 use serde_json::{Value, json};
 
 use crate::kit::{Kit, ModelArgs};
@@ -28,6 +28,10 @@ use crate::wait;
 const SKILL: &str = include_str!("SKILL.md");
 const CHANGELOG: &str = include_str!("CHANGELOG.md");
 const SCRIPT: &str = include_str!("script.jsonl");
+/// Where the text of a line begins.
+const INDENT: usize = 16;
+/// Where commands stand behind a text, where there is room.
+const COLUMN: usize = 54;
 const TASK: &str = "summarise CHANGELOG.md for customers";
 
 /// What is typed behind `demo`.
@@ -126,8 +130,9 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
     }
     printer
         .answer("A scripted model; everything else is real. Nothing leaves this machine.\n\n")?;
-    for (at, line) in story(&found, &events, &runs, value, &finished.session).iter().enumerate() {
-        printer.answer(&format!("{:>3}  {line}\n", at + 1))?;
+    let width = printer.list_width();
+    for (at, beat) in story(&found, &events, &runs, value, &finished.session).iter().enumerate() {
+        printer.answer(&beat.lines(at + 1, width))?;
     }
     let style = bold(AnsiColor::Green);
     printer.answer(&format!(
@@ -168,63 +173,102 @@ fn counted(registry: &Registry) -> String {
     }
 }
 
-/// What happened, a line each.
+/// One thing that happened.
+struct Beat {
+    what: &'static str,
+    text: String,
+    /// What to type to see more of it.
+    command: Option<String>,
+}
+
+impl Beat {
+    fn new(what: &'static str, text: impl Into<String>) -> Self {
+        Self { what, text: text.into(), command: None }
+    }
+
+    fn more(self, command: impl Into<String>) -> Self {
+        Self { command: Some(command.into()), ..self }
+    }
+
+    /// Lays it out below its number; the command stands behind the text where there is room.
+    fn lines(&self, number: usize, width: usize) -> String {
+        let room = width.saturating_sub(INDENT).max(20);
+        // JSON keeps its own lines.
+        let lay = |line: &str| match line {
+            json if self.what == "result" => vec![json.to_owned()],
+            text => wrap(text, room),
+        };
+        let mut lines: Vec<String> = self.text.lines().flat_map(lay).collect();
+        if let Some(command) = &self.command {
+            let last = lines.last().map_or(0, |last| last.chars().count());
+            let column = last.max(COLUMN);
+            match lines.last_mut() {
+                Some(only) if column + 2 + command.chars().count() <= room => {
+                    only.push_str(&" ".repeat(column + 2 - last));
+                    only.push_str(command);
+                }
+                _ => lines.push(command.clone()),
+            }
+        }
+        let mut text = format!("{number:>3}  {:<10} ", self.what);
+        text.push_str(&lines.join(&format!("\n{}", " ".repeat(INDENT))));
+        text.push('\n');
+        text
+    }
+}
+
+/// What happened.
 fn story(
     found: &str,
     events: &[Stamped],
     runs: &[(String, Ran)],
     value: &Value,
     session: &str,
-) -> Vec<String> {
-    let mut lines = vec![line("found", found)];
-    let with = |text: String, command: &str| format!("{text:<56} {command}");
+) -> Vec<Beat> {
+    let mut beats = vec![Beat::new("found", found).more("prowess list")];
     for stamped in events {
         match &stamped.event {
-            Event::Listed(listed) => lines.push(line(
-                "index",
-                &with(
-                    format!(
-                        "{} tokens of {}",
-                        listed.tokens,
-                        wording::thousands(usize::try_from(listed.budget).unwrap_or(0))
-                    ),
-                    "prowess prompt",
-                ),
-            )),
-            Event::Said { .. } => lines.push(line("task", &format!("\"{TASK}\""))),
+            Event::Listed(listed) => {
+                let budget = usize::try_from(listed.budget).unwrap_or(0);
+                let text = format!("{} tokens of {}", listed.tokens, wording::thousands(budget));
+                beats.push(Beat::new("index", text).more("prowess prompt"));
+            }
+            Event::Said { .. } => beats.push(Beat::new("task", format!("\"{TASK}\""))),
             Event::Replied { reply, .. } => {
                 for call in reply.calls() {
-                    lines.push(line(
-                        "model",
-                        &format!("called {}", prowess_view::live::summary(call)),
-                    ));
+                    let text = match &*call.name {
+                        // The value is shown when it fits.
+                        "submit" => "called submit with a value".to_owned(),
+                        _ => format!("called {}", prowess_view::live::summary(call)),
+                    };
+                    beats.push(Beat::new("model", text));
                 }
             }
             Event::CallEnded { result, .. } if result.is_error => {
                 let first = result.text.lines().next().unwrap_or_default();
-                lines
-                    .push(line("checked", &format!("sent back: {}", wording::shorten(first, 100))));
+                let why = first.split_once(": ").map_or(first, |(_, why)| why);
+                beats.push(Beat::new("checked", format!("sent back: {why}")));
             }
             Event::CallEnded { result, loaded, .. } if !loaded.is_empty() => {
                 for (command, ran) in runs {
-                    lines.push(line("injected", &with(ran_line(command, ran), "prowess doctor")));
+                    let text = ran_line(command, ran);
+                    beats.push(Beat::new("injected", text).more("prowess doctor"));
                 }
                 let tokens = result.text.len().div_ceil(4);
                 let text = format!("the skill's text, about {tokens} tokens");
-                lines.push(line("loaded", &with(text, "prowess prompt --skill NAME")));
+                beats.push(Beat::new("loaded", text));
             }
             Event::CallEnded { submitted: Some(_), .. } => {
-                lines.push(line("checked", "the value fits the schema"));
+                beats.push(Beat::new("checked", "the value fits the schema"));
             }
             _ => {}
         }
     }
-    lines.push(line("result", &value.to_string()));
-    lines.push(line(
-        "recorded",
-        &with(format!("session {session}"), &format!("prowess session show {session}")),
-    ));
-    lines
+    let value = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    beats.push(Beat::new("result", value));
+    let text = format!("session {session}");
+    beats.push(Beat::new("recorded", text).more(format!("prowess session show {session}")));
+    beats
 }
 
 fn ran_line(command: &str, ran: &Ran) -> String {
@@ -234,10 +278,6 @@ fn ran_line(command: &str, ran: &Ran) -> String {
         on => format!("in a sandbox of {}", wording::count(on, "layer")),
     };
     format!("`{command}` {place}, {} ms", ran.milliseconds)
-}
-
-fn line(what: &str, text: &str) -> String {
-    format!("{what:<10} {text}")
 }
 
 /// Keeps what happened.
