@@ -35,7 +35,7 @@ fn demo_is_a_whole_run() {
     has("no skills of yours yet");
     has("called load_skill release-notes");
     has("`head -n 30 \"$file\"`");
-    has("sent back: Wrong input for submit: `highlights` must be an array, not a string.");
+    has("sent back: `highlights` must be an array, not a string.");
     has("the value fits the schema");
     has("The option `--legacy-index` is gone.");
     // What it says was recorded is there.
