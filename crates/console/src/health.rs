@@ -65,7 +65,7 @@ fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>,
     }
     let variables = Arc::clone(variables);
     wait::on(|_| async move {
-        let settings = model_settings()?;
+        let settings = model_settings(&variables)?;
         let mut all = Vec::new();
         for one in &known {
             let lookup = |name: &str| variables(name);

@@ -137,7 +137,7 @@ impl Kit {
     /// Chooses the model that is asked.
     pub async fn model(&self, args: &ModelArgs) -> Result<Chosen, Failure> {
         let variables = Arc::clone(&self.variables);
-        let settings = model_settings()?;
+        let settings = model_settings(&self.variables)?;
         let lookup = move |name: &str| variables(name);
         let mut chosen = prowess_model::choose(args.model.as_deref(), &lookup, &settings)
             .await
@@ -245,6 +245,9 @@ pub fn arguments(
     Ok(if object.is_empty() { Value::Null } else { Value::Object(object) })
 }
 
+/// Every variable that leads to a model, and what it is.
+pub use prowess_model::variable_list;
+
 /// What we call ourselves where servers ask.
 const AGENT: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
 
@@ -252,8 +255,9 @@ fn window(model: &Arc<dyn Model>) -> usize {
     usize::try_from(model.about().window).unwrap_or(usize::MAX)
 }
 
-pub(crate) fn model_settings() -> Result<prowess_model::Settings, Failure> {
-    prowess_model::Settings::new(AGENT)
+pub(crate) fn model_settings(variables: &Variables) -> Result<prowess_model::Settings, Failure> {
+    let lookup = |name: &str| variables(name);
+    prowess_model::Settings::from_variables(AGENT, &lookup)
         .map_err(|error| Failure::new("cannot prepare the client for models").cause(error))
 }
 
@@ -287,7 +291,7 @@ impl Debug for Named {
 
 impl Models for Named {
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, String> {
-        let settings = model_settings().map_err(|failure| failure.message)?;
+        let settings = model_settings(&self.variables).map_err(|failure| failure.message)?;
         let lookup = |name: &str| (self.variables)(name);
         let chosen = prowess_model::open(name, &lookup, &settings);
         chosen.map(|chosen| chosen.model).map_err(|error| error.to_string())

@@ -221,3 +221,24 @@ pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
     };
     TABLE.iter().filter(|provider| provider.is_automatic).filter_map(found).collect()
 }
+
+/// Every variable that leads to a model, and what it is, for help texts.
+pub fn variable_list() -> Vec<(&'static str, String)> {
+    let mut all: Vec<(&'static str, String)> = vec![
+        ("PROWESS_MODEL", "The model that is asked: `provider/name`".to_owned()),
+        (
+            "HTTPS_PROXY",
+            "The proxy for requests to models; also `ALL_PROXY`, `NO_PROXY`".to_owned(),
+        ),
+    ];
+    for provider in TABLE {
+        let key = |name: &&'static str| (*name, format!("The key for {}", provider.name));
+        let place = |name: &'static str| (name, format!("The address of {}", provider.name));
+        for one in provider.keys.iter().map(key).chain(provider.base_variable.map(place)) {
+            if all.iter().all(|(known, _)| *known != one.0) {
+                all.push(one);
+            }
+        }
+    }
+    all
+}

@@ -17,9 +17,12 @@ Exit codes
   0    done
   1    done, and the answer is no: findings, nothing found, a skill that
        models do not see, a file that is not text, something to change
-       with `--diff`, something to mend with `doctor`
-  2    could not do it: usage, configuration, files
+       with `--diff`, something to mend with `doctor`, a model that declined
+  2    could not do it: usage, configuration, files, network
   3    refused by policy, or a person should have been asked and none was there
+  4    a key is missing or was not accepted
+  5    a limit was reached: turns, tokens, money, time
+  130  interrupted
 
 `prowess exec` ends as the command ended that it ran.
 
@@ -107,13 +110,16 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
 }
 
 fn environment(width: usize) -> String {
-    let column = VARIABLES.iter().map(|variable| variable.name.len()).max().unwrap_or(0);
+    let models = prowess_console::kit::variable_list();
+    let ours = VARIABLES.iter().map(|variable| (variable.name, variable.summary));
+    let theirs = models.iter().map(|(name, summary)| (*name, summary.as_str()));
+    let column = ours.clone().chain(theirs.clone()).map(|(name, _)| name.len()).max().unwrap_or(0);
     let indent = column + 4;
-    let mut text = String::from("Environment variables\n\n");
-    for variable in VARIABLES {
-        let summary = wrap(variable.summary, width.saturating_sub(indent).max(24));
+    let line = |(name, summary): (&str, &str)| {
+        let summary = wrap(summary, width.saturating_sub(indent).max(24));
         let summary = summary.join(&format!("\n{}", " ".repeat(indent)));
-        text.push_str(&format!("  {:column$}  {summary}\n", variable.name));
-    }
-    text
+        format!("  {name:column$}  {summary}\n")
+    };
+    let (ours, theirs) = (ours.map(line).collect::<String>(), theirs.map(line).collect::<String>());
+    format!("Environment variables\n\n{ours}\nModels\n\n{theirs}")
 }
