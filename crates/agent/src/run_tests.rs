@@ -29,7 +29,8 @@ fn begun(limits: Limits, result: Option<Value>) -> Run {
 }
 
 fn say(run: &mut Run, text: &str) {
-    let event = Event::Said { parts: vec![Part::text(text)], typed: None, loaded: Vec::new(), usage: None };
+    let event =
+        Event::Said { parts: vec![Part::text(text)], typed: None, loaded: Vec::new(), usage: None };
     run.apply(&event).unwrap();
 }
 
@@ -118,7 +119,12 @@ fn a_conversation_goes_by_turns() {
 #[test]
 fn a_session_is_the_fold_of_its_events_at_every_point() {
     let mut events = vec![started(Limits::default(), None)];
-    events.push(Event::Said { parts: vec![Part::text("go")], typed: None, loaded: Vec::new(), usage: None });
+    events.push(Event::Said {
+        parts: vec![Part::text("go")],
+        typed: None,
+        loaded: Vec::new(),
+        usage: None,
+    });
     events.push(Event::Replied {
         reply: Reply {
             parts: vec![call("a", "bash", json!({"command": "make"}))],
@@ -163,7 +169,12 @@ fn what_makes_no_session_is_refused() {
     assert_eq!(fault, Err(FoldError::NoSuchCall { call: "ghost".into() }));
     say(&mut run, "go");
     reply(&mut run, vec![call("a", "read", json!({}))]);
-    let said = Event::Said { parts: vec![Part::text("stop")], typed: None, loaded: Vec::new(), usage: None };
+    let said = Event::Said {
+        parts: vec![Part::text("stop")],
+        typed: None,
+        loaded: Vec::new(),
+        usage: None,
+    };
     assert_eq!(run.apply(&said), Err(FoldError::OpenCall { call: "a".into() }));
     let gone = Event::Pruned { before: 99 };
     assert_eq!(run.apply(&gone), Err(FoldError::NoSuchMessage { at: 99 }));

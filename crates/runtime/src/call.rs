@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prowess_agent::{ActiveSkill, CallState, Event, Open, Parent, ToolCall, ToolResult, Usage};
+use prowess_agent::{
+    ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult, Usage,
+};
 use prowess_catalog::Who;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_ports::Question;
 use prowess_render::Arguments;
 use prowess_tools::{
-    HookEvent, HookOutcome, HookState, Loaded, ToolCall as HookCall, Toolset, Workshop, rule_names,
-    run_hooks,
+    HookEvent, HookOutcome, HookState, Loaded, Said, ToolCall as HookCall, Toolset, Workshop,
+    rule_names, run_hooks,
 };
 use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle};
@@ -38,6 +40,8 @@ struct Called {
     loaded: Loaded,
     hooks: HookState,
     messages: Vec<String>,
+    /// A hook wants the whole work to stop.
+    stop: Option<String>,
 }
 
 impl Session {
@@ -165,7 +169,7 @@ impl Session {
         called: Called,
         milliseconds: u64,
     ) -> Result<(), RuntimeError> {
-        let Called { mut result, submitted, loaded: after, hooks, messages } = called;
+        let Called { mut result, submitted, loaded: after, hooks, messages, stop } = called;
         let mut loaded: Vec<ActiveSkill> = Vec::new();
         for name in after.names() {
             if let Some(skill) =
@@ -198,6 +202,9 @@ impl Session {
         if changed {
             self.look_at_skills().await?;
             self.follow_skills();
+        }
+        if let Some(why) = stop {
+            self.end(Ending::Declined { why }).await?;
         }
         Ok(())
     }
@@ -358,9 +365,14 @@ fn work(
     };
     say(&before);
     let input = before.updated_input.as_ref().unwrap_or(&call.input);
-    if let Err(text) = hook_verdict(workshop, call, &before) {
+    let stop = before.stop.as_ref().map(stopped);
+    let verdict = match &stop {
+        Some(why) => Err(format!("{why} Nothing was done.")),
+        None => hook_verdict(workshop, call, &before),
+    };
+    if let Err(text) = verdict {
         let result = ToolResult::error(call, text);
-        return Called { result, submitted: None, loaded, hooks, messages };
+        return Called { result, submitted: None, loaded, hooks, messages, stop };
     }
     let answer = tools.call(workshop, &mut loaded, &call.name, input);
     let mut submitted = None;
@@ -383,7 +395,12 @@ fn work(
     for said in before.context.iter().chain(&after.reasons).chain(&after.context) {
         result.text.push_str(&format!("\n\n[hook of the skill {}: {}]", said.skill, said.text));
     }
-    Called { result, submitted, loaded, hooks, messages }
+    let stop = after.stop.as_ref().map(stopped);
+    Called { result, submitted, loaded, hooks, messages, stop }
+}
+
+fn stopped(said: &Said) -> String {
+    format!("A hook of the skill {} stopped the work: {}", said.skill, said.text)
 }
 
 fn about<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookCall<'c> {

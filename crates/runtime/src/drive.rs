@@ -73,6 +73,9 @@ impl Session {
                             return self.end(Ending::Cancelled).await;
                         }
                         self.call(open, cancel).await?;
+                        if self.journal.run.ending().is_some() {
+                            break;
+                        }
                     }
                 }
                 Step::Remind(text) => {
@@ -150,12 +153,7 @@ impl Session {
     }
 
     /// Asks the model, within the time that is left.
-    async fn question(
-        &self,
-        request: &Request,
-        cancel: &CancellationToken,
-        heard: Heard,
-    ) -> Asked {
+    async fn question(&self, request: &Request, cancel: &CancellationToken, heard: Heard) -> Asked {
         let run = &self.journal.run;
         let budget = run.started().and_then(|started| started.limits.budget.milliseconds);
         let left = budget.map(|budget| budget.saturating_sub(run.spent().milliseconds));

@@ -206,7 +206,10 @@ async fn begin(
     let session = Session::begin(engine, beginning).await?;
     if let Some(error) = missing {
         let name = &session.model.about().name;
-        session.tell(&format!("the skill {} asks for another model: {error}; {name} goes on", facts.name));
+        session.tell(&format!(
+            "the skill {} asks for another model: {error}; {name} goes on",
+            facts.name
+        ));
     }
     Ok(session)
 }

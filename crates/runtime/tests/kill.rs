@@ -345,7 +345,8 @@ fn at_random_moments() {
         let workers: Vec<_> = (0..AT_ONCE as u64)
             .map(|worker| {
                 scope.spawn(move || {
-                    let mut random = Random(seed ^ (worker + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                    let mut random =
+                        Random(seed ^ (worker + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
                     let mut sum = (0, 0, 0);
                     while kills.load(Ordering::SeqCst) < KILLS {
                         let mut place = Place::new();

@@ -85,8 +85,13 @@ fn a_no_is_an_answer_and_the_session_goes_on() {
 
 fn a_yes_for_the_session_is_asked_for_once() {
     let world = World::new();
-    let model =
-        Script::of([bash("mkdir -p one"), bash("mkdir -p one"), says("done"), bash("mkdir -p one"), says("d")]);
+    let model = Script::of([
+        bash("mkdir -p one"),
+        bash("mkdir -p one"),
+        says("done"),
+        bash("mkdir -p one"),
+        says("d"),
+    ]);
     let person = Person::says(Answer::Session);
     let mut parts = world.parts(model);
     parts.workshop.approver = person.clone();
@@ -169,7 +174,8 @@ fn a_question_about_loading_a_skill() {
 
 fn files_are_asked_about_like_commands() {
     let world = World::new();
-    let model = Script::of([call("write", json!({ "path": "a.txt", "content": "x" })), says("done")]);
+    let model =
+        Script::of([call("write", json!({ "path": "a.txt", "content": "x" })), says("done")]);
     let person = Person::says(Answer::Once);
     let mut parts = world.parts(model);
     parts.workshop.approver = person.clone();

@@ -94,7 +94,8 @@ fn after_a_loop_a_person_can_go_on() {
 fn a_hundred_calls_at_once() {
     let world = World::new();
     let count = Counter::new("count");
-    let model = Script::of([calls((0..100).map(|at| ("count", json!({ "at": at })))), says("done")]);
+    let model =
+        Script::of([calls((0..100).map(|at| ("count", json!({ "at": at })))), says("done")]);
     let mut parts = world.parts(model.clone());
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
@@ -129,7 +130,9 @@ fn what_is_no_json_is_not_done() {
     });
     assert!(count.inputs().is_empty());
     let told = &results(&model.last())[0];
-    assert!(told.contains("not JSON: expected `,` at column 7") && told.contains("Nothing was done"));
+    assert!(
+        told.contains("not JSON: expected `,` at column 7") && told.contains("Nothing was done")
+    );
 }
 
 fn unknown_tools_are_named_with_their_neighbours() {

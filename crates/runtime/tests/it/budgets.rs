@@ -108,7 +108,9 @@ fn sub_runs_have_a_budget_of_their_own() {
     let model = Script::by(|_, request| {
         let said = crate::script::conversation(request);
         match () {
-            () if said.starts_with("Run skill") => bash(&format!("echo {}", request.messages.len())),
+            () if said.starts_with("Run skill") => {
+                bash(&format!("echo {}", request.messages.len()))
+            }
             () if said.contains("ended without a result") => says("done"),
             () => load("look"),
         }

@@ -44,7 +44,8 @@ fn what_is_new_changed_or_gone_is_told_behind() {
     let asked = model.asked();
     let second = conversation(&asked[1]);
     let note = &second[second.find("two").unwrap()..];
-    let order = ["No longer available:", "goes", "Changed:", "Does something else.", "New:", "comes"];
+    let order =
+        ["No longer available:", "goes", "Changed:", "Does something else.", "New:", "comes"];
     let places: Vec<usize> = order.iter().map(|part| note.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{note}");
     assert!(!note.contains("stays"));
@@ -100,7 +101,11 @@ fn a_loaded_skill_that_changed_grants_nothing_any_more() {
 }
 
 /// A session that loaded a skill, the skill changed, and it is taken up again.
-fn resumed(world: &World, answer: Answer, edit: impl Fn(&World)) -> (Engine, Arc<Person>, Arc<Script>, String) {
+fn resumed(
+    world: &World,
+    answer: Answer,
+    edit: impl Fn(&World),
+) -> (Engine, Arc<Person>, Arc<Script>, String) {
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::by(|at, _| if at == 0 { load("pdf") } else { says("fine") });
     let person = Person::says(answer);

@@ -16,6 +16,7 @@ pub(crate) const TESTS: Tests = tests! {
     what_a_hook_adds_is_behind_the_answer
     a_hook_keeps_a_message_back
     a_hook_keeps_the_agent_from_stopping_and_not_for_ever
+    a_hook_stops_the_whole_work
     hooks_of_an_untrusted_skill_do_not_run
     case_126_hooks_of_a_fork_run_in_the_fork
     calls_with_hooks_are_never_done_twice
@@ -159,6 +160,28 @@ fn a_hook_keeps_the_agent_from_stopping_and_not_for_ever() {
     let questions = model.asked().len();
     assert!((3..=12).contains(&questions), "{questions}");
     assert!(conversation(&model.last()).contains("the tests do not pass"));
+}
+
+fn a_hook_stops_the_whole_work() {
+    for (event, first) in [("PreToolUse", false), ("PostToolUse", true)] {
+        let world = World::new();
+        world.skill("guard", &hook(event, "Bash", "stop.sh"), "Guard.");
+        world.script("guard/stop.sh", r#"echo '{"continue": false, "stopReason": "enough"}'"#);
+        let model = Script::of([
+            load("guard"),
+            crate::script::calls([
+                ("bash", json!({ "command": "mkdir one" })),
+                ("bash", json!({ "command": "mkdir two" })),
+            ]),
+        ]);
+        let (_, _, pause) = talk(free(&world, model));
+        let Pause::Ended(prowess_agent::Ending::Declined { why }) = pause else {
+            panic!("{pause:?}")
+        };
+        assert_eq!(why, "A hook of the skill guard stopped the work: enough");
+        assert_eq!(world.path("project/one").exists(), first, "{event}");
+        assert!(!world.path("project/two").exists(), "{event}");
+    }
 }
 
 fn hooks_of_an_untrusted_skill_do_not_run() {

@@ -82,7 +82,8 @@ fn disallowed_tools_are_neither_declared_nor_called() {
 fn a_rule_in_disallowed_tools_is_the_gate_s() {
     let world = World::new();
     world.skill("careful", "disallowed-tools: Bash(touch:*)\n", "Look only.");
-    let model = Script::of([load("careful"), bash("touch pwned"), bash("mkdir fine"), says("done")]);
+    let model =
+        Script::of([load("careful"), bash("touch pwned"), bash("mkdir fine"), says("done")]);
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Yolo);
     let asked = talk(parts, &model, "go");

@@ -104,10 +104,18 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
             }
             let pause = session.proceed(&never()).await.unwrap();
             assert_eq!(pause, Pause::Answered("done".into()), "cut at {cut}");
-            let told = session.run().messages().iter().flat_map(|message| message.results())
+            let told = session
+                .run()
+                .messages()
+                .iter()
+                .flat_map(|message| message.results())
                 .filter(|result| result.text.contains("nobody knows whether it had an effect"))
                 .count();
-            let open = begun.len() - before.iter().filter(|event| matches!(event.event, Event::CallEnded { .. })).count();
+            let open = begun.len()
+                - before
+                    .iter()
+                    .filter(|event| matches!(event.event, Event::CallEnded { .. }))
+                    .count();
             // `glob` only reads: it is done again without a word.
             assert!(told == open || told + 1 == open, "cut at {cut}: told {told}, open {open}");
             interrupted += told;
@@ -128,7 +136,9 @@ fn commands(events: &[Stamped]) -> Vec<(String, &str)> {
     for event in events {
         let Event::Replied { reply, .. } = &event.event else { continue };
         for call in reply.calls() {
-            if let Some(word) = call.input["command"].as_str().and_then(|line| line.split(' ').nth(1)) {
+            if let Some(word) =
+                call.input["command"].as_str().and_then(|line| line.split(' ').nth(1))
+            {
                 found.push((call.id.to_string(), word));
             }
         }
@@ -143,7 +153,11 @@ fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
     let model = Script::by(|at, _| match at {
         0 => load("stamps"),
         1 => says("loaded"),
-        2 => calls([("stamp", json!({})), ("bash", json!({ "command": "mkdir made" })), ("load_skill", json!({ "name": "stamps" }))]),
+        2 => calls([
+            ("stamp", json!({})),
+            ("bash", json!({ "command": "mkdir made" })),
+            ("load_skill", json!({ "name": "stamps" })),
+        ]),
         _ => says("done"),
     });
     let mut parts = world.parts(model.clone());
@@ -251,7 +265,8 @@ fn the_model_is_the_one_it_had() {
         session.proceed(&never()).await.unwrap();
         session.id().to_owned()
     });
-    let (old, new) = (crate::keys::another("script/old", "o"), crate::keys::another("script/new", "n"));
+    let (old, new) =
+        (crate::keys::another("script/old", "o"), crate::keys::another("script/new", "n"));
     for (known, answer) in [(true, "o"), (false, "n")] {
         let (store, id) = copy(&events(&engine, &id));
         let mut parts = world.parts(new.clone());
@@ -301,7 +316,8 @@ fn a_read_that_was_cut_off_is_done_again() {
         session.id().to_owned()
     });
     let all = events(&whole, &id);
-    let cut = all.iter().position(|event| matches!(event.event, Event::CallStarted { .. })).unwrap();
+    let cut =
+        all.iter().position(|event| matches!(event.event, Event::CallStarted { .. })).unwrap();
     let (store, id) = copy(&all[..=cut]);
     let model = Script::of([says("done")]);
     let engine = engine(&world, model.clone(), store);
@@ -366,5 +382,8 @@ fn hooks_hear_of_a_resume() {
         Session::resume(&engine, &id, None).await.unwrap();
     });
     let heard = world.read("project/started");
-    assert!(heard.contains("\"source\":\"resume\"") || heard.contains("\"source\": \"resume\""), "{heard}");
+    assert!(
+        heard.contains("\"source\":\"resume\"") || heard.contains("\"source\": \"resume\""),
+        "{heard}"
+    );
 }

@@ -46,9 +46,7 @@ impl Script {
     }
 
     /// Decides by the number of the question, from zero, and the question.
-    pub(crate) fn by(
-        decide: impl Fn(usize, &Request) -> Act + Send + Sync + 'static,
-    ) -> Arc<Self> {
+    pub(crate) fn by(decide: impl Fn(usize, &Request) -> Act + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self::new("script/one", decide))
     }
 

@@ -270,9 +270,7 @@ fn errors_of_tools_are_marked_as_errors() {
 fn an_answer_that_was_cut_off_goes_on() {
     let world = World::new();
     let cut = || match says("the first half") {
-        Act::Reply(reply) => {
-            Act::Reply(prowess_agent::Reply { stop: Stop::MaxTokens, ..reply })
-        }
+        Act::Reply(reply) => Act::Reply(prowess_agent::Reply { stop: Stop::MaxTokens, ..reply }),
         other => other,
     };
     let model = Script::of([cut(), says("the second half")]);

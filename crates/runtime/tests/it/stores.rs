@@ -147,7 +147,10 @@ fn nothing_is_done_that_could_not_be_written_down() {
         let told = conversation(&model.last()).contains("nobody knows whether it had an effect");
         for line in ["one", "two"] {
             let times = log.lines().filter(|known| *known == line).count();
-            assert!(times == 1 || told && times == 0, "{writes}: {line} {times} times, told: {told}");
+            assert!(
+                times == 1 || told && times == 0,
+                "{writes}: {line} {times} times, told: {told}"
+            );
         }
     }
     assert!(failures >= 10, "{failures} writes");

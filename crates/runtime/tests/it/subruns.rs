@@ -7,9 +7,7 @@ use prowess_catalog::Who;
 use prowess_policy::{Effect, Mode};
 use prowess_registry::NewSkill;
 use prowess_render::Arguments;
-use prowess_runtime::{
-    Engine, MAX_TICKS, Outcome, Pause, RuntimeError, Session, SubRun, Which,
-};
+use prowess_runtime::{Engine, MAX_TICKS, Outcome, Pause, RuntimeError, Session, SubRun, Which};
 use serde_json::{Value, json};
 
 use crate::harness::{Tests, tests};
@@ -203,7 +201,11 @@ fn a_skill_cannot_start_itself() {
     let engine = world.engine(model.clone());
     let finished = run(&engine, named("echo")).unwrap();
     assert_eq!(finished.text, "I cannot");
-    assert!(results(&model.last())[0].contains("cannot start itself"), "{:?}", results(&model.last()));
+    assert!(
+        results(&model.last())[0].contains("cannot start itself"),
+        "{:?}",
+        results(&model.last())
+    );
     assert!(children(&engine, &finished.session).is_empty());
 }
 
@@ -269,7 +271,8 @@ fn a_sub_run_has_the_model_and_effort_of_its_skill() {
     let engine = Engine::new(parts);
     assert_eq!(run(&engine, named("deep")).unwrap().text, "big");
     assert_eq!(big.last().options.effort, Some(Effort::Max));
-    let sub = SubRun { model: Some("script/one".into()), effort: Some(Effort::Low), ..named("deep") };
+    let sub =
+        SubRun { model: Some("script/one".into()), effort: Some(Effort::Low), ..named("deep") };
     assert_eq!(run(&engine, sub).unwrap().text, "small");
     assert_eq!(small.last().options.effort, Some(Effort::Low));
     // A caller that asks for a model that is not there made a mistake, and hears of it.
@@ -288,7 +291,8 @@ fn a_definition_runs_without_a_registry() {
     let world = World::new();
     world.skill("other", "", "O.");
     let model = Script::of([says("Bonjour")]);
-    let skill = NewSkill::from_text("---\nname: greet\ndescription: Greets.\n---\nSay hello in $0.");
+    let skill =
+        NewSkill::from_text("---\nname: greet\ndescription: Greets.\n---\nSay hello in $0.");
     let sub = SubRun {
         arguments: Arguments::from_text("French"),
         ..SubRun::new(Which::Definition(Box::new(skill.unwrap())))
@@ -303,13 +307,18 @@ fn an_unknown_skill_is_an_error_with_names() {
     world.skill("greet", "", "G.");
     let engine = world.engine(Script::of([]));
     let error = run(&engine, named("great")).unwrap_err();
-    assert!(matches!(error, RuntimeError::Skill(_)) && error.to_string().contains("great"), "{error}");
+    assert!(
+        matches!(error, RuntimeError::Skill(_)) && error.to_string().contains("great"),
+        "{error}"
+    );
     assert!(crate::world::roots(&engine).is_empty(), "no session was begun");
 }
 
 fn a_skill_for_people_is_not_forked_by_models() {
     let world = World::new();
-    world.skill("deploy", "context: fork\ndisable-model-invocation: true\n", "D.").skill("o", "", "O.");
+    world
+        .skill("deploy", "context: fork\ndisable-model-invocation: true\n", "D.")
+        .skill("o", "", "O.");
     let model = Script::of([load("deploy"), says("no")]);
     let engine = world.engine(model.clone());
     let id = talk(&engine, "go");
@@ -390,11 +399,8 @@ fn what_a_sub_run_costs_counts_above() {
 fn a_sub_run_that_fails_is_told_and_the_session_goes_on() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
-    let model = Script::of([
-        load("look"),
-        Act::Fail(prowess_ports::ModelErrorKind::Refused),
-        says("done"),
-    ]);
+    let model =
+        Script::of([load("look"), Act::Fail(prowess_ports::ModelErrorKind::Refused), says("done")]);
     let engine = world.engine(model.clone());
     let id = talk(&engine, "go");
     let request = model.last();

@@ -69,7 +69,10 @@ fn what_does_not_fit_is_told_and_can_be_mended() {
     let finished = run(&engine, schema()).unwrap();
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
     let told = &results(&model.last())[0];
-    assert!(told.contains("`sum` must be") && told.contains("`more` is not known"), "every place that fails: {told}");
+    assert!(
+        told.contains("`sum` must be") && told.contains("`more` is not known"),
+        "every place that fails: {told}"
+    );
 }
 
 fn after_three_that_do_not_fit_it_ends() {
@@ -109,7 +112,9 @@ fn the_real_cause_is_told() {
         (Act::Fail(Kind::Refused), "refused"),
     ] {
         let finished = run(&world.engine(Script::of([act])), schema()).unwrap();
-        assert!(matches!(&finished.outcome, Outcome::Failed { kind: found, .. } if **found == *kind));
+        assert!(
+            matches!(&finished.outcome, Outcome::Failed { kind: found, .. } if **found == *kind)
+        );
     }
     let endless = Script::by(|at, _| bash(&format!("echo {at}")));
     let finished = run(&world.free(endless), schema()).unwrap();
@@ -131,16 +136,11 @@ fn two_callers_have_two_schemas() {
     let text = json!({
         "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"],
     });
-    let sub = |schema: Value| SubRun {
-        result: Some(schema),
-        ..SubRun::new(Which::Name("sum".into()))
-    };
+    let sub =
+        |schema: Value| SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
     let cancel = never();
     let (one, two) = wait(async {
-        tokio::join!(
-            engine.run_skill(sub(schema()), &cancel),
-            engine.run_skill(sub(text), &cancel)
-        )
+        tokio::join!(engine.run_skill(sub(schema()), &cancel), engine.run_skill(sub(text), &cancel))
     });
     assert_eq!(one.unwrap().outcome, Outcome::Submitted(json!({ "sum": 5 })));
     assert_eq!(two.unwrap().outcome, Outcome::Submitted(json!({ "text": "five" })));
@@ -170,10 +170,7 @@ fn a_schema_that_is_none_is_refused_before_anything_begins() {
 fn calls_beside_submit_are_answered_too() {
     let world = world();
     let count = Counter::new("count");
-    let model = Script::of([calls([
-        ("submit", json!({ "sum": 5 })),
-        ("count", json!({})),
-    ])]);
+    let model = Script::of([calls([("submit", json!({ "sum": 5 })), ("count", json!({}))])]);
     let mut parts = world.parts(model);
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
@@ -188,10 +185,8 @@ fn calls_beside_submit_are_answered_too() {
 
 fn a_task_has_a_typed_result_too() {
     let world = world();
-    let model = Script::of([
-        call("load_skill", json!({ "name": "sum" })),
-        submit(json!({ "sum": 5 })),
-    ]);
+    let model =
+        Script::of([call("load_skill", json!({ "name": "sum" })), submit(json!({ "sum": 5 }))]);
     let engine = world.engine(model.clone());
     let task = Task { result: Some(schema()), ..Task::new("What is 2 and 3?") };
     let finished = wait(engine.run_task(task, &never())).unwrap();

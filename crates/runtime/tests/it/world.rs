@@ -22,11 +22,8 @@ use crate::harness::HELPER;
 
 /// Waits for work that is done at the same time.
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(work)
 }
 
@@ -55,7 +52,6 @@ impl World {
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.join(path)
     }
-
 
     /// A world that somebody else made, and will remove.
     #[allow(dead_code, reason = "for the other process of `kill.rs`")]

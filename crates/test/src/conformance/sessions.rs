@@ -173,7 +173,12 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
     let text = |text: &str| Part::Text { text: text.into(), keep: Some("skill".into()) };
     let summary = Message { role: Role::User, parts: vec![text("so far")] };
     let events: Vec<Stamped> = [
-        Event::Said { parts: vec![text("do")], typed: Some("/do".into()), loaded: vec![], usage: None },
+        Event::Said {
+            parts: vec![text("do")],
+            typed: Some("/do".into()),
+            loaded: vec![],
+            usage: None,
+        },
         Event::Asked { turn: 1, model: "m".into(), tools: vec!["read".into()] },
         Event::CallStarted { call: "c1".into(), read_only: true, child: Some("x".into()) },
         Event::Decided(Decided {
