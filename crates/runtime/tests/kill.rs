@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use prowess_agent::{Request, Run, Stamped};
+use prowess_agent::{Message, Request, Run, Stamped};
 use prowess_policy::Mode;
 use prowess_ports::SessionStore;
 use prowess_runtime::{Engine, Pause, Session, Update};
@@ -85,9 +85,10 @@ fn main() {
 /// same way. Of a command of which nobody knows, it looks first whether its line is there.
 fn decide(request: &Request) -> Act {
     if conversation(request).starts_with("Run skill: below") {
-        return match conversation(request).contains("echo below") {
-            false => call("bash", json!({ "command": "echo below >> log" })),
-            true => says("done below"),
+        return if conversation(request).contains("echo below") {
+            says("done below")
+        } else {
+            call("bash", json!({ "command": "echo below >> log" }))
         };
     }
     let mut inputs: BTreeMap<&str, &Value> = BTreeMap::new();
@@ -115,12 +116,11 @@ fn decide(request: &Request) -> Act {
                 }
                 other => panic!("{other}"),
             };
-            match result.text.contains(TOLD) {
-                true => unknown.push(line),
-                false => {
-                    assert!(!result.is_error, "{}", result.text);
-                    state.insert(line, true);
-                }
+            if result.text.contains(TOLD) {
+                unknown.push(line);
+            } else {
+                assert!(!result.is_error, "{}", result.text);
+                state.insert(line, true);
             }
         }
     }
@@ -247,7 +247,7 @@ impl Place {
         let told = run
             .messages()
             .iter()
-            .flat_map(|message| message.results())
+            .flat_map(Message::results)
             .filter(|result| result.text.contains(TOLD))
             .count();
         let log = self.world.read("project/log");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Event, Stamped, VERSION};
+use prowess_agent::{Budget, Event, Message, Stamped, VERSION};
 use prowess_policy::Mode;
 use prowess_ports::SessionStore;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session, SubRun, Which};
@@ -108,7 +108,7 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
                 .run()
                 .messages()
                 .iter()
-                .flat_map(|message| message.results())
+                .flat_map(Message::results)
                 .filter(|result| result.text.contains("nobody knows whether it had an effect"))
                 .count();
             let open = begun.len()

@@ -200,7 +200,7 @@ struct Slow {
     inner: MemorySessions,
     door: std::sync::Mutex<()>,
     waiting: tokio::sync::Notify,
-    slow: std::sync::atomic::AtomicBool,
+    is_shut: std::sync::atomic::AtomicBool,
 }
 
 impl SessionStore for Slow {
@@ -213,7 +213,7 @@ impl SessionStore for Slow {
     }
 
     fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
-        if self.slow.load(Ordering::SeqCst) {
+        if self.is_shut.load(Ordering::SeqCst) {
             self.waiting.notify_one();
             drop(self.door.lock().unwrap());
         }
@@ -248,7 +248,7 @@ fn a_write_that_nobody_waits_for_gives_the_session_back() {
         inner: MemorySessions::new(),
         door: std::sync::Mutex::default(),
         waiting: tokio::sync::Notify::new(),
-        slow: false.into(),
+        is_shut: false.into(),
     });
     let engine = engine(&world, worker(), store.clone());
     let door = store.door.lock().unwrap();
@@ -262,7 +262,7 @@ fn wait_with(engine: &Engine, store: &Slow, door: std::sync::MutexGuard<'_, ()>)
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let id = runtime.block_on(async {
         let mut session = Session::start(engine, "t").await.unwrap();
-        store.slow.store(true, Ordering::SeqCst);
+        store.is_shut.store(true, Ordering::SeqCst);
         tokio::select! {
             said = session.say_plainly("hi") => panic!("{said:?}"),
             () = store.waiting.notified() => {}
