@@ -245,9 +245,6 @@ impl Session {
             prowess_agent::Message { role: prowess_agent::Role::Assistant, parts: reply.parts }
                 .text()
         });
-        for name in &plan.unloaded {
-            self.loaded.remove(name);
-        }
         let event = Event::Compacted {
             before: plan.before,
             summary: plan.message(text.as_deref()),
@@ -255,6 +252,9 @@ impl Session {
             usage,
         };
         self.journal.write(event).await?;
+        for name in &plan.unloaded {
+            self.loaded.remove(name);
+        }
         self.look_at_skills().await
     }
 

@@ -25,6 +25,7 @@ pub(crate) const TESTS: Tests = tests! {
     a_person_calls_for_skills_by_name
     a_mention_loads_and_stays_in_the_text
     names_that_nobody_has_are_not_sent
+    what_was_not_said_is_not_loaded
     a_skill_that_is_not_for_models
     a_skill_that_is_not_for_people
     commands_of_a_skill_run_once_and_their_output_is_in_the_text
@@ -263,6 +264,22 @@ fn names_that_nobody_has_are_not_sent() {
         session.say("/etc/hosts is a file", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
+}
+
+/// Two skills are called for, and the second cannot be rendered.
+fn what_was_not_said_is_not_loaded() {
+    let world = World::new();
+    world.skill("good", "", "Text of good.").skill("bad", "", "!`exit 1`");
+    let model = Script::of([load("good"), says("done")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("/good /bad now", &never()).await.unwrap_err();
+        assert!(session.skills().is_empty());
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(results(&model.last())[0].contains("Text of good."), "{:?}", results(&model.last()));
 }
 
 /// Reference case 66.

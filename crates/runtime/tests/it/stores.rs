@@ -15,6 +15,7 @@ use crate::world::{World, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
     nothing_is_done_that_could_not_be_written_down
+    a_load_that_was_not_written_down_is_no_load
     a_session_that_cannot_begin_is_none
     an_event_that_is_too_large_is_an_error_and_not_lost_silently
     a_sub_run_whose_store_fails_ends_the_session_too
@@ -154,6 +155,27 @@ fn nothing_is_done_that_could_not_be_written_down() {
         }
     }
     assert!(failures >= 10, "{failures} writes");
+}
+
+/// The answer with the text of a skill is lost, and there is room again at once.
+fn a_load_that_was_not_written_down_is_no_load() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::by(|_, request| {
+        if conversation(request).contains("Use pdftk.") { says("done") } else { load("pdf") }
+    });
+    // Started, listed, said, asked, replied, the call began: the seventh is its answer.
+    let store = Full::after(6);
+    let engine = engine(&world, model, store.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap_err();
+        assert!(session.skills().is_empty());
+        store.fill_up(1_000);
+        session.proceed(&never()).await.unwrap();
+        assert_eq!(session.skills().len(), 1);
+    });
 }
 
 fn a_session_that_cannot_begin_is_none() {
