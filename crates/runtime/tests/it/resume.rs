@@ -26,6 +26,7 @@ pub(crate) const TESTS: Tests = tests! {
     a_handed_in_result_does_not_end_what_is_said_later
     sqlite_keeps_a_session_between_engines
     hooks_hear_of_a_resume
+    work_in_the_background_that_was_cut_off_is_told_once
     every_prefix_of_a_typed_run_ends_with_its_value
     every_prefix_of_a_compacted_session_goes_on
 };
@@ -388,6 +389,42 @@ fn hooks_hear_of_a_resume() {
         heard.contains("\"source\":\"resume\"") || heard.contains("\"source\": \"resume\""),
         "{heard}"
     );
+}
+
+fn work_in_the_background_that_was_cut_off_is_told_once() {
+    let world = World::new();
+    world.skill("look", "context: fork\nbackground: true\n", "Look.");
+    let model = Script::by(|_, request| {
+        let said = conversation(request);
+        match () {
+            () if said.starts_with("Run skill") => crate::script::Act::Hang,
+            () if said.contains("works in the background") => says("fine"),
+            () => load("look"),
+        }
+    });
+    let mut parts = world.parts(model.clone());
+    parts.settings.background = true;
+    let engine = Engine::new(parts);
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        // It has begun when its model was asked.
+        while !model.asked().iter().any(|one| conversation(one).starts_with("Run skill")) {
+            tokio::task::yield_now().await;
+        }
+        session.id().to_owned()
+    });
+    for _ in 0..2 {
+        wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            session.say("And?", &never()).await.unwrap();
+            session.proceed(&never()).await.unwrap();
+        });
+        let said = conversation(&model.last());
+        assert_eq!(said.matches("and did not finish").count(), 1, "{said}");
+        assert!(said.contains("The skill look worked in the background (session "));
+    }
 }
 
 fn every_prefix_of_a_typed_run_ends_with_its_value() {
