@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_diag::render::diff;
 use prowess_diag::{Applicability, Counts, Diagnostic, FileReport, LineIndex};
+use prowess_files::replace;
 use prowess_lint::{RuleSet, Subject, check, fix};
-use prowess_registry::{Found, Notice, WalkOptions, read_path, replace, walk};
+use prowess_registry::{Found, Notice, WalkOptions, read_path, walk};
 use prowess_spec::{Facts, Package, ReadFault, parse};
 
 use crate::outcome::{Checked, Mended, Outcome, Piece};
@@ -296,7 +297,7 @@ mod tests {
         std::fs::write(&file, BROKEN).unwrap();
         let paths = || vec![folder.path().to_owned()];
         let reported = run(&job(Action::Report), paths(), &Rules);
-        assert_eq!((found(&reported), reported.fixed()), (vec!["yaml-repaired"], 0));
+        assert_eq!((found(&reported), reported.fixed()), (vec!["yaml-syntax"], 0));
         let shown = run(&job(Action::Diff), paths(), &Rules);
         assert!(shown.mended[0].diff.contains("+description: 'Fills"), "{}", shown.mended[0].diff);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), BROKEN);

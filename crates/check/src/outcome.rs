@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use prowess_diag::render::full::Extent;
 use prowess_diag::{Counts, wording};
-use prowess_registry::{Notice, replace};
+use prowess_files::replace;
+use prowess_registry::Notice;
 
 /// What was found in all.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ pub struct Mended {
 }
 
 impl Mended {
-    /// Returns the rules with their number where it is not one: `2 x yaml-repaired, name-case`.
+    /// Returns the rules with their number where it is not one: `2 x yaml-syntax, name-case`.
     pub fn rule_list(&self) -> String {
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for rule in &self.rules {

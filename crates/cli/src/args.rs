@@ -21,9 +21,8 @@ pub(crate) use gate::{
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use anstream::ColorChoice;
-use prowess_terminal::{Look, Printer};
+use prowess_terminal::{Exit, Look, Printer};
 
 /// Find, check, explain and mend Agent Skills
 #[derive(Debug, Parser)]
@@ -52,6 +51,9 @@ Use:
   show PATH|NAME           Show one skill: metadata, outline, files, size
   prompt                   Print exactly what a model would see
   why NAME|PATH            Explain why a skill is listed, hidden or cut
+  run NAME [TEXT]          Run a skill with a model and print what comes out
+  chat                     Talk to a model that has your skills
+  session list|show|...    List, show and take up sessions
   exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
   tool list|call           List and call the tools that models get
 
@@ -59,13 +61,17 @@ Manage:
   trust [PATH|NAME]        Show what a skill may do, and trust it
   policy check|show        Check a command against the rules; show them
   stats                    Show which skills are used
+  demo                     Show a complete run, offline, with a scripted model
   doctor                   Check configuration, folders, store and sandbox
   schema [NAME]            Print a JSON Schema
   completions SHELL        Print a script that completes commands and names
   help [COMMAND|TOPIC]     Show help on a command or a topic
 
 Options:
-{options}
+  -q, --quiet...           Print less: `-q` leaves results and errors, `-qq` only the exit code
+      --color <WHEN>       When to use colours: auto, always, never (default: auto)
+      --skills-dir <DIR>   Also look for skills here (can be repeated)
+      --no-cache           Read every skill again and remember nothing
 
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
@@ -77,7 +83,10 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Everything that can be typed. What we write into help ourselves looks like what clap writes.
 pub(crate) fn command() -> clap::Command {
-    Cli::command().help_template(styled(ROOT_HELP)).mut_subcommands(|command| {
+    let root = Cli::command().help_template(styled(ROOT_HELP)).mut_subcommand("run", |run| {
+        run.mut_arg("name", |name| name.add(ArgValueCandidates::new(completions::skill_names)))
+    });
+    root.mut_subcommands(|command| {
         let after = command.get_after_help().map(|after| styled(&after.to_string()));
         match after {
             Some(after) => command.after_help(after),
@@ -165,6 +174,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Prompt(PromptArgs),
     Why(WhyArgs),
+    Run(prowess_console::run::RunArgs),
+    Chat(prowess_console::talk::ChatArgs),
+    Session(prowess_console::session::SessionArgs),
+    Demo(prowess_console::demo::DemoArgs),
     Exec(ExecArgs),
     Tool(ToolArgs),
     Trust(TrustArgs),
@@ -483,7 +496,7 @@ pub(crate) enum PromptFormatArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models cannot see it.",
+    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models cannot see it. With `--session` it explains a turn of a session.",
     after_help = "\
 Examples:
   prowess why release-notes                          is it listed?
@@ -491,8 +504,14 @@ Examples:
 )]
 pub(crate) struct WhyArgs {
     /// Name of a skill, qualified or not, such as `user:pdf`, or its folder
-    #[arg(value_name = "NAME|PATH", add = ArgValueCompleter::new(completions::skills_and_paths))]
-    pub(crate) name: String,
+    #[arg(value_name = "NAME|PATH", required_unless_present = "session", add = ArgValueCompleter::new(completions::skills_and_paths))]
+    pub(crate) name: Option<String>,
+    /// Explain a turn of this session instead: tools, skills, decisions, cost
+    #[arg(long, value_name = "ID", conflicts_with_all = ["name", "query", "agent", "json"])]
+    pub(crate) session: Option<String>,
+    /// Which turn (default: the last)
+    #[arg(long, value_name = "N", requires = "session")]
+    pub(crate) turn: Option<u32>,
     /// How it ranks for these words
     #[arg(long, value_name = "WORDS")]
     pub(crate) query: Option<String>,
@@ -523,13 +542,17 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check configuration, folders, cache and store\n\nSays what is wrong with the configuration, which folders are searched and what is in them, what cannot be read, and whether cache and store work.",
+    about = "Check configuration, folders, cache and store\n\nSays what is wrong with the configuration, which folders are searched and what is in them, what cannot be read, whether cache, store and sandbox work, and which models can be asked.",
     after_help = "\
 Examples:
   prowess doctor                          is everything in order?
+  prowess doctor --online                 are the keys accepted? costs nothing
   prowess doctor --json                   the same for a program"
 )]
 pub(crate) struct DoctorArgs {
+    /// Ask every provider that has a key for its list of models
+    #[arg(long)]
+    pub(crate) online: bool,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

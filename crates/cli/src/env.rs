@@ -149,6 +149,12 @@ impl Environment {
         named.or_else(|| in_home().or_else(usual).map(|folder| folder.join("prowess.db")))
     }
 
+    /// What runs commands in the sandbox.
+    pub(crate) fn runner(&self) -> Option<prowess_exec::Runner> {
+        let helper = self.helper.clone()?;
+        Some(prowess_exec::Runner::new(helper).inherit(self.variables.iter().cloned()))
+    }
+
     /// Where skills are looked for from here.
     pub(crate) fn place(&self) -> prowess_registry::Place {
         prowess_registry::Place {

@@ -4,7 +4,6 @@ mod args;
 mod commands;
 mod env;
 mod error;
-mod exit;
 mod library;
 mod permissions;
 mod usage;
@@ -13,14 +12,14 @@ use std::process::ExitCode;
 
 use crate::args::{Cli, Command};
 use crate::env::Environment;
-use prowess_terminal::Printer;
+use prowess_terminal::{Exit, Printer};
 
 fn main() -> ExitCode {
     // Must come before everything else: this may be the helper that stands round one command.
     let helper = prowess_exec::maybe_run_helper();
     let environment = Environment { helper: Some(helper), ..Environment::read() };
     if commands::completions::answer(&environment) {
-        return exit::Exit::Done.into();
+        return Exit::Done.into();
     }
     let cli = match args::parse(&environment.arguments) {
         Ok(cli) => cli,
@@ -28,20 +27,16 @@ fn main() -> ExitCode {
     };
     let printer = Printer::new(cli.global.look(&environment));
     match run(&cli, &environment, &printer) {
-        Ok(_) if printer.reader_left() => exit::Exit::Done.into(),
+        Ok(_) if printer.reader_left() => Exit::Done.into(),
         Ok(code) => code.into(),
         Err(error) => {
             printer.error(&error);
-            exit::Exit::Failed.into()
+            error.exit.unwrap_or(Exit::Failed).into()
         }
     }
 }
 
-fn run(
-    cli: &Cli,
-    environment: &Environment,
-    printer: &Printer,
-) -> Result<exit::Exit, error::CliError> {
+fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, error::CliError> {
     let global = &cli.global;
     match &cli.command {
         None => commands::overview::run(global, environment, printer),
@@ -55,6 +50,12 @@ fn run(
         Some(Command::Show(args)) => commands::show::run(args, global, environment, printer),
         Some(Command::Prompt(args)) => commands::prompt::run(args, global, environment, printer),
         Some(Command::Why(args)) => commands::why::run(args, global, environment, printer),
+        Some(Command::Run(args)) => commands::sessions::run(args, global, environment, printer),
+        Some(Command::Chat(args)) => commands::sessions::chat(args, global, environment, printer),
+        Some(Command::Session(args)) => {
+            commands::sessions::session(args, global, environment, printer)
+        }
+        Some(Command::Demo(args)) => commands::sessions::demo(args, global, environment, printer),
         Some(Command::Exec(args)) => commands::exec::run(args, global, environment, printer),
         Some(Command::Tool(args)) => commands::tool::run(args, global, environment, printer),
         Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),

@@ -55,7 +55,6 @@ impl Watcher for Live {
                     "the connection broke; asking once more",
                 );
             }
-            Update::Delta(_) => {}
             Update::Message(text) => state.line(depth, AnsiColor::Yellow, "note", text),
             Update::Event(event) => state.event(depth, event),
             _ => {}
@@ -71,11 +70,15 @@ impl State {
         self.at_start = clean.ends_with('\n');
     }
 
-    fn line(&mut self, depth: u8, colour: AnsiColor, what: &str, text: &str) {
+    fn end_line(&mut self) {
         if !self.at_start {
             let _ = self.out.write_all(b"\n");
             self.at_start = true;
         }
+    }
+
+    fn line(&mut self, depth: u8, colour: AnsiColor, what: &str, text: &str) {
+        self.end_line();
         let style = if self.colours { colour.on_default() } else { Style::new() };
         let indent = "  ".repeat(usize::from(depth) + 1);
         let text = sanitize::line(text);
@@ -128,7 +131,9 @@ impl State {
                     self.line(depth, AnsiColor::Red, "failed", message);
                 }
                 Ending::Cancelled => self.line(depth, AnsiColor::Yellow, "cancelled", ""),
-                Ending::Answered | Ending::Submitted { .. } | Ending::Declined { .. } => {}
+                Ending::Answered | Ending::Submitted { .. } | Ending::Declined { .. } => {
+                    self.end_line()
+                }
             },
             _ => {}
         }

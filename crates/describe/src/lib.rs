@@ -8,6 +8,7 @@ mod find;
 mod gate;
 mod lines;
 mod list;
+mod rule;
 mod show;
 mod skill;
 mod why;
@@ -20,6 +21,7 @@ pub use gate::{
 };
 pub use lines::answer_lines;
 pub use list::{changes, list};
+pub use rule::rule_page;
 pub use show::{Heading, Package};
 pub use skill::{from, sight, skill};
 pub use why::{Answer, Question, Why, why};

@@ -47,11 +47,20 @@ pub fn nearest_within<'a>(
 
 /// Which letters and digits stand in a word, one bit each; other characters share a bit with them.
 fn letters(word: &str) -> u32 {
-    let bit = |byte: u8| {
-        if byte.is_ascii_alphanumeric() { 1 << (byte & 31) } else { 0 }
-    };
-    word.bytes().map(bit).fold(0, |bits, bit| bits | bit)
+    word.bytes().fold(0, |bits, byte| bits | BITS[usize::from(byte)])
 }
+
+/// The bit of each byte.
+static BITS: [u32; 256] = {
+    let (mut bits, mut byte) = ([0; 256], 0_u8);
+    while byte < 0x80 {
+        if byte.is_ascii_alphanumeric() {
+            bits[byte as usize] = 1 << (byte & 31);
+        }
+        byte += 1;
+    }
+    bits
+};
 
 /// A word longer than this was not mistyped, and the comparison is quadratic in its length.
 const LONGEST: usize = 64;

@@ -32,8 +32,16 @@ pub fn all<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 
 /// Puts backticks round a name; a name with a backtick in it gets double ones.
 pub fn tick(name: impl Display) -> String {
-    let name = name.to_string();
-    if name.contains('`') { format!("`` {name} ``") } else { format!("`{name}`") }
+    use std::fmt::Write;
+    let mut text = String::with_capacity(32);
+    text.push('`');
+    // Text takes whatever is written into it.
+    let _ = write!(text, "{name}");
+    if text[1..].contains('`') {
+        return format!("`` {} ``", &text[1..]);
+    }
+    text.push('`');
+    text
 }
 
 /// Returns a path as it can be pasted into a shell.

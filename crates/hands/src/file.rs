@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use prowess_diag::suggest;
 use prowess_diag::wording::tick;
+use prowess_files::straight;
 use prowess_registry::fs::read::describe_kind;
 use prowess_registry::resource::read_at;
-use prowess_registry::straight;
 use prowess_tools::{ToolError, Why};
 use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
@@ -145,7 +145,11 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
         }
     }
     beside.rename(name, old.is_some())?;
-    rustix::fs::fsync(&folder).map_err(Fault::of)
+    match rustix::fs::fsync(&folder) {
+        // Not every file system can do that with folders.
+        Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(Fault::of(error)),
+    }
 }
 
 /// Opens the folder of a file, and makes what is missing of it.
@@ -281,6 +285,9 @@ impl Fault {
     pub(crate) fn told(self, ground: &Ground<'_>, spot: &Spot, verb: &str) -> ToolError {
         let name = tick(shown(&spot.name));
         match self {
+            Self::Missing if verb == "write" => {
+                ToolError::new(Why::Failed, format!("{name} has no folder to be written to."))
+            }
             Self::Missing => {
                 let near = near(ground, spot)
                     .map(|near| format!(" Did you mean {}?", tick(shown(&near))))

@@ -32,6 +32,16 @@ pub(crate) enum Deed {
     Write,
 }
 
+impl Deed {
+    /// The beginning of a sentence.
+    fn of(self, spot: &Spot) -> String {
+        match self {
+            Self::Read => format!("Reading {}", spot.told()),
+            Self::Write => format!("Writing {}", spot.told()),
+        }
+    }
+}
+
 /// The places that count, with their links resolved.
 #[derive(Debug)]
 pub(crate) struct Ground<'w> {
@@ -42,8 +52,6 @@ pub(crate) struct Ground<'w> {
     spellings: Vec<(PathBuf, PathBuf)>,
     /// Neither read nor written: keys, and our own folders.
     hidden: Vec<PathBuf>,
-    /// Not written: what decides what runs later, and skills.
-    protected: Vec<PathBuf>,
     /// Read unasked although they are not in the project: loaded skills, and output that was too
     /// long.
     free: Vec<PathBuf>,
@@ -75,18 +83,30 @@ impl<'w> Ground<'w> {
         let spellings = [root, home].map(|spelled| (settled(&spelled), spelled)).into();
         let profile = workshop.profile(workshop.acting.as_deref());
         let real = |paths: Vec<PathBuf>| paths.iter().map(|path| settled(path)).collect::<Vec<_>>();
-        let mut protected = real(profile.protected);
-        let catalog = workshop.registry.snapshot();
-        for entry in catalog.entries() {
-            if entry.skill.form == Form::Folder
-                && let Some(folder) = Path::new(&*entry.skill.location).parent()
-            {
-                protected.push(settled(folder));
-            }
-        }
         let mut free = real(skill_folders(workshop, loaded));
         free.extend(places.outputs.as_deref().map(settled));
-        Self { workshop, workspace, spellings, hidden: real(profile.hidden), protected, free }
+        Self { workshop, workspace, spellings, hidden: real(profile.hidden), free }
+    }
+
+    /// Tells whether something is not written: it decides what runs later, or belongs to a skill.
+    fn is_protected(&self, real: &Path) -> bool {
+        let profile = self.workshop.profile(self.workshop.acting.as_deref());
+        if profile.protected.iter().any(|path| real.starts_with(settled(path))) {
+            return true;
+        }
+        let catalog = self.workshop.registry.snapshot();
+        catalog.entries().into_iter().any(|entry| {
+            let location = Path::new(&*entry.skill.location);
+            let place = match entry.skill.form {
+                Form::Folder => location.parent(),
+                Form::File | Form::Command => Some(location),
+                Form::Memory => None,
+            };
+            // Whoever makes a skill their project wants to work on it.
+            place.map(settled).is_some_and(|place| {
+                real.starts_with(&place) && !self.workspace.starts_with(&place)
+            })
+        })
     }
 
     /// Finds out where a path leads. Relative paths begin in the project, `~/` in the home folder.
@@ -157,7 +177,7 @@ impl<'w> Ground<'w> {
         stricter(decision, judge(judging, deed, &plain))
     }
 
-    /// Why nobody may do this, whatever rules and modes say.
+    /// Why nobody may do this.
     fn barred(&self, deed: Deed, spot: &Spot) -> Option<&'static str> {
         let below =
             |folders: &[PathBuf]| folders.iter().any(|folder| spot.real.starts_with(folder));
@@ -176,13 +196,24 @@ impl<'w> Ground<'w> {
             if spot.real.components().any(git) {
                 return Some("what is in `.git` decides what runs later");
             }
-            if below(&self.protected) {
+            if self.is_protected(&spot.real) {
                 return Some(
                     "it belongs to a skill or decides what runs later; a person changes it",
                 );
             }
         }
         None
+    }
+
+    /// Refuses what nobody may do, whatever rules and modes say.
+    pub(crate) fn bar(&self, deed: Deed, spot: &Spot) -> Result<(), ToolError> {
+        match self.barred(deed, spot) {
+            Some(why) => {
+                let text = format!("{} was refused: {why}.", deed.of(spot));
+                Err(ToolError::new(Why::Denied, text))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Asks the gate, and the person where the gate wants it. `long` says all that would happen; where
@@ -194,14 +225,8 @@ impl<'w> Ground<'w> {
         spot: &Spot,
         long: impl FnOnce() -> Result<String, ToolError>,
     ) -> Result<(), ToolError> {
-        let verb = match deed {
-            Deed::Read => "Reading",
-            Deed::Write => "Writing",
-        };
-        let what = format!("{verb} {}", spot.told());
-        if let Some(why) = self.barred(deed, spot) {
-            return Err(ToolError::new(Why::Denied, format!("{what} was refused: {why}.")));
-        }
+        self.bar(deed, spot)?;
+        let what = deed.of(spot);
         let judging = self.workshop.judging(loaded);
         let mut path = self.spelled(&spot.real);
         let mut decision = self.judge(&judging, deed, &spot.real);
@@ -239,11 +264,7 @@ impl Spot {
     /// The path in a sentence; where it is reached through a link, also what that leads to.
     pub(crate) fn told(&self) -> String {
         let real = self.real.to_string_lossy();
-        if self.written == real || self.name == real {
-            return tick(shown(&self.name));
-        }
-        // Inside the project the name says it already, unless a link was on the way.
-        if self.written.ends_with(&format!("/{}", self.name)) || self.name == "." {
+        if self.written == real {
             return tick(shown(&self.name));
         }
         format!("{} (it leads to {})", tick(shown(&self.written)), tick(shown(&real)))

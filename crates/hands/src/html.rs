@@ -189,7 +189,8 @@ impl Out {
     fn mark(&mut self, name: &str, closes: bool, attributes: &str) {
         if BLOCKS.contains(&name) {
             self.line();
-            if PARAGRAPHS.contains(&name) && !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            let gap = PARAGRAPHS.contains(&name) && !(closes && name == "pre");
+            if gap && !self.text.is_empty() && !self.text.ends_with("\n\n") {
                 self.text.push('\n');
             }
         }

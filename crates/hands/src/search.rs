@@ -64,6 +64,7 @@ impl<'w> Search<'w> {
     ) -> Result<Self, ToolError> {
         let ground = Ground::new(workshop, loaded);
         let spot = ground.spot(path.unwrap_or("."))?;
+        ground.bar(Deed::Read, &spot)?;
         let judging = workshop.judging(loaded);
         let decision = ground.judge(&judging, Deed::Read, &spot.real);
         // In the project each file is judged for itself, so a folder that is not allowed as a whole
@@ -154,16 +155,20 @@ impl<'w> Search<'w> {
     fn builder(&self) -> WalkBuilder {
         let root = &self.spot.real;
         let hidden: Arc<[PathBuf]> = self.ground.hidden().into();
-        let calm = root.ancestors().skip(1).all(is_calm) && is_calm(root);
+        let calm = root.ancestors().all(is_calm);
+        // What stands above counts up to the root of the repository, or of the project: somebody's
+        // home may ignore everything.
+        let in_git = root.ancestors().any(|folder| folder.join(".git").exists());
+        let below = root != &self.ground.workspace && self.ground.is_inside(root);
         let mut builder = WalkBuilder::new(root);
         builder
             .hidden(false)
-            .parents(calm)
+            .parents(calm && (in_git || below))
             .git_ignore(calm)
             .ignore(calm)
             .git_exclude(calm)
             .git_global(false)
-            .require_git(false)
+            .require_git(in_git)
             .follow_links(false)
             .max_depth(Some(MAX_DEPTH))
             .sort_by_file_name(Ord::cmp)

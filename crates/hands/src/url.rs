@@ -1,4 +1,6 @@
 //! Addresses of the web, read strictly: what two readers could understand differently is refused.
+//!
+//! The world is talked to over TLS: `http://` becomes `https://`, except in private networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,8 +14,6 @@ pub(crate) struct Url {
     pub(crate) text: String,
     /// The host as rules name it: small letters, no port, no brackets.
     pub(crate) host: String,
-    /// Whether it goes over TLS.
-    pub(crate) secure: bool,
     /// Where it leads.
     pub(crate) reach: Reach,
 }
@@ -67,6 +67,11 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
         _ => return Err("its port is none"),
     };
     let reach = reach(&host)?;
+    let (secure, port) = match reach {
+        Reach::Public if !secure && matches!(&*port, "" | ":80") => (true, String::new()),
+        Reach::Public if !secure => return Err("it is not https://"),
+        _ => (secure, port),
+    };
     let spelled = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     let path = path.split('#').next().unwrap_or_default();
     let slash = if path.starts_with('/') { "" } else { "/" };
@@ -78,7 +83,7 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
             text.push_str(&format!("%{byte:02X}"));
         }
     }
-    Ok(Url { text, host, secure, reach })
+    Ok(Url { text, host, reach })
 }
 
 fn reach(host: &str) -> Result<Reach, &'static str> {
@@ -157,7 +162,8 @@ mod tests {
         let cases = [
             ("https://Example.COM", "https://example.com/", "example.com"),
             ("https://example.com.:8443/a?b#c", "https://example.com:8443/a?b", "example.com"),
-            ("HTTP://example.com?x", "http://example.com/?x", "example.com"),
+            ("HTTP://example.com:80?x", "https://example.com/?x", "example.com"),
+            ("http://localhost:3000", "http://localhost:3000/", "localhost"),
             ("https://example.com/ä", "https://example.com/%C3%A4", "example.com"),
             ("https://[::1]:80/", "https://[::1]:80/", "::1"),
         ];
@@ -186,6 +192,7 @@ mod tests {
             "https://example.com:80:80/",
             "https://017.0.0.1/",
             "https://%31.example/",
+            "http://example.com:8080/",
         ] {
             assert!(parse(raw).is_err(), "{raw:?}");
         }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use reqwest::NoProxy;
 use reqwest::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use tokio::time::{Instant, timeout_at};
@@ -12,10 +13,33 @@ use crate::address::Address;
 use crate::tls;
 
 /// Asks servers, and gives their answers in pieces.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpClient {
     inner: reqwest::Client,
     deadlines: Deadlines,
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The client below knows its proxy, and that may have a password.
+        f.debug_struct("HttpClient").field("deadlines", &self.deadlines).finish_non_exhaustive()
+    }
+}
+
+/// A server through which others are asked with `https`. Those with `http` are on this machine or
+/// near it, and are asked directly.
+#[derive(Clone)]
+pub struct Proxy {
+    /// Its address; a user and a password may be in it.
+    pub address: String,
+    /// The hosts that are asked directly, as in `NO_PROXY`.
+    pub except: String,
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").field("except", &self.except).finish_non_exhaustive()
+    }
 }
 
 /// How long each kind of waiting may take, and how much may come.
@@ -154,7 +178,23 @@ fn innermost(error: &dyn Error) -> String {
 impl HttpClient {
     /// A client. `agent` is what it calls itself.
     pub fn new(agent: &str, deadlines: Deadlines) -> Result<Self, HttpError> {
-        let inner = reqwest::Client::builder()
+        Self::build(agent, deadlines, None)
+    }
+
+    /// A client behind a proxy.
+    pub fn behind(agent: &str, deadlines: Deadlines, proxy: &Proxy) -> Result<Self, HttpError> {
+        let unfit = |_| HttpError::new(HttpErrorKind::Setup, "the address of the proxy is none");
+        let through = reqwest::Proxy::https(&proxy.address).map_err(unfit)?;
+        let through = through.no_proxy(NoProxy::from_string(&proxy.except));
+        Self::build(agent, deadlines, Some(through))
+    }
+
+    fn build(
+        agent: &str,
+        deadlines: Deadlines,
+        proxy: Option<reqwest::Proxy>,
+    ) -> Result<Self, HttpError> {
+        let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::config()?)
             .user_agent(agent)
             .redirect(Policy::none())
@@ -163,9 +203,12 @@ impl HttpClient {
             .no_gzip()
             .connect_timeout(deadlines.connect)
             .pool_max_idle_per_host(4)
-            .tcp_nodelay(true)
-            .build()
-            .map_err(HttpError::of)?;
+            .tcp_nodelay(true);
+        let builder = match proxy {
+            Some(proxy) => builder.proxy(proxy),
+            None => builder,
+        };
+        let inner = builder.build().map_err(HttpError::of)?;
         Ok(Self { inner, deadlines })
     }
 

@@ -13,6 +13,6 @@ mod tls;
 mod web;
 
 pub use address::{Address, AddressError, Origin};
-pub use client::{Answer, Deadlines, Header, HttpClient, HttpError, HttpErrorKind};
+pub use client::{Answer, Deadlines, Header, HttpClient, HttpError, HttpErrorKind, Proxy};
 pub use network::is_private;
 pub use web::{Lookup, WebFetcher};

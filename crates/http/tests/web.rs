@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use prowess_http::{Lookup, WebFetcher};
+use prowess_http::{Address, Deadlines, HttpClient, Lookup, Proxy, WebFetcher};
 use prowess_ports::{FetchLimits, Fetched, Fetcher};
 
 const LIMITS: FetchLimits = FetchLimits { bytes: 1_000, deadline_ms: 20_000, private: true };
@@ -154,6 +154,28 @@ fn a_server_that_says_nothing_is_given_up() {
     let limits = FetchLimits { deadline_ms: 50, ..LIMITS };
     let error = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &limits).unwrap_err();
     assert_eq!(error.message, "no answer within 50 ms");
+}
+
+#[test]
+fn a_proxy_is_used_for_https_only_and_never_shown() {
+    let refused = answer("403 Forbidden", "", b"");
+    let (port, work) = server(vec![refused, answer("200 OK", "", b"direct")]);
+    let proxy =
+        Proxy { address: format!("http://me:pw@127.0.0.1:{port}"), except: "near.example".into() };
+    let client = HttpClient::behind("prowess-test", Deadlines::default(), &proxy).unwrap();
+    assert!(!format!("{client:?} {proxy:?}").contains("pw"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let far = Address::parse("https://far.example/x").unwrap();
+        let error = client.get(&far, &[]).await.unwrap_err();
+        assert!(!format!("{error:?}").contains("pw"), "{error}");
+        let plain = Address::parse(&format!("http://127.0.0.1:{port}/y")).unwrap();
+        let got = client.get(&plain, &[]).await.unwrap();
+        assert_eq!(got.body().await.unwrap(), b"direct");
+    });
+    let asked = work.join().unwrap();
+    assert!(asked[0].starts_with("CONNECT far.example:443 HTTP/1.1\r\n"), "{}", asked[0]);
+    assert!(asked[1].starts_with("GET /y HTTP/1.1\r\n"), "{}", asked[1]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize, wording};
 
 use crate::profile::{Profile, RuleSet, Target};
 use crate::rules::{RULES, Rule};
+use crate::scripts::{self, Script};
 use prowess_spec::body::links;
-use prowess_spec::body::scripts::{self, Script};
 use prowess_spec::body::{self, Detail, Item, ItemKind};
 use prowess_spec::fields;
 use prowess_spec::manifest::Text;
@@ -139,35 +139,48 @@ impl<'a> Subject<'a> {
 /// Finds characters that change direction or take no room. Pieces of text that are not ASCII are
 /// looked at eight bytes at a time, for the first bytes of characters.
 fn deceptive(text: &str) -> Vec<(usize, char)> {
-    // A line or two: where texts are not ASCII, it is for a dash or an arrow here and there.
-    const PIECE: usize = 64;
+    // Most of a text is ASCII; where it is not, it is for a dash or an arrow here and there. Of
+    // pieces that all have one length, the compiler looks at sixteen bytes at a time.
+    const PAGE: usize = 512;
+    const LINE: usize = 64;
+    let bytes = text.as_bytes();
     let mut found = Vec::new();
-    let (pieces, last) = text.as_bytes().as_chunks::<PIECE>();
-    // Of pieces that all have one length, the compiler looks at sixteen bytes at a time.
-    let is_ascii = |piece: &[u8; PIECE]| piece.iter().fold(0, |all, byte| all | byte) < 0x80;
-    let pieces = pieces.iter().enumerate().filter(|(_, piece)| !is_ascii(piece));
-    let last = (text.len() / PIECE, last);
-    for (index, piece) in pieces.map(|(index, piece)| (index, &piece[..])).chain([last]) {
-        let mut look = |at: usize| {
-            let at = index * PIECE + at;
-            if may_deceive(&text.as_bytes()[at..]) {
-                let character = text.get(at..).and_then(|rest| rest.chars().next());
-                found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
-            }
-        };
-        let (words, rest) = piece.as_chunks::<8>();
-        for (index, word) in words.iter().enumerate() {
-            // The first byte of a character that has several begins with two set bits.
-            let word = u64::from_le_bytes(*word);
-            let mut firsts = word & (word << 1) & 0x8080_8080_8080_8080;
-            while firsts != 0 {
-                look(index * 8 + firsts.trailing_zeros() as usize / 8);
-                firsts &= firsts - 1;
-            }
+    let mut look = |at: usize| {
+        if may_deceive(&bytes[at..]) {
+            let character = text.get(at..).and_then(|rest| rest.chars().next());
+            found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
         }
-        (piece.len() - rest.len()..piece.len()).for_each(look);
+    };
+    let (pages, _) = bytes.as_chunks::<PAGE>();
+    for (number, page) in pages.iter().enumerate().filter(|(_, page)| !is_ascii(page)) {
+        let lines = page.as_chunks::<LINE>().0.iter().enumerate();
+        for (line, part) in lines.filter(|(_, line)| !is_ascii(line)) {
+            look_at_firsts(part, number * PAGE + line * LINE, &mut look);
+        }
     }
+    let rest = pages.len() * PAGE;
+    look_at_firsts(&bytes[rest..], rest, &mut look);
     found
+}
+
+fn is_ascii<const N: usize>(piece: &[u8; N]) -> bool {
+    piece.iter().fold(0, |all, byte| all | byte) < 0x80
+}
+
+/// Looks at every byte that begins a character of several, eight bytes at a time.
+fn look_at_firsts(piece: &[u8], offset: usize, look: &mut impl FnMut(usize)) {
+    let (words, rest) = piece.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        // Such a byte begins with two set bits.
+        let word = u64::from_le_bytes(*word);
+        let mut firsts = word & (word << 1) & 0x8080_8080_8080_8080;
+        while firsts != 0 {
+            look(offset + index * 8 + firsts.trailing_zeros() as usize / 8);
+            firsts &= firsts - 1;
+        }
+    }
+    let last = offset + piece.len();
+    (last - rest.len()..last).for_each(look);
 }
 
 /// Whether a deceptive character may begin with these bytes.
@@ -347,8 +360,8 @@ mod tests {
     #[test]
     fn a_deceptive_character_is_found_wherever_it_stands() {
         for c in ['\u{ad}', '\u{200b}', '\u{e0041}'] {
-            for at in 0..200 {
-                let text = format!("{}{c}{}é", "a".repeat(at), "b".repeat(150 - at.min(150)));
+            for at in (0..200).chain(400..700) {
+                let text = format!("{}{c}{}é", "a".repeat(at), "b".repeat(750 - at));
                 assert_eq!(deceptive(&text), [(at, c)], "{at}");
             }
         }

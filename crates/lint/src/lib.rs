@@ -11,6 +11,8 @@ pub mod fix;
 pub mod profile;
 pub mod reference;
 pub mod rules;
+pub mod scripts;
+pub mod shell;
 mod slips;
 mod vocabulary;
 

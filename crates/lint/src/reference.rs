@@ -16,7 +16,7 @@ const FATAL: &[&str] = &[
     "frontmatter-unclosed",
     "frontmatter-too-large",
     "frontmatter-not-a-map",
-    "yaml-repaired",
+    "yaml-syntax",
     "yaml-invalid",
     "yaml-feature",
     "duplicate-key",

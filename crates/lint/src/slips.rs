@@ -20,6 +20,25 @@ pub(crate) fn plain_keys(parsed: &Parsed<'_>) -> Option<Fix> {
     (!edits.is_empty()).then(|| Fix::suggested("write `key: value`", edits))
 }
 
+/// Writes frontmatter between two lines `+++` as YAML.
+pub(crate) fn from_toml(text: &str) -> Option<Fix> {
+    let mut edits = Vec::new();
+    let (mut start, mut fences) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        if line.trim_end() == "+++" {
+            fences += 1;
+            edits.push(Edit::replace(Span::new(start, start + 3), "---"));
+        } else if let Some((from, to, key)) = decorated_key(line) {
+            edits.push(Edit::replace(Span::new(start + from, start + to), format!("{key}: ")));
+        }
+        if fences == 2 {
+            return Some(Fix::suggested("write it as YAML", edits));
+        }
+        start += line.len();
+    }
+    None
+}
+
 /// A known key in another notation: where it begins, where its value begins, and the key.
 fn decorated_key(line: &str) -> Option<(usize, usize, &str)> {
     const DECORATION: [char; 6] = ['#', '*', '-', '_', '`', ' '];
@@ -76,7 +95,7 @@ mod tests {
     fn keys_at_the_start_of_a_body_are_found() {
         for (text, end) in [
             ("name: x\ndescription: y\n\nBody.\n", Some(23)),
-            ("name: x\nallowed-tools: y\n  z\nBody.\n", Some(30)),
+            ("name: x\nallowed-tools: y\n  z\nBody.\n", Some(29)),
             ("Note: this\n", None),
             ("# Title\n", None),
         ] {

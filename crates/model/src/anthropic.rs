@@ -26,7 +26,7 @@ impl Wire for Anthropic {
     }
 
     fn models_path(&self) -> &'static str {
-        "v1/models"
+        "v1/models?limit=1000"
     }
 
     fn headers(&self) -> Vec<Header> {
@@ -100,7 +100,7 @@ impl Wire for Anthropic {
     fn whole(&self, body: &[u8]) -> Result<Reply, Fault> {
         let answer: Answer = wire::read(body)?;
         let mut usage = Usage::default();
-        answer.usage.add_to(&mut usage);
+        answer.usage.unwrap_or_default().add_to(&mut usage);
         let content =
             answer.content.ok_or_else(|| Fault::bad_reply("an answer without content"))?;
         let parts = content.into_iter().filter_map(|block| Block::of(block).part()).collect();
@@ -235,8 +235,7 @@ struct Answer {
     model: Option<String>,
     content: Option<Vec<Content>>,
     stop_reason: Option<String>,
-    #[serde(default)]
-    usage: Counts,
+    usage: Option<Counts>,
 }
 
 #[derive(Default, Deserialize)]
@@ -357,8 +356,7 @@ enum Event {
     },
     MessageDelta {
         delta: Ending,
-        #[serde(default)]
-        usage: Counts,
+        usage: Option<Counts>,
     },
     MessageStop,
     Error {
@@ -414,7 +412,7 @@ impl Reader for Stream {
         match wire::read(data.as_bytes())? {
             Event::MessageStart { message } => {
                 self.model = message.model.unwrap_or_default();
-                message.usage.add_to(&mut self.usage);
+                message.usage.unwrap_or_default().add_to(&mut self.usage);
             }
             Event::ContentBlockStart { index, content_block } => {
                 let block = Block::of(content_block);
@@ -433,7 +431,7 @@ impl Reader for Stream {
                 piece(block, delta, out)?;
             }
             Event::MessageDelta { delta, usage } => {
-                usage.add_to(&mut self.usage);
+                usage.unwrap_or_default().add_to(&mut self.usage);
                 self.stop = delta.stop_reason.as_deref().map(stop_of).or(self.stop.take());
             }
             Event::MessageStop => self.is_done = true,

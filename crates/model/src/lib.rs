@@ -8,10 +8,15 @@
 #![warn(missing_docs)]
 
 mod anthropic;
+mod cassette;
+mod choose;
 mod echo;
+mod gemini;
 mod key;
 mod openai_chat;
+mod openai_responses;
 mod price;
+mod providers;
 mod remote;
 mod retry;
 mod scripted;
@@ -19,10 +24,15 @@ mod sse;
 mod wire;
 
 pub use anthropic::Anthropic;
+pub use cassette::{CassetteError, MAX_CASSETTE, RecordingModel, ReplayModel, digest};
+pub use choose::{ChooseError, Chosen, SecretText, Settings, Variables, choose, open};
 pub use echo::EchoModel;
+pub use gemini::Gemini;
 pub use key::{Key, KeyError};
 pub use openai_chat::OpenAiChat;
+pub use openai_responses::OpenAiResponses;
 pub use price::{DEFAULT_WINDOW, Known, cost, known};
+pub use providers::{Reachable, names as provider_names, reachable};
 pub use remote::{Health, RemoteModel};
 pub use retry::{MAX_AFTER, RealWaiter, Retry, Waiter, retry_after};
 pub use scripted::{MAX_SCRIPT, ScriptError, ScriptedModel};

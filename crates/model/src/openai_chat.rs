@@ -226,8 +226,9 @@ struct Answer {
 
 #[derive(Deserialize)]
 struct Choice {
-    #[serde(alias = "message")]
     delta: Option<Piece>,
+    /// What stands here where the answer is whole.
+    message: Option<Piece>,
     finish_reason: Option<String>,
 }
 
@@ -235,8 +236,9 @@ struct Choice {
 struct Piece {
     content: Option<String>,
     refusal: Option<String>,
-    #[serde(alias = "reasoning")]
+    /// Servers use one of these words, or both for the same.
     reasoning_content: Option<String>,
+    reasoning: Option<String>,
     tool_calls: Option<Vec<CallPiece>>,
 }
 
@@ -333,7 +335,7 @@ impl Stream {
         }
         // Only one answer was asked for.
         let Some(choice) = answer.choices.into_iter().next() else { return Ok(()) };
-        if let Some(piece) = choice.delta {
+        if let Some(piece) = choice.delta.or(choice.message) {
             self.piece(piece, out);
         }
         if let Some(word) = choice.finish_reason {
@@ -343,7 +345,8 @@ impl Stream {
     }
 
     fn piece(&mut self, piece: Piece, out: &mut dyn FnMut(Delta)) {
-        if let Some(text) = piece.reasoning_content.filter(|text| !text.is_empty()) {
+        let reasoning = piece.reasoning_content.or(piece.reasoning);
+        if let Some(text) = reasoning.filter(|text| !text.is_empty()) {
             self.reasoning.push_str(&text);
             out(Delta::Reasoning(text));
         }

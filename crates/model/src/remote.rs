@@ -6,6 +6,7 @@ use std::time::Duration;
 use prowess_agent::{Delta, Part, Reply, Request, Stop};
 use prowess_http::{Address, Answer, Deadlines, Header, HttpClient};
 use prowess_ports::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta};
+use serde_json::Value;
 
 use crate::key::Key;
 use crate::price;
@@ -82,6 +83,16 @@ impl RemoteModel {
 
     /// Asks whether the server is there and takes the key. Costs no tokens.
     pub async fn probe(&self, within: Duration) -> Result<Health, ModelError> {
+        let names = self.models(within).await?;
+        let is_this = |name: &String| {
+            **name == *self.model || name.strip_suffix(":latest") == Some(&self.model)
+        };
+        let has_model = (!names.is_empty()).then(|| names.iter().any(is_this));
+        Ok(Health { has_model, models: names.len() })
+    }
+
+    /// The names of the models that the server lists, in its order. Costs no tokens.
+    pub async fn models(&self, within: Duration) -> Result<Vec<String>, ModelError> {
         let short = Deadlines {
             first: within,
             idle: within,
@@ -93,13 +104,13 @@ impl RemoteModel {
         let address = self.base.below(self.wire.models_path());
         let asked = async {
             let answer = http.get(&address, &self.headers(&address)?).await?;
-            if answer.status() != 200 {
+            if !(200..300).contains(&answer.status()) {
                 return Err(self.refusal(answer).await);
             }
             Ok(answer.body().await?)
         };
         let body = asked.await.map_err(|fault| self.error(fault, 1))?;
-        Ok(health(&body, &self.model))
+        Ok(names(&body))
     }
 
     fn headers(&self, address: &Address) -> Result<Vec<Header>, Fault> {
@@ -119,7 +130,7 @@ impl RemoteModel {
         let address = self.base.below(&self.wire.path(&self.model, self.stream));
         let headers = self.headers(&address)?;
         let mut answer = self.http.post(&address, &headers, body.to_vec()).await?;
-        if answer.status() != 200 {
+        if !(200..300).contains(&answer.status()) {
             return Err(self.refusal(answer).await);
         }
         let is_json = answer
@@ -242,15 +253,12 @@ fn settled(mut reply: Reply) -> Reply {
 }
 
 /// Reads a list of models, in any of the forms that providers use.
-fn health(body: &[u8], model: &str) -> Health {
-    let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+fn names(body: &[u8]) -> Vec<String> {
+    let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let list = ["data", "models"].iter().find_map(|key| value.get(key)?.as_array());
-    let Some(list) = list else { return Health { has_model: None, models: 0 } };
-    let has = list.iter().any(|entry| {
-        ["id", "name"].iter().filter_map(|key| entry.get(key)?.as_str()).any(|name| {
-            let name = name.strip_prefix("models/").unwrap_or(name);
-            name == model || name.strip_suffix(":latest") == Some(model)
-        })
-    });
-    Health { has_model: Some(has), models: list.len() }
+    let name = |entry: &Value| {
+        let name = ["id", "name"].iter().find_map(|key| entry.get(key)?.as_str())?;
+        Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
+    };
+    list.into_iter().flatten().filter_map(name).collect()
 }

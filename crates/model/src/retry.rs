@@ -51,7 +51,12 @@ impl Retry {
         after: Option<Duration>,
         random: u64,
     ) -> Option<Duration> {
-        if !kind.is_passing() || attempt >= self.attempts {
+        // Whoever was waited for in vain twice is not there.
+        let attempts = match kind {
+            ModelErrorKind::Timeout => self.attempts.min(2),
+            _ => self.attempts,
+        };
+        if !kind.is_passing() || attempt >= attempts {
             return None;
         }
         let doubled = self.first.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
@@ -212,5 +217,9 @@ mod tests {
         ] {
             assert_eq!(Retry::default().wait(kind, 1, Duration::ZERO, None, 0), None);
         }
+        let timeout = |attempt| {
+            Retry::default().wait(ModelErrorKind::Timeout, attempt, Duration::ZERO, None, 0)
+        };
+        assert_eq!((timeout(1).is_some(), timeout(2)), (true, None));
     }
 }

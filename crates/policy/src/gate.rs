@@ -606,12 +606,10 @@ impl Gate {
             (Action::Skill { .. }, _) if looks => {
                 Decision::new(Verdict::Allow, "looking at a skill changes nothing")
             }
-            (Action::Read { path }, _) if paths::covers("/**", path, &self.places, false) => {
+            (Action::Read { path }, _) if paths::is_inside(path, &self.places) => {
                 Decision::new(Verdict::Allow, "it is inside the project")
             }
-            (Action::Write { path }, Mode::AcceptEdits)
-                if paths::covers("/**", path, &self.places, false) =>
-            {
+            (Action::Write { path }, Mode::AcceptEdits) if paths::is_inside(path, &self.places) => {
                 Decision::new(
                     Verdict::Allow,
                     "mode `accept-edits` allows writing inside the project",

@@ -78,6 +78,11 @@ pub fn covers(pattern: &str, path: &str, places: &Places, anywhere: bool) -> boo
     Located::new(path, places).is_in(pattern, places, anywhere)
 }
 
+/// Tells whether a path is the project's root or lies below it.
+pub fn is_inside(path: &str, places: &Places) -> bool {
+    below(&Located::new(path, places).absolute, &places.root).is_some()
+}
+
 /// What of an absolute path lies below a folder.
 fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
@@ -191,5 +196,10 @@ mod tests {
             assert_eq!(covers(pattern, path, &places, false), expected, "{pattern} {path}");
         }
         assert!(covers(".env", "/elsewhere/.env", &places, true));
+        for (path, expected) in
+            [(".", true), ("/w/p", true), ("a/../b", true), ("..", false), ("/w/pq", false)]
+        {
+            assert_eq!(is_inside(path, &places), expected, "{path}");
+        }
     }
 }

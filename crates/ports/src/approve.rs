@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use prowess_policy::{Answer, Decision};
+use prowess_policy::{Action, Answer, Decision};
 
 /// Asks a person.
 pub trait Approver: Send + Sync + Debug {
@@ -19,6 +19,8 @@ pub struct Question<'a> {
     pub decision: &'a Decision,
     /// The skill that wants it.
     pub skill: Option<&'a str>,
+    /// The same as rules see it, where a rule could be about it.
+    pub action: Option<&'a Action<'a>>,
 }
 
 /// Takes note of what was decided, for whoever asks why later.

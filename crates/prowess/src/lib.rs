@@ -100,7 +100,12 @@ pub use prowess_config as config;
 pub use prowess_describe as describe;
 pub use prowess_diag as diag;
 pub use prowess_exec as exec;
+pub use prowess_hands as hands;
+#[cfg(feature = "providers")]
+pub use prowess_http as http;
 pub use prowess_lint as lint;
+#[cfg(feature = "providers")]
+pub use prowess_model as model;
 pub use prowess_policy as policy;
 pub use prowess_ports as ports;
 pub use prowess_registry::{

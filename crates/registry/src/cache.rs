@@ -4,27 +4,36 @@
 //! processes may use it at once: the last one wins, and both versions are right. A file that is
 //! damaged, foreign or from another version is as good as none.
 
-use std::hash::{Hash, Hasher};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Form, Origin, Skill, Stamp};
 use sha2::{Digest, Sha256};
 
+use crate::fs::walk::make_room;
 use crate::head::{self, Head};
 
 /// First bytes of a cache file; the last one is the version of its format.
-const MAGIC: &[u8; 8] = b"PROWHED\x03";
+const MAGIC: &[u8; 8] = b"PROWHED\x04";
 /// Largest cache file that is read.
 const MAX_CACHE: u64 = 1024 * 1024 * 1024;
 /// A cache file of so many bytes is read by two threads.
 const WORTH_TWO: usize = 1024 * 1024;
+/// A part of the file is closed when it has so many bytes. One part after the other is read into
+/// the same memory: new memory costs more than what is read into it.
+const PART: usize = 128 * 1024;
 /// A file that changed this shortly before it was read may change again without its time telling.
 const RACY: i64 = 2_000_000_000;
-/// Bytes of one slot of the table: hash of the place, where the head begins, how long it is.
-const SLOT: usize = 16;
+/// Bytes before the list of parts: magic, checksum of the rest of it and of the list, time, number
+/// of heads and of parts.
+const HEADER: usize = 8 + 4 + 8 + 4 + 4;
+/// Bytes of a part in the list: how long it is, how many heads it has, its checksum.
+const ENTRY: usize = 4 + 4 + 4;
 
 /// Whether a version of a skill was at rest when a scan that began then read it, so that its times
 /// tell it from any later one. As git does: what changed in the moment before is read again.
@@ -43,23 +52,36 @@ pub(crate) fn now() -> i64 {
     now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// What is remembered of one root: a table by hash, never full, in which a head stands where
-/// its hash says or in one of the next slots; and heads that are only taken apart when somebody asks
-/// for one. The threads that walk ask, each for its own.
+/// What is remembered of one root: all skills, and a table by hash, never full, in which a skill
+/// stands where its hash says or in one of the next slots. The threads that walk ask, each for its
+/// own.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    bytes: Vec<u8>,
     /// When the scan began that it is from, in nanoseconds since 1970.
     began: i64,
-    /// How many heads there are, and in how many slots: a power of two, or none.
+    /// How many heads there are.
     heads: usize,
-    slots: usize,
+    skills: Vec<Arc<Skill>>,
+    /// Which of them were found again.
+    found: Vec<AtomicBool>,
+    table: Table,
+    /// How every location begins.
+    prefix: Box<str>,
 }
 
 impl Cache {
-    /// Reads what is remembered of a root; nothing when there is nothing, or nothing usable.
-    pub(crate) fn load(folder: &Path, root: &Path) -> Self {
-        read(&file_for(folder, root)).unwrap_or_default()
+    /// Reads what is remembered of a root, with several threads; nothing when there is nothing, or
+    /// nothing usable. Places on disk are those below `path`, by which the root is called.
+    pub(crate) fn load(
+        folder: &Path,
+        root: &Path,
+        path: &Path,
+        origin: &Arc<Origin>,
+        threads: usize,
+    ) -> Self {
+        let below = path.join("");
+        let read = |prefix| read(&file_for(folder, root), prefix, origin, threads);
+        below.to_str().and_then(read).unwrap_or_default()
     }
 
     /// Tells whether nothing is remembered.
@@ -67,47 +89,42 @@ impl Cache {
         self.heads == 0
     }
 
-    /// Returns the head of the skill at this path below the root, which lies there, if this very
-    /// version of it is remembered.
+    /// Returns the number of the skill that lies there, if this very version of it is remembered.
     pub(crate) fn find(
         &self,
-        path: &str,
         location: &str,
         stamp: Stamp,
         sidecar: Option<Stamp>,
-        origin: &Arc<Origin>,
-    ) -> Option<Skill> {
+    ) -> Option<usize> {
         if !were_at_rest(stamp, sidecar, self.began) {
             return None;
         }
-        let wanted = hash(path);
-        let mut at = wanted;
-        for _ in 0..self.slots {
-            let (found, head) = self.slot(at)?;
-            if found == wanted {
-                let head = Head::read(head)?;
-                if head.path()? == path.as_bytes() {
-                    let same = head.is_of(stamp, sidecar);
-                    return same.then(|| head.into_skill(origin, location)).flatten();
-                }
-            }
-            at = at.wrapping_add(1);
-        }
-        None
+        let inner = location.strip_prefix(&*self.prefix)?;
+        let is_there = |number: usize| {
+            self.skills.get(number).is_some_and(|skill| *skill.location == *location)
+        };
+        let number = self.table.find(inner, is_there)?;
+        let skill = self.skills.get(number)?;
+        (skill.stamp == stamp && skill.sidecar == sidecar).then_some(number)
     }
 
-    /// The hash and the head of a slot; nothing when it is empty.
-    fn slot(&self, at: u64) -> Option<(u64, &[u8])> {
-        let table = self.bytes.get(HEADER..)?;
-        let at = usize::try_from(at & (self.slots as u64).checked_sub(1)?).ok()?;
-        let cells = table.get(at.checked_mul(SLOT)?..)?.first_chunk::<SLOT>()?;
-        let (hash, place) = cells.split_first_chunk::<8>()?;
-        let (start, length) = place.split_first_chunk::<4>()?;
-        let start = u32::from_le_bytes(*start) as usize;
-        let length = u32::from_le_bytes(*length.first_chunk::<4>()?) as usize;
-        let heads = table.get(self.slots.checked_mul(SLOT)?..)?;
-        let head = heads.get(start..start.checked_add(length)?)?;
-        (length > 0).then_some((u64::from_le_bytes(*hash), head))
+    /// Returns the skill with a number.
+    pub(crate) fn skill(&self, number: usize) -> Option<&Skill> {
+        self.skills.get(number).map(|skill| &**skill)
+    }
+
+    /// Takes note that a skill is still there.
+    pub(crate) fn keep(&self, number: usize) {
+        if let Some(found) = self.found.get(number) {
+            found.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives away the skills that are still there.
+    pub(crate) fn take_kept(&mut self) -> impl Iterator<Item = Arc<Skill>> {
+        let skills = std::mem::take(&mut self.skills).into_iter();
+        let found = std::mem::take(&mut self.found);
+        skills.zip(found).filter_map(|(skill, found)| found.into_inner().then_some(skill))
     }
 
     /// Remembers the skills of a root, unless all of them came from here and none is missing.
@@ -130,16 +147,58 @@ impl Cache {
     }
 }
 
-/// Bytes before the table: magic, checksum, time, number of heads and of slots.
-const HEADER: usize = 8 + 4 + 8 + 4 + 4;
+/// Numbers by the hash of a text, which is another one each time.
+#[derive(Debug, Default)]
+struct Table {
+    seed: u64,
+    /// A power of two: a part of the hash, and the number plus one; 0 where there is none.
+    slots: Vec<(u32, u32)>,
+}
 
-/// A hash of a path below a root. Another release of ours or of the compiler gives other hashes; then
-/// nothing is found and everything is read.
-fn hash(path: &str) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    path.hash(&mut hasher);
-    hasher.finish()
+impl Table {
+    fn with_room(count: usize) -> Self {
+        let slots = (count + count / 4 + 1).next_power_of_two();
+        Self { seed: RandomState::new().hash_one(0), slots: vec![(0, 0); slots] }
+    }
+
+    /// Takes a number. At most four fifths of the slots are taken, so there is always a free one.
+    fn insert(&mut self, text: &str, number: usize) -> Option<()> {
+        let (mark, mut at) = self.place(text);
+        let last = self.slots.len().checked_sub(1)?;
+        while self.slots.get(at & last)?.1 != 0 {
+            at += 1;
+        }
+        let number = u32::try_from(number).ok()?.checked_add(1)?;
+        *self.slots.get_mut(at & last)? = (mark, number);
+        Some(())
+    }
+
+    fn find(&self, text: &str, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        let (mark, at) = self.place(text);
+        let last = self.slots.len().checked_sub(1)?;
+        for at in at..=at + last {
+            let (found, number) = *self.slots.get(at & last)?;
+            let number = (number as usize).checked_sub(1)?;
+            if found == mark && is_it(number) {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Two parts of a hash. A few instructions for eight bytes: each skill is looked for once.
+    fn place(&self, text: &str) -> (u32, usize) {
+        const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
+        let (words, rest) = text.as_bytes().as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+        let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+        let hash = words.fold(self.seed ^ text.len() as u64, mix);
+        let halves = hash.to_le_bytes();
+        let [low, high] = [0, 1].map(|half| u32::from_le_bytes(halves.as_chunks().0[half]));
+        (low, high as usize)
+    }
 }
 
 fn file_for(folder: &Path, root: &Path) -> PathBuf {
@@ -149,16 +208,22 @@ fn file_for(folder: &Path, root: &Path) -> PathBuf {
     folder.join(format!("heads-{name}.bin"))
 }
 
-/// Reads a file of the cache, whatever lies there: a FIFO must not keep us waiting, nor a large
+/// Opens a file of the cache, whatever lies there: a FIFO must not keep us waiting, nor a large
 /// file fill our memory.
-pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
+fn open_cache(file: &Path) -> Option<(File, usize)> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
     let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
     let facts = file.metadata().ok()?;
     if !facts.is_file() || facts.len() > MAX_CACHE {
         return None;
     }
-    let mut bytes = vec![0; usize::try_from(facts.len()).ok()?];
+    Some((file, usize::try_from(facts.len()).ok()?))
+}
+
+/// Reads a whole file of the cache.
+pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
+    let (file, length) = open_cache(file)?;
+    let mut bytes = vec![0; length];
     // The system copies page by page, and nothing else can begin before it is done.
     let half = if bytes.len() < WORTH_TWO { bytes.len() } else { bytes.len() / 2 };
     let (first, second) = bytes.split_at_mut(half);
@@ -182,51 +247,158 @@ pub(crate) fn write_cache(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn read(file: &Path) -> Option<Cache> {
-    let bytes = read_cache(file)?;
-    let rest = bytes.strip_prefix(MAGIC)?;
-    let (sum, rest) = rest.split_first_chunk::<4>()?;
-    if crc32fast::hash(rest).to_le_bytes() != *sum {
+/// A part of the file.
+struct Part {
+    at: usize,
+    length: usize,
+    heads: usize,
+    sum: u32,
+}
+
+fn read(file: &Path, prefix: &str, origin: &Arc<Origin>, threads: usize) -> Option<Cache> {
+    let (file, length) = open_cache(file)?;
+    let (began, heads, parts) = read_list(&file, length)?;
+    let reader = Reader {
+        file,
+        prefix,
+        origin,
+        next: AtomicUsize::new(0),
+        done: parts.iter().map(|_| Mutex::default()).collect(),
+        parts,
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(reader.parts.len()) {
+            scope.spawn(|| reader.work());
+        }
+        reader.work();
+    });
+    let mut skills = Vec::with_capacity(heads);
+    for done in reader.done {
+        skills.append(&mut done.into_inner().unwrap_or_else(PoisonError::into_inner)?);
+    }
+    let mut table = Table::with_room(skills.len());
+    for (number, skill) in skills.iter().enumerate() {
+        // What an id writes in another way than the disk is not asked for by that.
+        if !skill.id.path.contains('\\') {
+            table.insert(skill.location.strip_prefix(prefix)?, number)?;
+        }
+    }
+    let found = skills.iter().map(|_| AtomicBool::new(false)).collect();
+    let prefix = prefix.into();
+    (skills.len() == heads).then_some(Cache { began, heads, skills, found, table, prefix })
+}
+
+/// Reads what stands before the parts: when the scan began, how many heads there are, and where the
+/// parts are.
+fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
+    let mut header = [0; HEADER];
+    file.read_exact_at(&mut header, 0).ok()?;
+    let (sum, numbers) = header.strip_prefix(MAGIC)?.split_first_chunk::<4>()?;
+    let (began, rest) = numbers.split_first_chunk::<8>()?;
+    let (heads, parts) = rest.split_first_chunk::<4>()?;
+    let [heads, parts] =
+        [heads, parts.first_chunk()?].map(|number| u32::from_le_bytes(*number) as usize);
+    let size = parts.checked_mul(ENTRY).filter(|size| *size <= length)?;
+    let mut list = vec![0; size];
+    file.read_exact_at(&mut list, HEADER as u64).ok()?;
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(numbers);
+    hasher.update(&list);
+    if hasher.finalize().to_le_bytes() != *sum {
         return None;
     }
-    let (began, rest) = rest.split_first_chunk::<8>()?;
-    let (heads, rest) = rest.split_first_chunk::<4>()?;
-    let (slots, _) = rest.split_first_chunk::<4>()?;
-    let began = i64::from_le_bytes(*began);
-    let [heads, slots] = [heads, slots].map(|number| u32::from_le_bytes(*number) as usize);
-    slots.is_power_of_two().then_some(Cache { bytes, began, heads, slots })
+    let mut at = HEADER + size;
+    let mut parts = Vec::with_capacity(parts);
+    for entry in list.as_chunks::<ENTRY>().0 {
+        let (numbers, _) = entry.as_chunks::<4>();
+        let [size, heads, sum] = [0, 1, 2].map(|cell| u32::from_le_bytes(numbers[cell]));
+        let (size, heads) = (size as usize, heads as usize);
+        parts.push(Part { at, length: size, heads, sum });
+        at = at.checked_add(size).filter(|at| *at <= length)?;
+    }
+    if at != length {
+        return None;
+    }
+    Some((i64::from_le_bytes(*began), heads, parts))
 }
+
+/// What the threads that read a file share.
+struct Reader<'a> {
+    file: File,
+    prefix: &'a str,
+    origin: &'a Arc<Origin>,
+    parts: Vec<Part>,
+    /// The part that nobody has begun.
+    next: AtomicUsize,
+    /// The skills of each part; nothing where it cannot be used.
+    done: Vec<Mutex<Option<Vec<Arc<Skill>>>>>,
+}
+
+impl Reader<'_> {
+    fn work(&self) {
+        let mut buffer = Vec::new();
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let (Some(part), Some(done)) = (self.parts.get(number), self.done.get(number)) else {
+                return;
+            };
+            let skills = self.read_part(part, &mut buffer);
+            *done.lock().unwrap_or_else(PoisonError::into_inner) = skills;
+        }
+    }
+
+    fn read_part(&self, part: &Part, buffer: &mut Vec<u8>) -> Option<Vec<Arc<Skill>>> {
+        buffer.resize(part.length, 0);
+        self.file.read_exact_at(buffer, part.at as u64).ok()?;
+        if crc32fast::hash(buffer) != part.sum {
+            return None;
+        }
+        let mut skills = Vec::with_capacity(part.heads.min(part.length));
+        let mut rest = &buffer[..];
+        while let Some((length, heads)) = rest.split_first_chunk::<4>() {
+            if skills.len().is_multiple_of(HEADS_PER_ROOM) {
+                make_room();
+            }
+            let (head, heads) = heads.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            skills.push(Head::read(head)?.into_skill(self.origin, self.prefix)?);
+            rest = heads;
+        }
+        Some(skills)
+    }
+}
+
+/// How many heads share what [`make_room`] asks for.
+const HEADS_PER_ROOM: usize = 128;
 
 fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);
-    let slots = (skills.len() + skills.len() / 4 + 1).next_power_of_two();
     let mut heads = Vec::new();
-    let mut table = vec![[0; SLOT]; slots];
-    let mut is_free = vec![true; slots];
-    for skill in skills {
-        let start = heads.len();
+    let mut list = Vec::new();
+    let (mut start, mut count) = (0, 0);
+    for (number, skill) in skills.iter().enumerate() {
+        let at = heads.len();
+        heads.extend_from_slice(&[0; 4]);
         head::write(skill, &mut heads)
             .ok_or_else(|| std::io::Error::other("a head with too many values"))?;
-        let hash = hash(&skill.id.path);
-        // At most four fifths of the slots are taken, so there is always a free one.
-        let mut at = usize::try_from(hash & (slots as u64 - 1)).unwrap_or(0);
-        while !is_free[at] {
-            at = (at + 1) % slots;
+        let length = small(heads.len() - at - 4)?;
+        heads[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        count += 1;
+        let part = &heads[start..];
+        if part.len() >= PART || number + 1 == skills.len() {
+            for cell in [small(part.len())?, small(count)?, crc32fast::hash(part)] {
+                list.extend_from_slice(&cell.to_le_bytes());
+            }
+            (start, count) = (heads.len(), 0);
         }
-        is_free[at] = false;
-        let (number, place) = table[at].split_at_mut(8);
-        number.copy_from_slice(&hash.to_le_bytes());
-        place[..4].copy_from_slice(&small(start)?.to_le_bytes());
-        place[4..].copy_from_slice(&small(heads.len() - start)?.to_le_bytes());
     }
-    let mut body = began.to_le_bytes().to_vec();
-    body.extend_from_slice(&small(skills.len())?.to_le_bytes());
-    body.extend_from_slice(&small(slots)?.to_le_bytes());
-    body.extend_from_slice(table.as_flattened());
-    body.append(&mut heads);
+    let mut rest = began.to_le_bytes().to_vec();
+    rest.extend_from_slice(&small(skills.len())?.to_le_bytes());
+    rest.extend_from_slice(&small(list.len() / ENTRY)?.to_le_bytes());
+    rest.append(&mut list);
     let mut bytes = MAGIC.to_vec();
-    bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
-    bytes.append(&mut body);
+    bytes.extend_from_slice(&crc32fast::hash(&rest).to_le_bytes());
+    bytes.append(&mut rest);
+    bytes.append(&mut heads);
     write_cache(file, &bytes)
 }
 
@@ -260,20 +432,22 @@ mod tests {
         };
         let skills: Vec<Arc<Skill>> = times.iter().enumerate().map(head).collect();
         Cache::default().save(folder.path(), root, &origin, (BEGAN, &skills), 0);
-        let cache = Cache::load(folder.path(), root);
+        let mut cache = Cache::load(folder.path(), root, root, &origin, 2);
         let mut found = Vec::new();
         for (number, skill) in skills.iter().enumerate() {
-            let (path, place) = (&skill.id.path, &skill.location);
-            let again = cache.find(path, place, skill.stamp, skill.sidecar, &origin);
+            let again = cache.find(&skill.location, skill.stamp, skill.sidecar);
             if let Some(again) = again {
-                assert_eq!(again, **skill);
+                assert_eq!(cache.skill(again), Some(&**skill));
+                cache.keep(again);
                 found.push(number);
             }
             // Another version of it is not remembered.
             let other = Stamp { size: 1, ..skill.stamp };
-            assert_eq!(cache.find(path, place, other, skill.sidecar, &origin), None);
+            assert_eq!(cache.find(&skill.location, other, skill.sidecar), None);
         }
-        assert_eq!(cache.find("x", "/root/x/SKILL.md", Stamp::default(), None, &origin), None);
+        assert_eq!(cache.find("/root/x/SKILL.md", Stamp::default(), None), None);
+        let kept: Vec<_> = cache.take_kept().collect();
+        assert_eq!(kept, found.iter().map(|&at| Arc::clone(&skills[at])).collect::<Vec<_>>());
         found
     }
 
@@ -283,5 +457,42 @@ mod tests {
         let times =
             [(old, None), (recent, None), (later, None), (old, Some(old)), (old, Some(recent))];
         assert_eq!(remembered(&times), [0, 3]);
+    }
+
+    /// Heads in so many parts that threads take turns.
+    #[test]
+    fn many_heads_come_back_whichever_thread_reads_them() {
+        let times = vec![(BEGAN - 3 * SECOND, None); 3_000];
+        assert_eq!(remembered(&times), (0..3_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_file_that_was_cut_or_changed_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("heads");
+        let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
+        let place = Place {
+            id: SkillId { origin: Arc::clone(&origin), path: "a".into() },
+            form: Form::Folder,
+            location: "/root/a/SKILL.md".into(),
+            given: None,
+            stamp: Stamp::default(),
+            sidecar: None,
+            fingerprint: 7,
+        };
+        let skill = Arc::new(Skill::from_text(place, &parse(b"---\nname: a\n---\n"), None));
+        write(&file, BEGAN, &[&skill]).unwrap();
+        let bytes = std::fs::read(&file).unwrap();
+        let heads = |bytes: &[u8]| {
+            std::fs::write(&file, bytes).unwrap();
+            read(&file, "/root/", &origin, 2).map_or(0, |cache| cache.heads)
+        };
+        assert_eq!(heads(&bytes), 1);
+        for at in 0..bytes.len() {
+            assert_eq!(heads(&bytes[..at]), 0, "cut at {at}");
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert_eq!(heads(&changed), 0, "changed at {at}");
+        }
     }
 }

@@ -11,6 +11,9 @@ use prowess_catalog::{Form, Origin, Skill, SkillId, Stamp};
 /// many tags, metadata values and globs there are.
 const NUMBERS: usize = 32 + 32 + 8 + 4 + 2 + 3 * 2;
 
+/// What every location ends with.
+const FILE: &str = "/SKILL.md";
+
 /// What is true of a skill, and which texts it has, each a bit.
 mod flag {
     pub(super) const DESCRIBED: u16 = 1;
@@ -91,25 +94,20 @@ impl<'a> Head<'a> {
         Some(head)
     }
 
-    /// Tells whether this is the head of one version of a file.
-    pub(crate) fn is_of(&self, stamp: Stamp, sidecar: Option<Stamp>) -> bool {
-        self.stamp(0) == stamp && self.sidecar() == sidecar
-    }
-
-    /// The path below the root, as bytes.
-    pub(crate) fn path(&self) -> Option<&'a [u8]> {
-        let length = self.lengths.first_chunk::<4>()?;
-        self.texts.get(..u32::from_le_bytes(*length) as usize)
-    }
-
-    /// Makes a skill of it, which lies there.
-    pub(crate) fn into_skill(self, origin: &Arc<Origin>, location: &str) -> Option<Skill> {
+    /// Makes a skill of it. Its file lies below what every location begins with.
+    pub(crate) fn into_skill(self, origin: &Arc<Origin>, prefix: &str) -> Option<Arc<Skill>> {
         let [tags, metadata, paths] = self.counts();
         let (flags, stamp, sidecar) = (self.flags(), self.stamp(0), self.sidecar());
-        let mut texts = Texts { lengths: self.lengths, text: str::from_utf8(self.texts).ok()? };
+        let mut texts =
+            Texts { lengths: self.lengths, text: simdutf8::basic::from_utf8(self.texts).ok()? };
         let has = |flag: u16| flags & flag != 0;
-        Some(Skill {
-            id: SkillId { origin: Arc::clone(origin), path: texts.next()? },
+        let path = texts.next()?;
+        let mut location = String::with_capacity(prefix.len() + path.len() + FILE.len());
+        location.push_str(prefix);
+        location.push_str(&path);
+        location.push_str(FILE);
+        Some(Arc::new(Skill {
+            id: SkillId { origin: Arc::clone(origin), path },
             name: texts.next()?,
             description: texts.next()?,
             alias: texts.optional(has(flag::ALIAS))?,
@@ -130,7 +128,7 @@ impl<'a> Head<'a> {
             sidecar,
             fingerprint: self.number(64),
             problems: u32::from_le_bytes(self.cell(72)),
-        })
+        }))
     }
 
     fn sidecar(&self) -> Option<Stamp> {
@@ -238,11 +236,7 @@ mod tests {
             let mut bytes = Vec::new();
             write(&skill, &mut bytes).unwrap();
             let head = Head::read(&bytes).unwrap();
-            assert!(head.is_of(skill.stamp, skill.sidecar));
-            assert!(!head.is_of(Stamp { size: 2, ..skill.stamp }, skill.sidecar));
-            assert!(!head.is_of(skill.stamp, Some(Stamp::default())));
-            assert_eq!(head.path(), Some(skill.id.path.as_bytes()));
-            assert_eq!(head.into_skill(&origin, &skill.location), Some(skill));
+            assert_eq!(head.into_skill(&origin, "/root/"), Some(Arc::new(skill)));
         }
     }
 

@@ -1,8 +1,7 @@
 //! Reads skill packages from disk.
 //!
 //! The only crate that walks folders and opens skill files. It hands bytes and facts to
-//! `prowess-spec`, which decides what they mean. It never writes inside a skill folder, except for
-//! [`replace::replace_file`], which a person asks for with `--fix`.
+//! `prowess-spec`, which decides what they mean. It never writes inside a skill folder.
 
 pub mod bundled;
 mod cache;
@@ -11,11 +10,9 @@ pub mod fs;
 mod head;
 pub mod memory;
 pub mod registry;
-pub mod replace;
 pub mod resource;
 mod searching;
 pub mod source;
-pub mod straight;
 pub mod subscribe;
 
 pub use fs::package::OnDisk;

@@ -13,7 +13,7 @@ use prowess_spec::{PathFault, ResourcePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::straight;
+use prowess_files::straight;
 
 /// Largest file that is read, in parts or whole.
 pub const MAX_RESOURCE: u64 = 10 * 1024 * 1024;

@@ -457,7 +457,7 @@ fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> 
             let what = format!("Calling {}: {}", call.name, call.input);
             let decision = Decision::new(Verdict::Ask, outcome.reason());
             let skill = outcome.reasons.first().map(|said| &*said.skill);
-            let question = Question { what: &what, decision: &decision, skill };
+            let question = Question { what: &what, decision: &decision, skill, action: None };
             let answer = workshop.approver.ask(&question);
             workshop.note(&what, &decision, Some(answer), skill);
             match answer {

@@ -221,6 +221,15 @@ impl Session {
         Ok(())
     }
 
+    /// Sums up the beginning of the conversation now, where there is enough of it. Tells whether
+    /// there was.
+    pub async fn shorten(&mut self, cancel: &CancellationToken) -> Result<bool, RuntimeError> {
+        self.close_calls("The person wants something else now.").await?;
+        let Some(plan) = self.journal.run.compaction() else { return Ok(false) };
+        self.compact(&plan, cancel).await?;
+        Ok(true)
+    }
+
     async fn compact(
         &mut self,
         plan: &CompactPlan,

@@ -181,7 +181,8 @@ impl Session {
         let answer = blocking(move || {
             let reason = "it changed since this session loaded it";
             let decision = Decision::new(Verdict::Ask, reason);
-            let question = Question { what: &asked, decision: &decision, skill: Some(&name) };
+            let question =
+                Question { what: &asked, decision: &decision, skill: Some(&name), action: None };
             let answer = workshop.approver.ask(&question);
             workshop.note(&asked, &decision, Some(answer), Some(&name));
             answer

@@ -6,13 +6,17 @@
 //! kept. Nothing here guesses at meaning: a mended value is the text the author typed.
 
 mod entries;
+mod lines;
 mod quote;
 
 use std::ops::Range;
 
 use prowess_diag::{Applicability, Edit, Span};
 
-use self::entries::{glued_key, indent, leading_key, lines};
+use self::entries::{bare_key, glued_key, indent, leading_key, lines};
+use self::lines::{
+    INDENT, TAB, align, align_block, block_marker, following, is_deeper, value_start,
+};
 pub use self::quote::is_lost_text;
 use crate::fields::{self, Shape};
 use crate::problem::{Problem, ProblemKind};
@@ -35,7 +39,9 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
         let range = piece.range;
         let entry_text = &text[range.clone()];
         let start = base + range.start;
-        let key = leading_key(entry_text).or_else(|| glued_key(entry_text));
+        let key = leading_key(entry_text)
+            .or_else(|| glued_key(entry_text))
+            .or_else(|| bare_key(entry_text));
         if only.is_some_and(|only| !key.is_some_and(|key| only.contains(&key))) {
             result.lost.extend(key.map(Box::from));
             continue;
@@ -52,7 +58,18 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                 },
             });
         }
-        match full::read(entry_text, start) {
+        // Alone, `name:x` is YAML as well: a single value.
+        let is_slip = glued_key(entry_text).is_some() || bare_key(entry_text).is_some();
+        let read = full::read(entry_text, start);
+        let read = match read {
+            Ok(document) if is_slip => {
+                let span = document.root.map_or(Span::at(start), |root| root.span);
+                let message = "this line is not a `key: value` pair".to_owned();
+                Err(yaml::Error::Syntax { at: span, message })
+            }
+            read => read,
+        };
+        match read {
             Ok(document) => keep(&mut result, document, None),
             Err(yaml::Error::Refused(refusals)) => {
                 result.lost.extend(key.map(Box::from));
@@ -205,14 +222,17 @@ impl<'t> Work<'t> {
             return None;
         }
         let Self { text: source, edits, applicability, .. } = self;
-        Some(Mended { source, edits, title, reason, place, text, applicability })
+        Some(Mended { source, edits, title, reason, place, applicability, text })
     }
 }
 
 /// Mends one entry, if that makes it parse.
 fn mend(text: &str) -> Option<Mended<'_>> {
     if let Some(key) = glued_key(text) {
-        return mend_glued(text, key.len() + 1);
+        return mend_key(text, key, GLUED);
+    }
+    if let Some(key) = bare_key(text) {
+        return mend_key(text, key, BARE);
     }
     let mut work =
         Work { text, edits: Vec::new(), first: None, applicability: Applicability::Safe };
@@ -228,7 +248,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             let spaces = line[..blanks].replace('\t', "  ");
             let at = range.start..range.start + blanks;
             work.edits.push(Edit::replace(Span::new(at.start, at.end), spaces));
-            work.note("a tab is used for indentation", INDENT, at);
+            work.note(TAB, INDENT, at);
         }
         let Some((key_at, value_at)) = value_start(line) else { continue };
         let value = line[value_at..].trim_end();
@@ -242,6 +262,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 all[index..].iter().take_while(|next| is_deeper(&text[(*next).clone()], own));
             let below: Vec<Range<usize>> = below.cloned().collect();
             index += below.len();
+            align_block(&mut work, &below);
             let rest = value[marker..].trim_start();
             if !rest.is_empty() && !rest.starts_with('#') {
                 let deep = below.iter().map(|next| &text[next.clone()]);
@@ -264,6 +285,17 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 }
                 index = all.len();
             }
+            continue;
+        }
+        if let Some(gap) = key_in_name(text, value).filter(|_| own == 0 && range.start == 0) {
+            let at = value_at + gap;
+            work.edits.push(Edit::replace(Span::new(at, at + 1), line_break(text)));
+            work.applicability = Applicability::Suggested;
+            work.note(
+                "two keys stand on one line",
+                "write each on a line of its own",
+                at + 1..value_at + value.len(),
+            );
             continue;
         }
         let follow = following(text, &all[index..], value, key_at, blanks);
@@ -333,84 +365,11 @@ fn mend(text: &str) -> Option<Mended<'_>> {
     work.finish()
 }
 
-/// Lines behind a value that belong to it: deeper ones, or stray ones that are not keys.
-fn following(
-    text: &str,
-    rest: &[Range<usize>],
-    value: &str,
-    key_at: Option<usize>,
-    blanks: usize,
-) -> Vec<Range<usize>> {
-    let is_quoted = value.starts_with(['"', '\'']);
-    let is_open = is_quoted && !entries::is_complete(value);
-    let belongs = |next: &&Range<usize>| {
-        let line = text[(*next).clone()].trim_end();
-        let content = line.trim_start();
-        match key_at {
-            _ if content.is_empty() || is_open && key_at == Some(0) => true,
-            _ if content.starts_with('#') && !is_quoted => false,
-            // Nothing can stand below a value but more of it; in a map below a key, a word and a
-            // colon are the next key all the same.
-            Some(own) if is_deeper(line, own) => {
-                blanks == 0 || leading_key(content).is_none_or(|key| key.contains(' '))
-            }
-            _ => value_start(line).is_none() && !content.starts_with("- "),
-        }
-    };
-    let mut lines: Vec<Range<usize>> = rest.iter().take_while(belongs).cloned().collect();
-    while lines.last().is_some_and(|last| text[last.clone()].trim().is_empty()) {
-        lines.pop();
-    }
-    lines
-}
-
-/// Gives the lines below a key one indentation, if all of them are items or all are keys with a
-/// value, and tells whether it did.
-fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
-    let content = |line: &Range<usize>| work.text[line.clone()].trim_end();
-    let Some((first, below)) = all.split_first() else { return false };
-    let is_open = value_start(content(first)).is_some_and(|(_, at)| at == content(first).len());
-    let below: Vec<&Range<usize>> =
-        below.iter().filter(|line| !content(line).trim().is_empty()).collect();
-    let Some(wanted) = below.first().map(|line| indent(content(line))).filter(|_| is_open) else {
-        return false;
-    };
-    let is_item = |line: &&Range<usize>| content(line).trim_start().starts_with("- ");
-    let is_pair = |line: &&Range<usize>| {
-        let line = content(line).trim_start();
-        leading_key(line).is_some_and(|key| !key.contains(' ') && key.len() + 1 < line.len())
-    };
-    let differs = |line: &&&Range<usize>| indent(content(line)) != wanted;
-    let has_tab = below.iter().any(|line| content(line)[..indent(content(line))].contains('\t'));
-    let Some(odd) = below.iter().find(differs).filter(|_| !has_tab) else { return false };
-    if wanted == 0 || !below.iter().all(is_item) && !below.iter().all(is_pair) {
-        return false;
-    }
-    let at = odd.start + indent(content(odd))..odd.start + content(odd).len();
-    let blanks = |line: &Range<usize>| Span::new(line.start, line.start + indent(content(line)));
-    let edits: Vec<Edit> = below
-        .iter()
-        .filter(differs)
-        .map(|line| Edit::replace(blanks(line), " ".repeat(wanted)))
-        .collect();
-    work.edits.extend(edits);
-    work.note("a line is not indented like the one above it", "indent them alike", at);
-    true
-}
-
-/// Length of `|`, `>-` and the like at the start of a value.
-fn block_marker(value: &str) -> Option<usize> {
-    let rest = value.strip_prefix(['|', '>'])?;
-    let text = rest.trim_start_matches(['+', '-']);
-    let header = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
-    let is_header = header.is_empty()
-        || header.starts_with([' ', '\t']) && header.trim_start().starts_with('#');
-    let is_text = text.trim_start().starts_with(|c: char| c.is_alphabetic() || "\"'`".contains(c));
-    match (is_header, is_text) {
-        (true, _) => Some(value.len() - header.len()),
-        (false, true) => Some(value.len() - text.len()),
-        _ => None,
-    }
+/// Where in the value of `name` another key of the standard begins: a name has no blank in it.
+fn key_in_name(text: &str, value: &str) -> Option<usize> {
+    let (gap, rest) = (value.find(' ')?, value.split_once(' ')?.1);
+    let is_key = leading_key(rest).is_some_and(|key| fields::find(key).is_some());
+    (is_key && leading_key(text) == Some("name")).then_some(gap)
 }
 
 /// The line break the text uses.
@@ -418,37 +377,33 @@ fn line_break(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Puts the missing blank behind a key's colon, and then mends whatever else is wrong.
-fn mend_glued(text: &str, colon: usize) -> Option<Mended<'_>> {
-    let blank = Edit::insert(colon, " ");
-    let spaced = format!("{} {}", &text[..colon], &text[colon..]);
-    let mut edits = vec![blank];
-    let mut applicability = Applicability::Safe;
+/// Writes `key: ` where the colon or the blank behind it is missing, and then mends whatever else
+/// is wrong.
+fn mend_key<'t>(
+    text: &'t str,
+    key: &str,
+    [reason, title]: [&'static str; 2],
+) -> Option<Mended<'t>> {
+    let rest = text[key.len()..].trim_start_matches([':', ';', '=', ' ']);
+    let (from, to) = (key.len(), text.len() - rest.len());
+    let spaced = format!("{key}: {rest}");
+    let mut edits = vec![Edit::replace(Span::new(from, to), ": ")];
+    let mut applicability =
+        if title == GLUED[1] { Applicability::Safe } else { Applicability::Suggested };
     if full::read(&spaced, 0).is_err() {
-        // Every further edit stands behind the blank we put in.
+        // Every further edit stands behind what was put in.
         let further = mend(&spaced)?;
-        applicability = further.applicability;
+        applicability = applicability.min(further.applicability);
+        let back = |at: u32| at as usize + to - (from + 2);
         edits.extend(further.edits.iter().map(|edit| {
-            let back = |at: u32| at as usize - usize::from(at as usize > colon);
-            Edit::replace(
-                Span::new(back(edit.span.start), back(edit.span.end)),
-                edit.replacement.clone(),
-            )
+            let span = Span::new(back(edit.span.start), back(edit.span.end));
+            Edit::replace(span, edit.replacement.clone())
         }));
     }
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
-    let reason = "no space follows the colon".to_owned();
-    let title = "put a space after the colon";
-    Some(Mended {
-        source: text,
-        edits,
-        title,
-        reason,
-        place: 0..colon,
-        text: mended,
-        applicability,
-    })
+    let (reason, place) = (reason.to_owned(), 0..key.len());
+    Some(Mended { source: text, edits, title, reason, place, applicability, text: mended })
 }
 
 fn one_entry(document: &yaml::Document) -> bool {
@@ -468,31 +423,9 @@ fn looks_like_key(line: &str) -> bool {
         && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-fn is_deeper(line: &str, blanks: usize) -> bool {
-    line.trim().is_empty() || indent(line) > blanks
-}
-
-/// Offsets of the key, if there is one, and of the value on a line `key: value`, `- value` or
-/// `- key: value`.
-fn value_start(line: &str) -> Option<(Option<usize>, usize)> {
-    let mut at = indent(line);
-    let mut found = false;
-    let mut key_at = None;
-    while line[at..].starts_with("- ") {
-        at += 2;
-        at += line[at..].len() - line[at..].trim_start_matches(' ').len();
-        found = true;
-    }
-    if let Some(key) = leading_key(&line[at..]) {
-        key_at = Some(at);
-        at += key.len() + 1;
-        at += indent(&line[at..]);
-        found = true;
-    }
-    found.then_some((key_at, at))
-}
-
-const INDENT: &str = "indent with spaces";
+/// What is wrong with a key, and what is done about it.
+const GLUED: [&str; 2] = ["no space follows the colon", "put a space after the colon"];
+const BARE: [&str; 2] = ["no colon follows the key", "put a colon after the key"];
 
 fn shift(edit: &Edit, by: usize) -> Edit {
     let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
@@ -501,6 +434,7 @@ fn shift(edit: &Edit, by: usize) -> Edit {
 
 #[cfg(test)]
 mod tests {
+    use super::lines::UNLIKE;
     use super::*;
     use crate::problem::UNQUOTED_COLON;
 
@@ -709,13 +643,14 @@ mod tests {
 
     #[test]
     fn indentation_is_mended() {
+        const ASTRAY: &str = "a key is not indented like the others";
+
         check("m:\n\tx: 1\nb: c\n", &["m=…", "b=c"], &["a tab is used for indentation"]);
         check(
             "a: one\ntwo words\nb: c\n",
             &["a=one two words", "b=c"],
             &["a line continues the value but is not indented"],
         );
-        const ASTRAY: &str = "a key is not indented like the others";
         check("name: x\n  description: y\n", &["name=x", "description=y"], &[ASTRAY]);
         check(" name: x\ndescription: y\n", &["name=x", "description=y"], &[ASTRAY]);
         check("  name: x\n  license: y: z\n", &["name=x", "license=y: z"], &[UNQUOTED_COLON]);
@@ -726,11 +661,37 @@ mod tests {
             &["name=x", "description=a name: b"],
             &[UNQUOTED_COLON],
         );
-        const UNLIKE: &str = "a line is not indented like the one above it";
+        check("d: >\n\ta\n\tb\n", &["d=a b\n"], &[TAB]);
+        check("d: >-\n  a\n b\n", &["d=a b"], &[UNLIKE]);
+        check(
+            "d: >-\na\nUse when: b\nname: c\n",
+            &["d=a Use when: b", "name=c"],
+            &["the text below `>-` is not indented"],
+        );
         check("metadata:\n  a: b\n   c: d\n", &["metadata=…"], &[UNLIKE]);
         check("metadata:\n    a: b\n  c: d\n", &["metadata=…"], &[UNLIKE]);
         check("tags:\n    - a\n  - b\n", &["tags=…"], &[UNLIKE]);
         check("k: [a, @b, c]\n", &["k=…"], &["an unquoted value begins with `[`"]);
+    }
+
+    #[test]
+    fn keys_without_colon_or_blank_are_mended() {
+        check("name: x\ndescription:y z\n", &["name=x", "description=y z"], &[GLUED[0]]);
+        check("name: x\ndescription:\"y: z\"\n", &["name=x", "description=y: z"], &[GLUED[0]]);
+        check("name: x\ndescription:y: z\n", &["name=x", "description=y: z"], &[GLUED[0]]);
+        check("name: x\ndescription a b c: z\n", &["name=x", "description=a b c: z"], &[BARE[0]]);
+        check(
+            "name: x description: y\n",
+            &["name=x", "description=y"],
+            &["two keys stand on one line"],
+        );
+        check("name: x\ndescription; y\n", &["name=x", "description=y"], &[BARE[0]]);
+        // A line of prose that begins with a word like a key that is there.
+        check(
+            "name: x\ndescription: the\nname of it\n",
+            &["name=x", "description=the name of it"],
+            &["a line continues the value but is not indented"],
+        );
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) struct Database {
 pub(crate) struct Tables {
     /// The first format that has its tables. In an older file there is nothing to read.
     pub(crate) since: usize,
-    /// The statement that says what a power cut may cost.
+    /// The statements that say what a power cut may cost.
     pub(crate) sync: &'static str,
 }
 
@@ -362,8 +362,8 @@ fn look(connection: &Connection, deadline: Instant) -> Result<Standing, Fault> {
     Err(Fault::Foreign)
 }
 
-/// Tries again while somebody else is busy, until the deadline. SQLite waits by itself, except where
-/// it fears a deadlock: when the log is switched on, and after a crash.
+/// Tries again while somebody else is busy, until the deadline. SQLite waits by itself, except
+/// where it fears a deadlock: when the log is switched on, and after a crash.
 fn retry<T>(deadline: Instant, mut work: impl FnMut() -> rusqlite::Result<T>) -> Result<T, Fault> {
     loop {
         match work().map_err(Fault::from) {

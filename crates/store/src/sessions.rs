@@ -1,7 +1,8 @@
 //! Sessions in a file, with SQLite.
 //!
-//! A session is one row of `sessions`, which says all that a list needs and who has it, and a row of
-//! `events` for each event. Both change in one transaction, which is on the disk when it returns.
+//! A session is one row of `sessions`, which says all that a list needs and who has it, and a row
+//! of `events` for each event. Both change in one transaction, which is on the disk when it
+//! returns.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,16 +20,16 @@ use crate::ids::{self, LATEST, NEAR};
 use crate::memory_sessions::{encode, follow, summarise};
 use crate::sql;
 
-/// How long a lock of somebody else is waited for. A session that cannot be written must stop, so it
-/// is worth more patience than a use.
+/// How long a lock of somebody else is waited for. A session that cannot be written must stop, so
+/// it is worth more patience than a use.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const TABLES: Tables = Tables { since: 2, sync: sql::SYNC_FULL };
 
 /// Remembers sessions in a SQLite file; the one with the use of skills will do.
 ///
-/// Where [`append`](SessionStore::append) fails with [`SessionError::Busy`], nothing was written and
-/// it can be tried again. After any other failure of the disk it is not known whether the events are
-/// there: release the session, take it again and read.
+/// Where [`append`](SessionStore::append) fails with [`SessionError::Busy`], nothing was written
+/// and it can be tried again. After any other failure of the disk it is not known whether the
+/// events are there: release the session, take it again and read.
 #[derive(Debug)]
 pub struct SqliteSessions {
     database: Database,
@@ -375,7 +376,8 @@ fn read_holder(row: &Row<'_>) -> Option<(Holder, i64)> {
     Some((holder, integer(row, 3)?))
 }
 
-/// Reads a row that anybody may have written: what has no id is none, and what is no number is zero.
+/// Reads a row that anybody may have written: what has no id is none, and what is no number is
+/// zero.
 fn read_summary(row: &Row<'_>, live: bool) -> Option<SessionSummary> {
     Some(SessionSummary {
         id: text(row, 4)?,

@@ -1,7 +1,7 @@
 //! Every statement for SQLite, and nothing else: another dialect is another file like this one.
 //!
-//! No rule is in here. What a use adds to a row is decided by `Usage::add` in `crates/catalog`, what
-//! is known about a session by `summarise` and `follow` in `memory_sessions.rs`.
+//! No rule is in here. What a use adds to a row is decided by `Usage::add` in `crates/catalog`,
+//! what is known about a session by `summarise` and `follow` in `memory_sessions.rs`.
 
 /// What marks a file as ours: `Prow`, in the file's header.
 pub(crate) const APPLICATION_ID: i64 = 0x5072_6f77;
@@ -68,8 +68,8 @@ pub(crate) const WRITE_VERSION: &str = "PRAGMA user_version = ";
 pub(crate) const USE_WAL: &str = "PRAGMA journal_mode = WAL";
 /// After a power cut the last uses may be missing; the file stays sound.
 pub(crate) const SYNC_NORMAL: &str = "PRAGMA synchronous = NORMAL";
-/// After a power cut all that was acknowledged is there.
-pub(crate) const SYNC_FULL: &str = "PRAGMA synchronous = FULL";
+/// After a power cut all that was acknowledged is there; what was removed is overwritten.
+pub(crate) const SYNC_FULL: &str = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON";
 
 /// The columns that [`SELECT_ROW`] and [`SELECT_ROWS`] return, in this order.
 macro_rules! columns {

@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 use prowess_diag::FileReport;
 
+use crate::exit::Exit;
+
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub struct Failure {
@@ -15,12 +17,14 @@ pub struct Failure {
     pub hints: Vec<String>,
     /// Findings in a file that stopped us, such as the configuration.
     pub report: Option<Box<FileReport>>,
+    /// The exit code, where it is not the usual one.
+    pub exit: Option<Exit>,
 }
 
 impl Failure {
     /// Starts an error.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), cause: None, hints: Vec::new(), report: None }
+        Self { message: message.into(), cause: None, hints: Vec::new(), report: None, exit: None }
     }
 
     /// Adds what the system or a library says.
@@ -32,6 +36,13 @@ impl Failure {
         let mut rest = text.chars();
         let first = rest.next().map(|first| first.to_lowercase().to_string());
         self.cause = first.map(|first| format!("{first}{}", rest.as_str()));
+        self
+    }
+
+    /// Ends the program with this code.
+    #[must_use]
+    pub fn exit(mut self, exit: Exit) -> Self {
+        self.exit = Some(exit);
         self
     }
 

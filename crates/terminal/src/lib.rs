@@ -2,6 +2,7 @@
 //!
 //! Knows how things look, not what they mean: no skill, no command line, no environment variable.
 
+mod exit;
 mod failure;
 mod foreign;
 mod path;
@@ -9,9 +10,10 @@ mod printer;
 mod progress;
 mod table;
 
+pub use exit::{Exit, leave};
 pub use failure::Failure;
 pub use foreign::Foreign;
 pub use path::{display_path, plain_path};
-pub use printer::{Look, Printer, bold, wrap};
+pub use printer::{Look, Printer, bold, json_line, wrap};
 pub use progress::{Progress, into_inner};
 pub use table::{Cell, Table, cut};

@@ -52,6 +52,15 @@ impl Printer {
         self.look.quiet > 0
     }
 
+    /// Whether standard output shows colours.
+    pub fn has_colours(&self) -> bool {
+        let choice = match self.look.color {
+            ColorChoice::Auto => AutoStream::choice(&std::io::stdout()),
+            other => other,
+        };
+        choice != ColorChoice::Never
+    }
+
     /// Whether progress may be shown.
     pub fn shows_progress(&self) -> bool {
         self.look.progress
@@ -272,4 +281,11 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Prints one JSON object as a line to standard output, from whatever thread. A reader who left is
+/// no error: the work goes on.
+pub fn json_line(value: &serde_json::Value) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{value}");
 }

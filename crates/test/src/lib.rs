@@ -3,5 +3,8 @@
 pub mod clock;
 pub mod conformance;
 pub mod oracle;
+pub mod server;
+#[cfg(feature = "model")]
+pub mod stream;
 
 pub use clock::ManualClock;

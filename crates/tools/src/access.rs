@@ -147,7 +147,7 @@ pub(crate) fn permit_tool(workshop: &Workshop, tool: &str, input: &Value) -> Res
     let what = format!("Calling {tool}");
     let input = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
     let long = format!("{what}: {input}");
-    let question = Question { what: &long, decision: &decision, skill: None };
+    let question = Question { what: &long, decision: &decision, skill: None, action: None };
     workshop.settle(&what, &decision, question)
 }
 
@@ -175,7 +175,8 @@ fn permit_name(
         "" => what.clone(),
         arguments => format!("{what}: {}", shorten(&sanitize::line(arguments), MAX_QUESTION)),
     };
-    let question = Question { what: &long, decision: &decision, skill: Some(name) };
+    let question =
+        Question { what: &long, decision: &decision, skill: Some(name), action: Some(&action) };
     workshop.settle(&what, &decision, question)
 }
 

@@ -38,7 +38,11 @@ impl Workshop {
     ) -> Result<(), ToolError> {
         let (decision, standing) = self.judge_as(loaded, action);
         let skill = standing.as_ref().map(|standing| &*standing.name);
-        self.settle(what, &decision, Question { what, decision: &decision, skill })
+        self.settle(
+            what,
+            &decision,
+            Question { what, decision: &decision, skill, action: Some(action) },
+        )
     }
 
     /// Does what a decision says: go on, refuse, or ask and see. Takes note of it.

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_catalog::{Policy, Skill};
 use prowess_policy::profile::{Setting, Strength};
-use prowess_policy::{Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile};
+use prowess_policy::{
+    Action, Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile,
+};
 use prowess_ports::{
     Approver, Clock, CommandRunner, Nobody, Noted, Question, Recorder, UsageStore, Use,
 };
@@ -213,10 +215,12 @@ impl Workshop {
             }
             Outcome::Ask(pending) => {
                 // The gate is not held while a person thinks.
+                let text = pending.command().text.clone();
                 let answer = self.approver.ask(&Question {
-                    what: &pending.command().text,
+                    what: &text,
                     decision: pending.decision(),
                     skill,
+                    action: Some(&Action::Command { text: &text }),
                 });
                 let unanswered = pending.decision().clone();
                 self.note(&pending.command().text, &unanswered, Some(answer), skill);

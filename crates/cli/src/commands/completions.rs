@@ -13,9 +13,8 @@ use prowess_registry::{FileOptions, Registry};
 use crate::args::{self, CompletionsArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library;
-use prowess_terminal::Printer;
+use prowess_terminal::{Exit, Printer};
 
 /// Longest help beside a candidate.
 const LONGEST_HELP: usize = 80;

@@ -7,7 +7,6 @@ use prowess_check::health::{self, Check, State};
 use prowess_config::{Fault, Loaded};
 use prowess_diag::render::concise;
 use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wording};
-use prowess_exec::Runner;
 use prowess_ports::{UsageError, UsageStore};
 use serde_json::{Value, json};
 
@@ -15,10 +14,9 @@ use super::targets;
 use crate::args::{DoctorArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::usage;
-use prowess_terminal::{Printer, bold, wrap};
+use prowess_terminal::{Exit, Printer, bold, wrap};
 
 /// Where the answers begin, behind state and area.
 const COLUMN: usize = 15;
@@ -40,10 +38,9 @@ pub(crate) fn run(
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
     checks.push(health::cache(cache.as_deref(), &show));
     checks.push(store(environment));
-    if let Some(helper) = environment.helper.clone() {
-        let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
-        checks.extend(health::sandbox(&runner));
-    }
+    checks.extend(environment.runner().iter().flat_map(health::sandbox));
+    let variables = super::sessions::variables(environment);
+    checks.extend(prowess_console::health::checks(&variables, args.online)?);
     let bad = checks.iter().filter(|check| check.state == State::Bad).count();
     if args.json {
         printer.json(&document(&checks))?;

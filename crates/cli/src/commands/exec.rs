@@ -6,13 +6,12 @@ use prowess_diag::sanitize;
 use prowess_exec::{End, ExecError, Options, Outcome, Runner, Stream};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
-use prowess_terminal::{Foreign, Printer};
+use prowess_terminal::{Exit, Foreign, Printer};
 use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::permissions;
 

@@ -10,9 +10,8 @@ use super::list;
 use crate::args::{FindArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
-use prowess_terminal::{Cell, Printer, Table};
+use prowess_terminal::{Cell, Exit, Printer, Table};
 
 pub(crate) fn run(
     args: &FindArgs,

@@ -5,8 +5,7 @@ use prowess_diag::suggest;
 use crate::args::{self, HelpArgs};
 use crate::env::VARIABLES;
 use crate::error::CliError;
-use crate::exit::Exit;
-use prowess_terminal::{Printer, wrap};
+use prowess_terminal::{Exit, Printer, wrap};
 
 /// Texts that are not about one command.
 const TOPICS: &[(&str, &str)] = &[

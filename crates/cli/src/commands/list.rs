@@ -14,9 +14,8 @@ use super::targets;
 use crate::args::{GlobalArgs, ListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
-use prowess_terminal::{Cell, Printer, Table, bold, wrap};
+use prowess_terminal::{Cell, Exit, Printer, Table, bold, wrap};
 
 pub(crate) fn run(
     args: &ListArgs,

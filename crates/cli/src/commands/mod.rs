@@ -13,6 +13,7 @@ pub(crate) mod policy;
 pub(crate) mod prompt;
 pub(crate) mod render;
 pub(crate) mod schema;
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod show_file;
 pub(crate) mod stats;

@@ -10,8 +10,7 @@ use super::targets;
 use crate::args::{NewArgs, TemplateArg};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
-use prowess_terminal::Printer;
+use prowess_terminal::{Exit, Printer};
 
 pub(crate) fn run(
     args: &NewArgs,

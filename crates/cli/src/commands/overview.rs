@@ -11,9 +11,8 @@ use super::{prompt, targets};
 use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
-use prowess_terminal::{Printer, bold, cut};
+use prowess_terminal::{Exit, Printer, bold, cut};
 
 /// Where the commands stand beside the facts.
 const COMMAND_COLUMN: usize = 52;

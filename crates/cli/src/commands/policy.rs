@@ -4,12 +4,11 @@ use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::command::{Script, Simple, lex};
 use prowess_policy::{Action, Actor, Decision, Effect, Verdict};
-use prowess_terminal::{Cell, Printer, Table, bold, wrap};
+use prowess_terminal::{Cell, Exit, Printer, Table, bold, wrap};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::permissions;
 

@@ -8,10 +8,9 @@ use prowess_diag::wording;
 use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
 use crate::usage;
-use prowess_terminal::{Printer, wrap};
+use prowess_terminal::{Exit, Printer, wrap};
 
 /// How many skills count as used last.
 const LAST_USED: usize = 5;

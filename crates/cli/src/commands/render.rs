@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use prowess::{Activation, Given, Workshop, activate};
 use prowess_catalog::visibility::Refusal;
+use prowess_console::kit;
 use prowess_diag::{FileReport, sanitize};
-use prowess_exec::Runner;
+use prowess_ports::CommandRunner;
 use prowess_render::{Arguments, Compat};
 use prowess_store::SystemClock;
-use prowess_terminal::Printer;
+use prowess_terminal::{Exit, Printer};
 use prowess_tools::{ActivationError, Execution, ExpandError};
+use serde_json::Value;
 
 use crate::args::{GlobalArgs, PromptArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{self, Library};
 use crate::permissions::{self, Terminal};
 
@@ -67,37 +68,17 @@ pub(crate) fn workshop(
     let mut workshop =
         host.workshop(&library.registry, &library.config, visibility, Arc::new(SystemClock));
     workshop.approver = Arc::new(Terminal);
-    if let Some(helper) = environment.helper.clone() {
-        let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
-        workshop.runner = Some(Arc::new(runner));
-    }
+    workshop.runner = environment.runner().map(|runner| Arc::new(runner) as Arc<dyn CommandRunner>);
     Ok(workshop)
 }
 
 fn arguments(args: &PromptArgs) -> Result<Arguments, CliError> {
-    if let Some(text) = &args.arguments {
-        return Ok(Arguments::from_text(text));
-    }
-    if let Some(text) = &args.args_json {
-        let value = serde_json::from_str(text).map_err(|error| {
-            CliError::new("`--args-json` is not JSON")
-                .cause(error)
-                .hint("such as `{\"file\": \"a.pdf\"}`")
-        })?;
-        return Ok(Arguments::from_json(value));
-    }
-    if args.arg.is_empty() {
-        return Ok(Arguments::none());
-    }
-    let mut object = serde_json::Map::new();
-    for pair in &args.arg {
-        let (key, value) = pair.split_once('=').ok_or_else(|| {
-            CliError::new(format!("`--arg {pair}` has no `=`"))
-                .hint("write it as `--arg name=value`")
-        })?;
-        object.insert(key.to_owned(), value.into());
-    }
-    Ok(Arguments::from_json(object.into()))
+    let text = args.arguments.as_deref();
+    Ok(match kit::arguments(text, args.args_json.as_deref(), &args.arg)? {
+        Value::Null if args.args_json.is_none() => Arguments::none(),
+        Value::String(text) if args.arguments.is_some() => Arguments::from_text(text),
+        value => Arguments::from_json(value),
+    })
 }
 
 /// Says why there is nothing to show. What the gate refused has an exit code of its own.

@@ -6,8 +6,7 @@ use prowess_spec::schema::SCHEMAS;
 
 use crate::args::SchemaArgs;
 use crate::error::CliError;
-use crate::exit::Exit;
-use prowess_terminal::Printer;
+use prowess_terminal::{Exit, Printer};
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, CliError> {
     let all = || {

@@ -17,8 +17,7 @@ use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
 use crate::env::Environment;
 use crate::error::{CliError, no_digest};
-use crate::exit::Exit;
-use prowess_terminal::{Printer, bold, wrap};
+use prowess_terminal::{Exit, Printer, bold, wrap};
 
 pub(crate) fn run(
     args: &ShowArgs,

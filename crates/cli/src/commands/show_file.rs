@@ -11,8 +11,7 @@ use super::targets;
 use crate::args::ShowArgs;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
-use prowess_terminal::Printer;
+use prowess_terminal::{Exit, Printer};
 
 pub(crate) fn run(
     skill: &Path,

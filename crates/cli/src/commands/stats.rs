@@ -7,9 +7,8 @@ use prowess_ports::{SkillSummary, UsageStore};
 use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::usage;
-use prowess_terminal::{Cell, Printer, Table};
+use prowess_terminal::{Cell, Exit, Printer, Table};
 
 pub(crate) fn run(
     args: &StatsArgs,

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use anstyle::AnsiColor;
 use prowess_diag::{sanitize, wording};
-use prowess_terminal::{Cell, Printer, Table};
+use prowess_terminal::{Cell, Exit, Printer, Table};
 use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why};
 use serde_json::{Value, json};
 
@@ -12,7 +12,6 @@ use super::render;
 use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
 
 /// Most bytes of JSON that are read from standard input.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use prowess_describe::{self as describe, Section};
 use prowess_diag::{sanitize, wording};
-use prowess_terminal::{Cell, Printer, Table, bold, wrap};
+use prowess_terminal::{Cell, Exit, Printer, Table, bold, wrap};
 use prowess_trust::{Entry, State, Summary, TrustStore, is_required, place_of, summarise};
 use serde_json::{Value, json};
 
@@ -13,7 +13,6 @@ use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, TrustArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::Library;
 use crate::{permissions, usage};
 

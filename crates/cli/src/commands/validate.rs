@@ -22,9 +22,8 @@ use super::targets::{self, Meant};
 use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library;
-use prowess_terminal::{Printer, Progress};
+use prowess_terminal::{Exit, Printer, Progress};
 
 /// How many files are named after `--fix`.
 const MOST_NAMED: usize = 20;

@@ -14,9 +14,8 @@ use super::{prompt, targets};
 use crate::args::{GlobalArgs, WhyArgs};
 use crate::env::Environment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::library::{Library, not_found};
-use prowess_terminal::{Printer, bold, wrap};
+use prowess_terminal::{Exit, Printer, bold, wrap};
 
 /// How wide the words before each answer are.
 const COLUMN: usize = 12;
@@ -27,12 +26,16 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
+    if let Some(session) = &args.session {
+        return super::sessions::why(session, args.turn, global, environment, printer);
+    }
+    let name = args.name.as_deref().unwrap_or_default();
     let library = Library::open(global, environment, printer)?;
     let policy = library.policy(args.agent.as_deref())?;
     let catalog = library.catalog();
-    let entry = match catalog.resolve(&args.name) {
+    let entry = match catalog.resolve(name) {
         Ok(entry) => entry,
-        Err(fault) => match at_path(&catalog, Path::new(&args.name)) {
+        Err(fault) => match at_path(&catalog, Path::new(name)) {
             Some(entry) => entry,
             None => {
                 return unreadable(args, &library, environment, printer)
@@ -73,7 +76,7 @@ fn unreadable(
     let report = library.registry.report();
     let is_meant = |location: &str| {
         let folder = Path::new(location).parent().and_then(Path::file_name);
-        folder.is_some_and(|folder| folder.to_str() == Some(&*args.name))
+        folder.is_some_and(|folder| folder.to_str() == args.name.as_deref())
     };
     let fault = report.faults.iter().find(|fault| is_meant(&fault.location))?;
     let printed = if args.json {
@@ -90,7 +93,7 @@ fn unreadable(
             Answer { about: "place", text: path },
             Answer { about: "problem", text: format!("{}; see `{command}`", fault.why) },
         ];
-        printer.answer(&text(&args.name, &answers, printer))
+        printer.answer(&text(args.name.as_deref().unwrap_or_default(), &answers, printer))
     };
     Some(printed.map(|()| Exit::No))
 }

@@ -86,6 +86,18 @@ fn every_rule_has_a_page_with_examples() {
     }
 }
 
+#[test]
+fn a_rule_answers_to_its_old_name() {
+    let world = World::new();
+    let [old, new] =
+        ["yaml-repaired", "yaml-syntax"].map(|id| world.run(&["explain", id]).expect(0));
+    assert_eq!(old.stdout, new.stdout);
+    world.file("skills/x/SKILL.md", "---\nname: x\ndescription: Use when: asked\n---\nBody.\n");
+    let found =
+        world.run(&["validate", "skills", "--select", "yaml-repaired", "--format", "concise"]);
+    assert!(found.expect(1).stdout.contains("yaml-syntax"));
+}
+
 /// What holds for all examples is said once; several in a row are told apart.
 #[test]
 fn captions_are_not_repeated() {

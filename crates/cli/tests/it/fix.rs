@@ -68,7 +68,7 @@ fn report_names_and_counts_the_rules() {
     let lines = "description: Fills: forms. Use when asked.\nlicense: MIT: really";
     let text = format!("---\nname: pdf-tools\n{lines}\n---  \n\nRead.\n");
     world.file("skills/pdf-tools/SKILL.md", text);
-    let report = "Fixed 3 findings in 1 skill\n  skills/pdf-tools/SKILL.md: 2 x yaml-repaired, fence-trailing-space\nValidated 1 skill in [TIME], no findings left\n";
+    let report = "Fixed 3 findings in 1 skill\n  skills/pdf-tools/SKILL.md: 2 x yaml-syntax, fence-trailing-space\nValidated 1 skill in [TIME], no findings left\n";
     assert_eq!(fix(&world).expect(0).errors(), report);
 }
 

@@ -295,7 +295,7 @@ impl Window {
             .iter()
             .map(|edit| Change {
                 range: self.inside(edit.span),
-                new: sanitize::block(&edit.replacement).into_owned(),
+                new: sanitize::block(&edit.replacement.replace("\r\n", "\n")).into_owned(),
             })
             .collect();
         let Some(columns) = columns else {

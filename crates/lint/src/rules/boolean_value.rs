@@ -19,7 +19,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         };
         let written = flag.span.of(parsed.text);
-        let near = suggest::nearest(written, ["true", "false"].into_iter());
+        let near = suggest::nearest(written, ["true", "false"]);
         let fix = near.map(|near| {
             Fix::suggested(format!("write `{near}`"), vec![Edit::replace(flag.span, near)])
         });

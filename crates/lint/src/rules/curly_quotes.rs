@@ -31,7 +31,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let Some(inner) = between_marks(entry) else { continue };
         let span = entry.value.span;
         let quoted = format!("'{}'", inner.replace('\'', "''"));
-        let fix = Fix::suggested("use `'`", vec![Edit::replace(span, quoted)]);
+        let fix =
+            Fix::suggested("use `'` as the quotation mark", vec![Edit::replace(span, quoted)]);
         out.report(
             Finding::at(
                 span,
@@ -53,5 +54,5 @@ fn between_marks(entry: &Entry) -> Option<&str> {
     let (open, close) = PAIRS.iter().find(|(open, _)| text.starts_with(*open))?;
     let inner = text.strip_prefix(*open)?.strip_suffix(*close)?;
     // In `“a” or “b”` the marks belong to the words.
-    (!inner.contains(*open) && !inner.is_empty()).then_some(inner)
+    (!inner.contains(*open) && !inner.is_empty()).then_some(inner.trim())
 }

@@ -1,10 +1,12 @@
 //! A value of the wrong kind in a field that is optional.
 
+use prowess_diag::{Edit, Fix};
+
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::fields::{self, Shape};
 use prowess_spec::yaml::Node;
 
-rule!("field-type", Levels::of("WWW"), None, "a field has a value of the wrong kind");
+rule!("field-type", Levels::of("WWW"), Suggested, "a field has a value of the wrong kind");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -19,10 +21,23 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         }
         if let Some(wanted) = wanted(field.shape, &entry.value, &entry.key) {
-            out.report(
-                Finding::at(entry.value.span, format!("`{}` must be {wanted}", entry.key))
-                    .label(format!("this is {}, and is ignored", found(&entry.value))),
-            );
+            let items = entry.value.items().unwrap_or_default();
+            let odd = items.iter().find(|item| item.text().is_none());
+            let finding = |node: &Node, label: String| {
+                Finding::at(node.span, format!("`{}` must be {wanted}", entry.key)).label(label)
+            };
+            out.report(match odd {
+                Some(odd) => {
+                    let label = format!(
+                        "YAML reads {} here, so that the whole list is ignored",
+                        odd.kind()
+                    );
+                    finding(odd, label).fix(quote(parsed.text, odd))
+                }
+                None => {
+                    finding(&entry.value, format!("this is {}, and is ignored", entry.value.kind()))
+                }
+            });
         }
     }
 }
@@ -48,11 +63,10 @@ fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
     }
 }
 
-fn found(node: &Node) -> &'static str {
-    match node.items() {
-        Some(items) if items.iter().any(|item| item.text().is_none()) => {
-            "a list with something other than text in it"
-        }
-        _ => node.kind(),
-    }
+/// `Bash(git: x)` is a map for YAML; in quotation marks it is text.
+fn quote(text: &str, item: &Node) -> Option<Fix> {
+    let raw = item.span.of(text);
+    let quoted = format!("'{}'", raw.replace('\'', "''"));
+    let is_plain = !raw.is_empty() && !raw.contains(['\n', '"', '\'', '[', '{']);
+    is_plain.then(|| Fix::suggested("quote it", vec![Edit::replace(item.span, quoted)]))
 }

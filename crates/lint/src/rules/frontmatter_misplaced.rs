@@ -48,14 +48,23 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
-/// The last line, where it closes a fence that no line of the body opens.
+/// The line that closes the fence: the last one, or the first one behind the frontmatter, where no
+/// line of the body opens it.
 fn closing_fence(parsed: &Parsed<'_>) -> Option<Span> {
     let body = parsed.body_text();
-    let last = body.trim_end().rfind(['\n', '\r']).map_or(0, |at| at + 1);
     let is_fence = |line: &&str| line.starts_with("```");
-    let marks = body[last..].trim_end();
-    let is_closing = is_fence(&marks) && marks.bytes().all(|byte| byte == b'`');
-    let is_odd = !body.lines().filter(is_fence).count().is_multiple_of(2);
-    let start = parsed.body.start as usize + last;
-    (is_closing && is_odd).then(|| Span::new(start, parsed.body.end as usize))
+    let is_closing = |line: &str| {
+        let marks = line.trim_end();
+        is_fence(&marks) && marks.bytes().all(|byte| byte == b'`')
+    };
+    if body.lines().filter(is_fence).count().is_multiple_of(2) {
+        return None;
+    }
+    let start = parsed.body.start as usize;
+    let first = body.split_inclusive('\n').next().unwrap_or_default();
+    if is_closing(first) {
+        return Some(Span::new(start, start + first.len()));
+    }
+    let last = body.trim_end().rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    is_closing(&body[last..]).then(|| Span::new(start + last, parsed.body.end as usize))
 }

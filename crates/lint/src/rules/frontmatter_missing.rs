@@ -29,6 +29,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         finding = finding.label("the opening line must be `---` and nothing else");
     } else if first.trim_end() != first.trim() && first.trim() == "---" {
         finding = finding.label("the opening line must begin at column 1");
+    } else if first.trim() == "+++" {
+        finding = finding
+            .label("this is TOML; a skill has YAML between two lines `---`")
+            .fix(slips::from_toml(parsed.text));
     } else if let Some(end) = slips::leading_keys(parsed.text) {
         let eol = line_break(parsed.text);
         let before = if parsed.text[..end].ends_with('\n') { "" } else { eol };

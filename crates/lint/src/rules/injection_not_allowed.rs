@@ -3,7 +3,8 @@
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::body::{ItemKind, Place, shell};
+use crate::shell;
+use prowess_spec::body::{ItemKind, Place};
 use prowess_spec::tool_pattern::ToolPattern;
 
 rule!(

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Finding, Sink, Subject};
 use crate::profile::{Levels, Profile, Target};
+use crate::slips;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::Parsed;
 use prowess_spec::repair::is_lost_text;
@@ -180,7 +181,7 @@ mod unsafe_placeholder;
 mod unused_argument;
 mod yaml_feature;
 mod yaml_invalid;
-mod yaml_repaired;
+mod yaml_syntax;
 
 /// Every rule, in the order of the documentation.
 pub static RULES: &[Rule] = &[
@@ -199,7 +200,7 @@ pub static RULES: &[Rule] = &[
     fence_trailing_space::RULE,
     frontmatter_too_large::RULE,
     frontmatter_not_a_map::RULE,
-    yaml_repaired::RULE,
+    yaml_syntax::RULE,
     yaml_invalid::RULE,
     yaml_feature::RULE,
     comment_in_value::RULE,
@@ -255,6 +256,9 @@ pub static RULES: &[Rule] = &[
     claude_ai_description::RULE,
 ];
 
+/// Names that rules once had; they are understood wherever a rule is named.
+const RENAMED: &[(&str, &str)] = &[("yaml-repaired", "yaml-syntax")];
+
 /// Returns the rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
     position(id).map(|index| &RULES[index])
@@ -262,6 +266,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 
 /// Returns the place of a rule in [`RULES`].
 pub fn position(id: &str) -> Option<usize> {
+    let id = RENAMED.iter().find(|(old, _)| *old == id).map_or(id, |(_, new)| new);
     RULES.iter().position(|rule| rule.id == id)
 }
 
@@ -269,7 +274,11 @@ pub fn position(id: &str) -> Option<usize> {
 /// when the whole block is missing, broken or cut.
 fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a Manifest)> {
     let parsed = skill.parsed?;
-    let present = parsed.yaml.is_some() && !parsed.manifest.incomplete;
+    let entries = &parsed.manifest.entries;
+    // Keys in another notation are there, though they were not read.
+    let present = parsed.yaml.is_some()
+        && !parsed.manifest.incomplete
+        && !(entries.is_empty() && slips::plain_keys(parsed).is_some());
     present.then_some((parsed, &parsed.manifest))
 }
 
@@ -297,10 +306,8 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
 /// What stands behind the value of a key and is a comment for YAML, but not for its author.
 fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
     let yaml::Value::Scalar(value, Style::Plain) = &entry.value.value else { return None };
-    let start = match entry.value.is_null() {
-        true => entry.key_span.end as usize,
-        false => entry.value.span.end as usize,
-    };
+    let before = if entry.value.is_null() { entry.key_span } else { entry.value.span };
+    let start = before.end as usize;
     let line = text.get(start..)?.lines().next()?.trim_end();
     let gap = line.len() - line.trim_start_matches([':', ' ', '\t']).len();
     let comment = line[gap..].starts_with('#').then(|| &line[gap..])?;
@@ -368,6 +375,14 @@ mod tests {
                 rule.id
             );
             assert!(!rule.summary.ends_with('.'), "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn old_names_are_understood_and_never_used_again() {
+        for (old, new) in RENAMED {
+            assert_eq!(find(old).map(|rule| rule.id), Some(*new));
+            assert!(RULES.iter().all(|rule| rule.id != *old), "{old}");
         }
     }
 

@@ -104,9 +104,30 @@ fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
     })
 }
 
+/// The bytes that anything which is looked for begins with, in capitals or not.
+static FIRSTS: [bool; 256] = {
+    let (mut firsts, mut list) = ([false; 256], 0);
+    let lists = [DESCRIPTIONS, FIRST_LINES, OURS, &["[", REMINDER]];
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            let first = lists[list][at].as_bytes()[0];
+            firsts[first.to_ascii_lowercase() as usize] = true;
+            firsts[first.to_ascii_uppercase() as usize] = true;
+            at += 1;
+        }
+        list += 1;
+    }
+    firsts
+};
+
 /// How severe it is that a text begins as one of these, or as one of ours.
 fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
     let text = text.trim_start();
+    // Nearly every text differs in the first letter.
+    if !FIRSTS[usize::from(text.bytes().next()?)] {
+        return None;
+    }
     let found = |list: &[&str]| list.iter().any(|beginning| begins(text, beginning));
     if found(OURS) {
         Some(Severity::Note)
@@ -125,10 +146,7 @@ fn is_reminder(text: &str) -> bool {
 
 /// Whether a text begins so, in capitals or not.
 fn begins(text: &str, beginning: &str) -> bool {
-    // Nearly every text differs in the first letter.
-    let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
-    first(text) == first(beginning)
-        && text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+    text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 Some(Fix::suggested("write it as one text", vec![edit]))
             }
             (Value::Sequence(_, Layout::Flow) | Value::Mapping(_, Layout::Flow), _)
-                if !raw.contains('\n') =>
+                if key != "name" && !raw.contains('\n') =>
             {
                 let quoted = format!("'{}'", raw.replace('\'', "''"));
                 Some(Fix::suggested("quote it", vec![Edit::replace(entry.value.span, quoted)]))

@@ -22,14 +22,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if is_known(key, out.profile()) || meant.is_some() {
             continue;
         }
-        let finding = Finding::at(
-            entry.key_span,
-            format!("unknown key in the frontmatter: {}", wording::tick(key)),
-        );
+        // The commonest finding of all: put together without the machinery of `format!`.
+        let message = ["unknown key in the frontmatter: ", &wording::tick(key)].concat();
+        let finding = Finding::at(entry.key_span, message);
         out.report(if METADATA_KEYS.contains(&key) {
             finding
                 .label("belongs under `metadata`")
-                .help(format!("write `metadata:` and, indented below it, `{key}: …`"))
+                .help(["write `metadata:` and, indented below it, `", key, ": …`"].concat())
         } else if let Some(above) = index.checked_sub(1).and_then(|above| entries.get(above))
             && is_sentence(key)
         {

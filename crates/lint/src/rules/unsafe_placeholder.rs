@@ -1,7 +1,8 @@
 //! An argument where the shell would take it for code.
 
 use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::body::{Item, ItemKind, Place, shell};
+use crate::shell;
+use prowess_spec::body::{Item, ItemKind, Place};
 
 rule!(
     "unsafe-placeholder",

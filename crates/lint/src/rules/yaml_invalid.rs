@@ -50,10 +50,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::YamlInvalid { message, key } = &problem.kind {
-            let rest = match parsed.manifest.entries.is_empty() {
-                true => "",
-                false => "; the other keys were",
-            };
+            let is_alone = parsed.manifest.entries.is_empty();
+            let rest = if is_alone { "" } else { "; the other keys were" };
             let lost = match key {
                 Some(key) => format!("`{key}` was not read{rest}"),
                 None => format!("this was not read{rest}"),

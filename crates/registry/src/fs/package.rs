@@ -125,16 +125,23 @@ impl<'f> OnDisk<'f> {
             let Some(mut left) = folders_inside(self.handle, own) else {
                 return Inner::UNKNOWN;
             };
+            if left == 0 {
+                return Inner { may_nest: false, may_have_sidecar: false };
+            }
             let mut may_have_sidecar = false;
+            let mut path = self.path("").into_vec();
+            let base = path.len();
             for name in USUAL_FOLDERS {
                 if left == 0 {
                     break;
                 }
-                let path = self.path(name);
-                let Some(inside) = folders_inside(self.handle, &path) else {
+                path.truncate(base);
+                path.extend_from_slice(name.as_bytes());
+                let Some(inside) = folders_inside(self.handle, path.as_slice()) else {
                     continue;
                 };
-                if inside > 0 || exists(self.handle, self.path(&format!("{name}/SKILL.md"))) {
+                path.extend_from_slice(b"/SKILL.md");
+                if inside > 0 || exists(self.handle, path.as_slice()) {
                     return Inner::UNKNOWN;
                 }
                 may_have_sidecar |= is_sidecar_folder(name.as_bytes());
@@ -297,9 +304,9 @@ fn glance(folder: BorrowedFd<'_>) -> Inner {
             FileType::Directory if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name) => {}
             FileType::Directory => {
                 seen.may_have_sidecar |= is_sidecar_folder(name);
-                let file = OsString::from_vec([name, b"/SKILL.md"].concat());
-                seen.may_nest |=
-                    folders_inside(folder, entry.name) != Some(0) || exists(folder, file);
+                let file = [name, b"/SKILL.md"].concat();
+                seen.may_nest |= folders_inside(folder, entry.name) != Some(0)
+                    || exists(folder, file.as_slice());
             }
             FileType::Unknown => seen = Inner::UNKNOWN,
             _ => {}
@@ -310,7 +317,7 @@ fn glance(folder: BorrowedFd<'_>) -> Inner {
     if result.is_err() || seen.may_nest { Inner::UNKNOWN } else { seen }
 }
 
-fn exists(folder: BorrowedFd<'_>, path: OsString) -> bool {
+fn exists(folder: BorrowedFd<'_>, path: impl Arg) -> bool {
     rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 

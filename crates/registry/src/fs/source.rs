@@ -260,10 +260,14 @@ impl SkillSource for FileSource {
         let before = self.began.swap(began, Ordering::Relaxed);
         let (roots, mut notices) = self.prepare();
         let cache = self.options.cache.as_ref().filter(|_| known.skills.is_empty());
-        let caches: Vec<Cache> = match cache {
-            Some(folder) => roots.iter().map(|root| Cache::load(folder, &root.real)).collect(),
-            None => Vec::new(),
+        let load = |folder: &PathBuf| {
+            let threads = self.options.walk.threads;
+            let load = |root: &Prepared| {
+                Cache::load(folder, &root.real, &root.root.path, &root.origin, threads)
+            };
+            roots.iter().map(load).collect()
         };
+        let mut caches: Vec<Cache> = cache.map_or_else(Vec::new, load);
         let collector = Collector {
             roots: &roots,
             known: known_by_root(&roots, known.skills.iter()),
@@ -281,6 +285,9 @@ impl SkillSource for FileSource {
         let mut scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
         for again in collector.again {
             scan.skills.append(&mut again.into_inner().unwrap_or_else(PoisonError::into_inner));
+        }
+        for cache in &mut caches {
+            scan.skills.extend(cache.take_kept());
         }
         notices.append(&mut scan.notices);
         notices.sort();
@@ -379,14 +386,6 @@ fn known_by_root<'s>(
     known
 }
 
-/// The folder of a SKILL.md below a root, as an id has it; nothing where an id would write it in
-/// another way. Taking paths apart part by part costs as much as finding the head.
-fn inner_folder<'p>(file: &'p str, root: &Path) -> Option<&'p str> {
-    let folder = file.strip_suffix("/SKILL.md")?.strip_prefix(root.to_str()?)?;
-    let inner = folder.trim_start_matches('/');
-    (!inner.is_empty() && !inner.contains("\\x")).then_some(inner)
-}
-
 /// Whether a root lies below another one.
 fn overlap(roots: &[Prepared]) -> bool {
     let below = |root: &Prepared| roots.iter().any(|other| is_below(&root.real, &other.real));
@@ -452,29 +451,23 @@ impl Visit for Walking<'_> {
         let collector = self.collector;
         let root = self.root(seen.root);
         let Some(path) = seen.path.to_str() else { return false };
-        let skill = match (collector.known[root].get(path), collector.caches.get(root)) {
-            (Some(&skill), _) => {
-                let same = skill.stamp == seen.stamp
-                    && skill.sidecar == seen.sidecar
-                    && was_at_rest(skill, collector.at_rest_before);
-                same.then(|| collector.at_home(root, skill))
+        let not_reserved = |skill: &Skill| !collector.is_reserved(root, Path::new(&*skill.id.path));
+        if let Some(&skill) = collector.known[root].get(path) {
+            let same = skill.stamp == seen.stamp
+                && skill.sidecar == seen.sidecar
+                && was_at_rest(skill, collector.at_rest_before);
+            if !same || !not_reserved(skill) {
+                return false;
             }
-            (None, Some(cache)) => {
-                let prepared = &collector.roots[root];
-                let inner = inner_folder(path, &prepared.root.path);
-                let find =
-                    |inner| cache.find(inner, path, seen.stamp, seen.sidecar, &prepared.origin);
-                inner.and_then(find).map(Arc::new)
-            }
-            (None, None) => None,
-        };
-        let not_reserved =
-            |skill: &Arc<Skill>| !collector.is_reserved(root, Path::new(&*skill.id.path));
-        let skill = skill.filter(not_reserved);
-        let is_known = skill.is_some();
-        let mine = &collector.again[seen.thread % collector.again.len()];
-        mine.lock().unwrap_or_else(PoisonError::into_inner).extend(skill);
-        is_known
+            let mine = &collector.again[seen.thread % collector.again.len()];
+            let mut mine = mine.lock().unwrap_or_else(PoisonError::into_inner);
+            mine.push(collector.at_home(root, skill));
+            return true;
+        }
+        let Some(cache) = collector.caches.get(root) else { return false };
+        let number = cache.find(path, seen.stamp, seen.sidecar);
+        let number = number.filter(|number| cache.skill(*number).is_some_and(not_reserved));
+        number.inspect(|number| cache.keep(*number)).is_some()
     }
 
     fn visit(&self, found: Found<'_>) {

@@ -594,7 +594,7 @@ const ROOM: usize = 120 * 1024;
 /// Has the allocator get memory for many heads at once. That of the usual Linux asks the system for
 /// every single page on all threads but the first, which costs a skill as much as looking for its
 /// sidecar.
-fn make_room() {
+pub(crate) fn make_room() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(ROOM)));
 }
 

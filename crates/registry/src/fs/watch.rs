@@ -26,6 +26,8 @@ const MOST_FILES: usize = 128;
 const MOST_LINKED: usize = 1000;
 /// A file that is still being written is looked at again after this long.
 const AGAIN: Duration = Duration::from_millis(500);
+/// How long the watcher gets to come to its events after many folders were set up.
+const MOST_TO_HEAR: Duration = Duration::from_millis(20);
 /// How deep below a root an event may be about a skill.
 const MAX_DEPTH: usize = 12;
 
@@ -282,9 +284,24 @@ impl Watch {
                 self.inbox.lock().mode = Some(WatchMode::Polling { reason: error.to_string() });
             }
         }
+        let began = Instant::now();
         self.rewatch();
+        self.hear_out(config, began.elapsed());
         // What changed between the last scan and the first watch.
         self.inbox.tell(Meaning::Everything);
+    }
+
+    /// Waits until every event is heard that there is so far. Setting up a watch opens each folder,
+    /// and the system tells of that too: of so many that it loses some and has everything looked at.
+    /// Heard before the first look, this is the first look; heard during it, it would be a second.
+    fn hear_out(&mut self, config: notify::Config, set_up: Duration) {
+        if let Some(watcher) = &mut self.watcher {
+            // It takes calls before events as long as there are any, so it gets time to come to
+            // the events; then it answers when it is done with them. The call changes nothing, and
+            // whatever it says, a look follows.
+            std::thread::sleep((set_up / 50).min(MOST_TO_HEAR));
+            let _ = watcher.configure(config);
+        }
     }
 
     fn run(mut self) {

@@ -32,13 +32,25 @@ fn ripen(cache: &Path) {
     rewrite(cache, |body| [&written, &body[8..]].concat());
 }
 
-/// Puts something else into the files of a cache, each with the right sum.
+/// Puts something else into the files of a cache, each with the right sums: of what stands before
+/// the parts, and there of each part.
 fn rewrite(cache: &Path, change: impl Fn(&[u8]) -> Vec<u8>) {
     let Ok(entries) = std::fs::read_dir(cache) else { return };
     for file in entries.map(|entry| entry.unwrap().path()).filter(|file| file.is_file()) {
         let bytes = std::fs::read(&file).unwrap();
-        let body = change(&bytes[12..]);
-        let sum = crc32fast::hash(&body).to_le_bytes();
+        let mut body = change(&bytes[12..]);
+        let number = |body: &[u8], at: usize| {
+            u32::from_le_bytes(body[at..at + 4].try_into().unwrap()) as usize
+        };
+        let end = 16 + 12 * number(&body, 12);
+        let mut part = end;
+        for entry in (16..end).step_by(12) {
+            let next = part + number(&body, entry);
+            let sum = crc32fast::hash(&body[part..next]).to_le_bytes();
+            body[entry + 8..entry + 12].copy_from_slice(&sum);
+            part = next;
+        }
+        let sum = crc32fast::hash(&body[..end]).to_le_bytes();
         std::fs::write(&file, [&bytes[..8], &sum, &body].concat()).unwrap();
     }
 }

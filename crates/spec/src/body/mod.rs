@@ -5,8 +5,6 @@
 //! later fills the places found here.
 
 pub mod links;
-pub mod scripts;
-pub mod shell;
 
 use memchr::{memchr, memchr_iter, memchr3, memchr3_iter, memmem};
 use prowess_diag::Span;

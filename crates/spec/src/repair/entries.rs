@@ -38,7 +38,12 @@ pub(super) fn pieces(text: &str) -> Pieces {
                 && contents().all(|line| at_margin(line, margin) != Some(key))
         };
         let above = pieces.last().map_or("", |last| &text[last.range.clone()]);
-        let opens = at_margin(content, margin).is_some_and(|key| !closes(above, content, key));
+        let opens = at_margin(content, margin)
+            .is_some_and(|key| !closes(above, content, key) && !is_in_block(above, key))
+            || content
+                .get(margin..)
+                .and_then(bare_key)
+                .is_some_and(|key| contents().all(|line| at_margin(line, margin) != Some(key)));
         let is_astray = !opens && key.is_some_and(stands_alone);
         let start = line.start + indent(content);
         match pieces.last_mut() {
@@ -79,6 +84,28 @@ pub(super) fn is_complete(value: &str) -> bool {
         Some('{') => ends_with('}'),
         Some(_) => true,
     }
+}
+
+/// A required key that no colon follows: `description Fills forms`.
+pub(super) fn bare_key(line: &str) -> Option<&'static str> {
+    let keys = ["name", "description"].into_iter();
+    keys.filter(|_| leading_key(line).is_none()).find(|key| {
+        let rest = line.strip_prefix(key);
+        rest.is_some_and(|rest| {
+            rest.starts_with([' ', ';', '=']) && !rest.trim_start().starts_with(':')
+        })
+    })
+}
+
+/// Whether a sentence at the margin is text of a block scalar that has none yet.
+fn is_in_block(above: &str, key: &str) -> bool {
+    let mut lines = above.lines();
+    let first = lines.next().unwrap_or_default();
+    let is_block = first
+        .split_once(':')
+        .is_some_and(|(_, value)| matches!(value.trim(), ">" | "|" | ">-" | "|-" | ">+" | "|+"));
+    let is_empty = lines.all(|line| line.trim().is_empty() || indent(line) == 0);
+    is_block && is_empty && key.contains(' ') && !is_known(key)
 }
 
 /// Whether a line that looks like a key closes a quotation mark that an entry leaves open.

@@ -11,6 +11,8 @@ use prowess_ports::{UsageError, UsageQuery, UsageStore, Use};
 use prowess_store::SqliteUsage;
 use rusqlite::Connection;
 
+use crate::session_children;
+
 const ROLE: &str = "PROWESS_TEST_ROLE";
 const PATH: &str = "PROWESS_TEST_PATH";
 /// Uses that one process records.
@@ -68,7 +70,7 @@ pub(crate) fn as_ordinary_user(role: &str, path: &Path) -> Option<()> {
     }
 }
 
-fn say_ready_and_wait() {
+pub(crate) fn say_ready_and_wait() {
     println!("ready");
     std::io::stdout().flush().unwrap();
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
@@ -145,6 +147,6 @@ fn child() {
             let result = store.record(&Use::new("p", "b", 2));
             assert!(matches!(result, Err(UsageError::ReadOnly { .. })), "{result:?}");
         }
-        other => panic!("{other}"),
+        role => session_children::run(role, &path),
     }
 }

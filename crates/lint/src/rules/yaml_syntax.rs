@@ -6,7 +6,7 @@ use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::{ProblemKind, UNQUOTED_COLON};
 
 rule!(
-    "yaml-repaired",
+    "yaml-syntax",
     Levels::of("EEW"),
     Safe,
     "the frontmatter is not valid YAML, but what was meant is clear"

@@ -3,7 +3,7 @@
 use memchr::memmem;
 use prowess_diag::Span;
 
-use crate::vocabulary::SCRIPT_ENDINGS;
+use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 
 /// A script of the skill, named in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,7 +69,7 @@ fn at_once(
 }
 
 /// Opens a path part by part below a folder, and follows no link at all.
-pub(crate) fn part_by_part(
+pub fn part_by_part(
     folder: BorrowedFd<'_>,
     parts: &[&OsStr],
     flags: OFlags,

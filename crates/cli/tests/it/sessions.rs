@@ -1,0 +1,243 @@
+//! `prowess run`, `session`, `chat`, `demo`: the program, real skills, real commands, a scripted model.
+
+use serde_json::{Value, json};
+
+use crate::world::{Output, World};
+
+const SCHEMA: &str = r#"{"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"], "additionalProperties": false}"#;
+
+/// A world with a skill of the user's own, which needs no trust.
+fn world() -> World {
+    let world = World::new();
+    world.file(
+        "~/.agents/skills/add-up/SKILL.md",
+        "---\nname: add-up\ndescription: Adds up numbers. Use for sums.\narguments: file\nallowed-tools: Bash(cat:*)\n---\nThe numbers:\n\n!`cat \"$file\"`\n\nAdd them up.\n",
+    );
+    world.file("numbers.txt", "1\n2\n");
+    world
+}
+
+fn script(world: &World, lines: &[Value]) -> String {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    format!("scripted:{}", world.file("script.jsonl", text).display())
+}
+
+fn events(output: &Output) -> Vec<Value> {
+    output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn demo_is_a_whole_run() {
+    let world = World::new();
+    let output = world.run(&["demo"]).expect(0);
+    let has = |part: &str| assert!(output.stdout.contains(part), "{part}\n{}", output.stdout);
+    has("A scripted model; everything else is real.");
+    has("no skills of yours yet");
+    has("called load_skill release-notes");
+    has("`head -n 30 \"$file\"`");
+    has("sent back: Wrong input for submit: `highlights` must be an array, not a string.");
+    has("the value fits the schema");
+    has("The option `--legacy-index` is gone.");
+    // What it says was recorded is there.
+    let id = output.stdout.split("prowess session show ").nth(1).unwrap();
+    let id = id.split_whitespace().next().unwrap();
+    let shown = world.run(&["session", "show", id]).expect(0);
+    assert!(shown.stdout.contains("allowed `head -n 30 \"$file\"`"), "{}", shown.stdout);
+    let why = world.run(&["why", "--session", id, "--turn", "2"]).expect(0);
+    assert!(why.stdout.contains("Bash(head:*)"), "{}", why.stdout);
+}
+
+#[test]
+fn demo_as_json_says_what_ran_and_where() {
+    let world = World::new();
+    world.good(".agents/skills/mine");
+    let found = world.run(&["demo", "--json"]).expect(0).json();
+    assert_eq!(found["model"], "scripted");
+    assert_eq!(found["result"]["breaking"], json!(["The option `--legacy-index` is gone."]));
+    assert_eq!(found["commands"][0]["code"], 0);
+    let layers = found["commands"][0]["sandbox"].as_array().unwrap();
+    assert!(layers.iter().any(|layer| layer["state"] == "on"), "{layers:?}");
+    let text = world.run(&["demo"]).expect(0).stdout;
+    assert!(text.contains("besides, 1 of this project"), "{text}");
+}
+
+#[test]
+fn a_skill_runs_and_gives_a_value_that_fits() {
+    let world = world();
+    let model = script(
+        &world,
+        &[
+            json!({"calls": [{"name": "submit", "input": {"total": "3"}}], "expect": ["Run skill: add-up", "1\n2"]}),
+            json!({"calls": [{"name": "submit", "input": {"total": 3}}], "expect": "`total` must be a number"}),
+        ],
+    );
+    let arguments = [
+        "run",
+        "add-up",
+        "--arg",
+        "file=numbers.txt",
+        "--output-schema",
+        SCHEMA,
+        "--model",
+        &model,
+    ];
+    let output = world.run(&arguments).expect(0);
+    assert_eq!(serde_json::from_str::<Value>(&output.stdout).unwrap(), json!({"total": 3}));
+    assert!(output.stderr.contains("submitted in 2 turns"), "{}", output.stderr);
+
+    // The same as a stream of events, with the result at the end.
+    let model = script(&world, &[json!({"calls": [{"name": "submit", "input": {"total": 3}}]})]);
+    let arguments =
+        ["run", "add-up", "numbers.txt", "--output-schema", SCHEMA, "--model", &model, "--json"];
+    let lines = events(&world.run(&arguments).expect(0));
+    assert_eq!(lines[0]["event"]["event"], "started");
+    let last = lines.last().unwrap();
+    assert_eq!((&last["type"], &last["outcome"]), (&json!("result"), &json!("submitted")));
+    assert_eq!(last["result"], json!({"total": 3}));
+    let started: Vec<&Value> = lines.iter().filter(|line| line["type"] == "event").collect();
+    assert!(started.iter().any(|line| line["event"]["event"] == "decided"));
+}
+
+#[test]
+fn how_it_ended_is_the_exit_code() {
+    let world = world();
+    let with = |lines: &[Value], more: &[&str]| {
+        let model = script(&world, lines);
+        let mut arguments = vec!["run", "add-up", "numbers.txt", "--model", &model];
+        arguments.extend(more);
+        world.run(&arguments)
+    };
+    let words = json!({"text": "Three."});
+    let output = with(&[words.clone()], &[]).expect(0);
+    assert_eq!(output.stdout, "Three.\n");
+
+    let output = with(&[words.clone(), words.clone()], &["--output-schema", SCHEMA]).expect(1);
+    assert!(output.stderr.contains("error: the model gave no result"), "{}", output.stderr);
+
+    let call = json!({"calls": [{"name": "load_skill_resource", "input": {"skill_name": "add-up", "resource_path": "SKILL.md"}}]});
+    let output = with(&[call], &["--max-turns", "1"]).expect(5);
+    assert!(output.stderr.contains("the limit of turns was reached"), "{}", output.stderr);
+    assert!(output.stderr.contains("prowess session resume"), "{}", output.stderr);
+
+    let output =
+        with(&[json!({"error": {"kind": "auth", "message": "no such key"}})], &[]).expect(4);
+    assert!(output.stderr.contains("no such key"), "{}", output.stderr);
+
+    let output = world.run(&["run", "add-up", "--model", "anthropic/claude-sonnet-4-6"]).expect(4);
+    assert!(output.stderr.contains("ANTHROPIC_API_KEY"), "{}", output.stderr);
+
+    let output = world.run(&["run", "ad-up", "--model", "echo"]).expect(2);
+    assert!(output.stderr.contains("add-up"), "{}", output.stderr);
+}
+
+#[test]
+fn nobody_to_ask_means_no_and_approve_is_a_yes() {
+    let world = world();
+    let line =
+        json!({"calls": [{"name": "write", "input": {"path": "out.txt", "content": "3\n"}}]});
+    let done = json!({"text": "Done."});
+    let model = script(&world, &[line.clone(), done.clone()]);
+    let arguments = ["run", "--task", "Write it down.", "--model", &model];
+    let output = world.run(&arguments).expect(0);
+    assert!(output.stderr.contains("refused"), "{}", output.stderr);
+    assert!(!world.path("out.txt").exists());
+
+    let model = script(&world, &[line, done]);
+    let arguments =
+        ["run", "--task", "Write it down.", "--model", &model, "--approve", "Write(out.txt)"];
+    world.run(&arguments).expect(0);
+    assert_eq!(world.read("out.txt"), "3\n");
+
+    let output = world.run(&["run", "--task", "x", "--model", "echo", "--approve", "Bash (x"]);
+    assert!(output.expect(2).stderr.contains("means nothing"));
+}
+
+#[test]
+fn sessions_are_listed_shown_exported_and_removed() {
+    let world = world();
+    let none = world.run(&["session", "list"]).expect(0);
+    assert_eq!(none.stderr, "No sessions of this project; see `--all`\n");
+    world.run(&["run", "--task", "hello there", "--model", "echo"]).expect(0);
+    let list = world.run(&["session", "list", "--json"]).expect(0).json();
+    let session = &list["sessions"][0];
+    let id = session["id"].as_str().unwrap();
+    assert_eq!(session["title"], "hello there");
+    assert_eq!(session["ending"], "answered");
+    assert_eq!(session["live"], false);
+
+    let shown = world.run(&["session", "show", &id[..4]]).expect(0).stdout;
+    assert!(shown.contains("hello there"), "{shown}");
+    let replayed = events(&world.run(&["session", "replay", id]).expect(0));
+    assert_eq!(replayed.len() as u64, session["events"].as_u64().unwrap());
+    let exported = world.run(&["session", "export", id]).expect(0).json();
+    assert_eq!(exported["events"].as_array().unwrap().len(), replayed.len());
+
+    let missing = world.run(&["session", "show", "zzzz"]).expect(2).stderr;
+    assert!(missing.contains("no session `zzzz`"), "{missing}");
+    world.run(&["session", "remove", id]).expect(0);
+    let gone = world.run(&["session", "list", "--all", "--json"]).expect(0).json();
+    assert_eq!(gone["sessions"], json!([]));
+}
+
+#[test]
+fn a_session_that_ran_out_goes_on() {
+    let world = world();
+    let call = json!({"calls": [{"name": "read", "input": {"path": "numbers.txt"}}]});
+    let model = script(&world, &[call]);
+    let arguments = ["run", "--task", "Add up.", "--model", &model, "--max-turns", "1"];
+    world.run(&arguments).expect(5);
+    let id = world.run(&["session", "list", "--json"]).json()["sessions"][0]["id"].clone();
+    let id = id.as_str().unwrap().to_owned();
+
+    let model = script(&world, &[json!({"text": "Three.", "expect": ["Add up.", "1\\t1"]})]);
+    let arguments = ["session", "resume", &id, "--max-turns", "5", "--model", &model];
+    let output = world.run(&arguments).expect(0);
+    assert_eq!(output.stdout, "Three.\n");
+    // And on, with something new.
+    let model = script(&world, &[json!({"text": "Six.", "expect": ["Three.", "Twice that?"]})]);
+    let arguments = ["session", "resume", &id, "Twice that?", "--model", &model];
+    assert_eq!(world.run(&arguments).expect(0).stdout, "Six.\n");
+}
+
+#[test]
+fn a_chat_without_a_terminal_takes_lines() {
+    let world = world();
+    let output = world
+        .command(&["chat", "--model", "echo"])
+        .stdin("hello\n/add-up numbers.txt\n/ad-up\n")
+        .run()
+        .expect(2);
+    assert!(output.stdout.starts_with("hello\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("Add them up."), "{}", output.stdout);
+    assert!(output.stderr.contains("no command or skill `/ad-up`"), "{}", output.stderr);
+    assert!(!output.stdout.contains('\u{1b}'), "no escape sequences");
+}
+
+#[test]
+fn text_of_models_cannot_act_on_a_terminal() {
+    let world = world();
+    let evil = "ok \u{1b}]0;owned\u{7}\u{202e}gnp.exe";
+    let model = script(&world, &[json!({"text": evil})]);
+    let output = world.run(&["run", "--task", "x", "--model", &model]).expect(0);
+    assert!(!output.stderr.contains('\u{1b}'), "{:?}", output.stderr);
+    assert!(!output.stderr.contains('\u{202e}'), "{:?}", output.stderr);
+    let id = world.run(&["session", "list", "--json"]).json()["sessions"][0]["id"].clone();
+    let shown = world.run(&["session", "show", id.as_str().unwrap()]).expect(0).stdout;
+    assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
+}
+
+/// A recording is played back: the same answers, and no model is asked.
+#[test]
+fn a_recorded_run_can_be_played_back() {
+    let world = world();
+    let model = script(&world, &[json!({"text": "Three."})]);
+    let file = world.path("cassette.jsonl");
+    let file = file.to_str().unwrap();
+    let first = ["run", "--task", "Add up.", "--model", &model, "--record", file];
+    assert_eq!(world.run(&first).expect(0).stdout, "Three.\n");
+    let replay = format!("replay:{file}");
+    let again = ["run", "--task", "Add up.", "--model", &replay];
+    assert_eq!(world.run(&again).expect(0).stdout, "Three.\n");
+    let other = ["run", "--task", "Something else.", "--model", &replay];
+    world.run(&other).expect(2);
+}

@@ -1,0 +1,332 @@
+//! Draws the state. The same state and size give the same screen.
+
+use std::collections::BTreeMap;
+
+use prowess_diag::wording::count;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
+
+use super::complete::Popup;
+use super::lines;
+use super::state::ChatState;
+use super::wrap::{cut, wrap};
+
+/// Most rows of the input.
+const MAX_INPUT: usize = 8;
+/// Most rows of the list of names.
+const MAX_POPUP: usize = 6;
+/// Widest text; a line that is longer is hard to read.
+const MAX_WIDTH: usize = 120;
+
+/// Lines that were laid out before, by the number of their part.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    lines: BTreeMap<u64, Laid>,
+}
+
+#[derive(Debug)]
+struct Laid {
+    revision: u32,
+    width: usize,
+    lines: Vec<Line<'static>>,
+    used: bool,
+}
+
+/// What came out beside the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Drawn {
+    pub(crate) cursor: Option<Position>,
+    pub(crate) total: usize,
+    pub(crate) height: usize,
+    pub(crate) top: usize,
+}
+
+/// Draws everything.
+pub(crate) fn draw(
+    state: &ChatState,
+    cache: &mut Cache,
+    colours: bool,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Drawn {
+    let drawn = draw_all(state, cache, area, buffer);
+    if !colours {
+        for cell in &mut buffer.content {
+            cell.fg = Color::Reset;
+            cell.bg = Color::Reset;
+        }
+    }
+    drawn
+}
+
+fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffer) -> Drawn {
+    let height = usize::from(area.height);
+    let width = usize::from(area.width);
+    if height < 4 || width < 10 {
+        Line::raw(cut("too small", width)).render(area, buffer);
+        return Drawn { cursor: None, total: 0, height: 0, top: 0 };
+    }
+    let (input, cursor) = input(state, width, (height / 2).clamp(1, MAX_INPUT));
+    let waiting = waiting(state, width);
+    let below = input.len() + waiting.len() + 2;
+    let room = height.saturating_sub(below);
+    let (total, top) = transcript(state, cache, width, room, area, buffer);
+    let mut y = area.y + u16::try_from(room).unwrap_or(0);
+    if let Some(popup) = &state.popup
+        && state.questions.is_empty()
+    {
+        draw_popup(popup, Rect { y, ..area }, room, buffer);
+    }
+    let mut put = |line: Line<'_>, y: &mut u16| {
+        if *y < area.bottom() {
+            line.render(Rect { y: *y, height: 1, ..area }, buffer);
+            *y += 1;
+        }
+    };
+    put(rule(state, total.saturating_sub(room).saturating_sub(top), width), &mut y);
+    for line in waiting {
+        put(line, &mut y);
+    }
+    let input_at = y;
+    for line in input {
+        put(line, &mut y);
+    }
+    put(status(state, width), &mut y);
+    let cursor = cursor.map(|(row, column)| Position {
+        x: area.x + u16::try_from(column).unwrap_or(0).min(area.width - 1),
+        y: input_at + u16::try_from(row).unwrap_or(0),
+    });
+    Drawn { cursor, total, height: room, top }
+}
+
+/// Draws the conversation; returns how many lines it has, and the first that is seen.
+fn transcript(
+    state: &ChatState,
+    cache: &mut Cache,
+    width: usize,
+    room: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> (usize, usize) {
+    let text_width = width.min(MAX_WIDTH);
+    let tail = tail(state, text_width);
+    let head = head(state, text_width);
+    for laid in cache.lines.values_mut() {
+        laid.used = false;
+    }
+    let mut total = head.len();
+    let mut looked_at = None;
+    for item in state.items.iter() {
+        let fits = cache.lines.get(&item.id).is_some_and(|laid| {
+            laid.revision == item.revision && laid.width == text_width && !lines::is_moving(item)
+        });
+        if !fits {
+            let lines = lines::item(item, text_width, state.now);
+            let laid = Laid { revision: item.revision, width: text_width, lines, used: true };
+            cache.lines.insert(item.id, laid);
+        }
+        if state.look_at == Some(item.id) {
+            looked_at = Some(total);
+        }
+        if let Some(laid) = cache.lines.get_mut(&item.id) {
+            laid.used = true;
+            total += laid.lines.len();
+        }
+    }
+    cache.lines.retain(|_, laid| laid.used);
+    // A question that is too long is read from its beginning.
+    if !state.questions.is_empty() {
+        looked_at = Some(total);
+    }
+    total += tail.len();
+    let last = total.saturating_sub(room);
+    let top = state.top.or(looked_at).unwrap_or(last).min(last);
+    let laid = state.items.iter().filter_map(|item| cache.lines.get(&item.id));
+    let all = head.iter().chain(laid.flat_map(|laid| &laid.lines)).chain(&tail);
+    for (row, line) in all.skip(top).take(room).enumerate() {
+        let y = area.y + u16::try_from(row).unwrap_or(0);
+        line.render(Rect { y, height: 1, ..area }, buffer);
+    }
+    (total, top)
+}
+
+/// What stands above the conversation.
+fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let dropped = state.items.dropped();
+    if dropped > 0 {
+        let what = count(dropped, "earlier part");
+        let text = format!("… {what} not shown; see `prowess session show {}`", state.session);
+        return vec![Line::styled(cut(&text, width), dim)];
+    }
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let nothing = Span::raw("");
+    let title = [Span::styled("Prowess", bold), Span::styled(" chat", dim)];
+    let mut lines = vec![Line::from(title.to_vec())];
+    for text in &state.facts.about {
+        lines.extend(wrap(&[Span::styled(text.as_str(), dim)], width, &nothing, &nothing));
+    }
+    let text = "Say something, or type / for skills and commands.";
+    lines.extend(wrap(&[Span::styled(text, dim)], width, &nothing, &nothing));
+    lines
+}
+
+/// What stands below the conversation: a question, or what goes on.
+fn tail(state: &ChatState, width: usize) -> Vec<Line<'static>> {
+    if let Some((asked, _)) = state.question() {
+        return lines::question(asked, width);
+    }
+    let Some(running) = &state.running else { return Vec::new() };
+    let since = state.now.saturating_sub(running.since);
+    let text = format!(" {} · {}", running.doing, lines::seconds(since));
+    let stop = if running.cancelled { "" } else { " · Ctrl+C stops" };
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let line = Line::from(vec![
+        Span::styled(lines::spinner(state.now), Style::new().fg(Color::Cyan)),
+        Span::styled(cut(&format!("{text}{stop}"), width.saturating_sub(1)), dim),
+    ]);
+    vec![Line::default(), line]
+}
+
+/// The line above the input: a hint, or how many lines are below.
+fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let (word, style) = match (state.hint(), below) {
+        (Some(hint), _) => (format!(" {hint} "), Style::new().fg(Color::Yellow)),
+        (None, 0) => (String::new(), dim),
+        (None, below) => {
+            let key = if state.questions.is_empty() { "Ctrl+End" } else { "PageDown" };
+            (format!(" {} below · {key} ", count(below, "line")), Style::new().fg(Color::Cyan))
+        }
+    };
+    let word = cut(&word, width.saturating_sub(4));
+    let left = 2.min(width);
+    let right = width.saturating_sub(left + word.width());
+    Line::from(vec![
+        Span::styled("─".repeat(left), dim),
+        Span::styled(word, style),
+        Span::styled("─".repeat(right), dim),
+    ])
+}
+
+/// Messages that wait for the turn to end.
+fn waiting(state: &ChatState, width: usize) -> Vec<Line<'static>> {
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let line = |text: &String| {
+        let first = text.lines().next().unwrap_or_default();
+        Line::styled(cut(&format!("  waiting: {first}"), width), dim)
+    };
+    let mut lines: Vec<_> = state.queue.iter().take(3).map(line).collect();
+    if state.queue.len() > 3 {
+        lines.push(Line::styled(format!("  and {} more", state.queue.len() - 3), dim));
+    }
+    lines
+}
+
+type Place = (usize, usize);
+
+/// The input, or the keys that answer a question.
+fn input(state: &ChatState, width: usize, most: usize) -> (Vec<Line<'static>>, Option<Place>) {
+    if let Some((_, armed)) = state.question() {
+        return (vec![keys(state.questions.len(), armed, width)], None);
+    }
+    let mark = Span::styled("› ", Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD));
+    let (rows, (row, column)) = state.editor.rows(width.saturating_sub(3));
+    let top = (row + 1).saturating_sub(most);
+    let shown = rows.into_iter().enumerate().skip(top).take(most).map(|(at, text)| {
+        let lead = if at == 0 { mark.clone() } else { Span::raw("  ") };
+        Line::from(vec![lead, Span::raw(text)])
+    });
+    (shown.collect(), Some((row - top, column + 2)))
+}
+
+fn keys(open: usize, armed: bool, width: usize) -> Line<'static> {
+    let style = if armed {
+        Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD)
+    } else {
+        Style::new().add_modifier(Modifier::DIM)
+    };
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let mut spans = Vec::new();
+    let choices: [(&str, &str); 3] = if width >= 44 {
+        [("y", " once  "), ("s", " for this session  "), ("n", " no")]
+    } else {
+        [("y", " once "), ("s", " session "), ("n", " no")]
+    };
+    for (key, means) in choices {
+        spans.push(Span::styled(key, style));
+        spans.push(Span::styled(means, if armed { Style::new() } else { dim }));
+    }
+    if open > 1 && width >= 44 {
+        spans.push(Span::styled(format!("   and {} more", open - 1), dim));
+    }
+    Line::from(spans)
+}
+
+fn draw_popup(popup: &Popup, below: Rect, room: usize, buffer: &mut Buffer) {
+    let most = MAX_POPUP.min(room);
+    let count = popup.choices.len().min(most);
+    let first = (popup.selected + 1).saturating_sub(count);
+    let width = usize::from(below.width);
+    let wide = popup.choices.iter().map(|name| name.name.width()).max().unwrap_or(0).min(width / 2);
+    for (row, (at, name)) in popup.choices.iter().enumerate().skip(first).take(count).enumerate() {
+        let y = below.y - u16::try_from(count - row).unwrap_or(0);
+        let chosen = at == popup.selected;
+        let style =
+            if chosen { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        let shown = cut(&name.name, wide);
+        let pad = " ".repeat(wide.saturating_sub(shown.width()));
+        let text = format!(
+            "{} {}{shown}{pad}  {}",
+            if chosen { ">" } else { " " },
+            popup.mark,
+            name.about
+        );
+        let text = cut(&text, width);
+        let text = format!("{text}{}", " ".repeat(width.saturating_sub(text.width())));
+        Line::styled(text, style).render(Rect { y, height: 1, ..below }, buffer);
+    }
+}
+
+/// The line at the bottom. What does not fit goes, the least wanted first.
+fn status(state: &ChatState, width: usize) -> Line<'static> {
+    let facts = &state.facts;
+    let skills = match facts.skills.as_slice() {
+        [] => None,
+        names => Some(names.join(", ")),
+    };
+    let few = (!facts.skills.is_empty()).then(|| count(facts.skills.len(), "skill"));
+    let turns = (facts.turns > 0).then(|| count(facts.turns as usize, "turn"));
+    let tokens = (facts.turns > 0).then(|| lines::tokens(facts.usage.tokens()));
+    let cost = facts.usage.micros.map(lines::money);
+    let background = (facts.background > 0).then(|| format!("{} in background", facts.background));
+    let model = Some(facts.model.clone()).filter(|model| !model.is_empty());
+    let short = model.as_ref().map(|model| model.rsplit('/').next().unwrap_or(model).to_owned());
+    let variants: [Vec<&Option<String>>; 7] = [
+        vec![&model, &turns, &tokens, &cost, &skills, &background],
+        vec![&model, &turns, &tokens, &cost, &few, &background],
+        vec![&short, &turns, &tokens, &cost, &few, &background],
+        vec![&short, &tokens, &cost, &few, &background],
+        vec![&short, &cost, &few, &background],
+        vec![&short, &cost, &background],
+        vec![&short, &background],
+    ];
+    let texts = variants.iter().map(|parts| {
+        parts.iter().filter_map(|part| part.as_deref()).collect::<Vec<_>>().join(" · ")
+    });
+    let texts: Vec<String> = texts.collect();
+    let text = texts.iter().find(|text| text.width() < width).or(texts.last());
+    let text = cut(text.map_or("", String::as_str), width);
+    let dim = Style::new().add_modifier(Modifier::DIM);
+    let mut spans = vec![Span::styled(text.clone(), dim)];
+    let help = "/help";
+    if text.width() + help.len() + 3 <= width {
+        spans.push(Span::raw(" ".repeat(width - text.width() - help.len())));
+        spans.push(Span::styled(help, dim));
+    }
+    Line::from(spans)
+}

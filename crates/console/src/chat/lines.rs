@@ -1,0 +1,254 @@
+//! Parts of the conversation as lines of a width.
+
+use std::time::Duration;
+
+use prowess_diag::wording::{count, thousands};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::item::{Body, CallState, Item, Kind, View};
+use super::markdown::markdown;
+use super::news::Tone;
+use super::state::Asked;
+use super::wrap::{chop, cut, wrap};
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// What turns while something goes on.
+pub(crate) fn spinner(now: Duration) -> &'static str {
+    FRAMES[usize::try_from(now.as_millis() / 100).unwrap_or(0) % FRAMES.len()]
+}
+
+/// Whether a part looks different as time goes by.
+pub(crate) fn is_moving(item: &Item) -> bool {
+    matches!(item.kind, Kind::Call { state: CallState::Running { .. }, .. })
+}
+
+/// Lays out one part, with an empty line before it where that helps.
+pub(crate) fn item(item: &Item, width: usize, now: Duration) -> Vec<Line<'static>> {
+    let indent = "  ".repeat(usize::from(item.depth));
+    match &item.kind {
+        Kind::Person(text) => {
+            let mut lines = vec![Line::default()];
+            let style = BOLD.fg(Color::Cyan);
+            let mut mark = Span::styled("› ", style);
+            for line in text.lines() {
+                lines.extend(wrap(&[Span::styled(line, BOLD)], width, &mark, &Span::raw("  ")));
+                mark = Span::raw("  ");
+            }
+            lines
+        }
+        Kind::Model { text, .. } => {
+            let mut lines = vec![Line::default()];
+            lines.extend(markdown(text.trim_end(), width));
+            lines
+        }
+        Kind::Call { line, state, .. } => call(line, state, &indent, width, now),
+        Kind::Line { tone, what, text } => {
+            let style = match tone {
+                Tone::Good => Style::new().fg(Color::Green),
+                Tone::Plain => Style::new().fg(Color::Cyan),
+                Tone::Warning => Style::new().fg(Color::Yellow),
+                Tone::Bad => Style::new().fg(Color::Red),
+            };
+            let first = Span::raw(format!("{indent}  "));
+            let hang = Span::raw(format!("{indent}    "));
+            let spans = [Span::styled(*what, style), Span::raw(": "), Span::raw(text.clone())];
+            wrap(&spans, width, &first, &hang)
+        }
+        Kind::View(shown) => view(shown, width),
+    }
+}
+
+fn call(
+    line: &str,
+    state: &CallState,
+    indent: &str,
+    width: usize,
+    now: Duration,
+) -> Vec<Line<'static>> {
+    let (mark, colour, tail) = match state {
+        CallState::Waiting => ("·", Color::Reset, String::new()),
+        CallState::Running { since } => {
+            (spinner(now), Color::Cyan, seconds(now.saturating_sub(*since)))
+        }
+        CallState::Done { milliseconds } => ("✓", Color::Green, took(*milliseconds)),
+        CallState::Refused { .. } => ("✗", Color::Red, String::new()),
+        CallState::Open => ("–", Color::Yellow, "not finished".to_owned()),
+    };
+    let room =
+        width.saturating_sub(indent.len() + 4 + if tail.is_empty() { 0 } else { tail.width() + 2 });
+    let mut spans = vec![
+        Span::raw(format!("{indent}  ")),
+        Span::styled(mark, Style::new().fg(colour)),
+        Span::raw(format!(" {}", cut(line, room.max(8)))),
+    ];
+    if !tail.is_empty() {
+        spans.push(Span::styled(format!("  {tail}"), DIM));
+    }
+    let mut lines = vec![Line::from(spans)];
+    if let CallState::Refused { why } = state {
+        let first = Span::raw(format!("{indent}    "));
+        let why = Span::styled(why.clone(), Style::new().fg(Color::Red));
+        lines.extend(wrap(&[why], width, &first, &first));
+    }
+    lines
+}
+
+/// A question in the conversation: what would happen, who wants it, why they are asked.
+pub(crate) fn question(asked: &Asked, width: usize) -> Vec<Line<'static>> {
+    let yellow = Style::new().fg(Color::Yellow);
+    let bar = Span::styled("▌ ", yellow);
+    let who = match &asked.skill {
+        Some(skill) => format!("May the skill {skill} do this?"),
+        None => "May the model do this?".to_owned(),
+    };
+    let mut lines = vec![Line::default()];
+    lines.extend(wrap(&[Span::styled(who, BOLD.fg(Color::Yellow))], width, &bar, &bar));
+    // Every character of it counts, so none is left out and no space is moved.
+    let inner = Span::styled("▌   ", yellow);
+    for line in asked.what.lines() {
+        lines.extend(chop(line, BOLD, width, &inner, &inner));
+    }
+    let why = [Span::styled("why: ", DIM), Span::raw(asked.why.clone())];
+    lines.extend(wrap(&why, width, &bar, &inner));
+    if let Some(remedy) = &asked.remedy {
+        let hint =
+            [Span::styled("hint: ", Style::new().fg(Color::Cyan)), Span::raw(remedy.clone())];
+        lines.extend(wrap(&hint, width, &bar, &inner));
+    }
+    lines
+}
+
+/// Lays out what a command of the chat shows.
+pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default(), Line::styled(cut(&view.title, width), BOLD)];
+    let nothing = Span::raw("");
+    match &view.body {
+        Body::Text(text) => {
+            for line in text.lines() {
+                let inner = line.trim_start();
+                let indent = line.len() - inner.len();
+                let first = Span::raw(" ".repeat(indent.min(width / 3)));
+                let hang = Span::raw(" ".repeat((indent + 2).min(width / 3)));
+                lines.extend(wrap(&[Span::raw(inner)], width, &first, &hang));
+            }
+        }
+        Body::Pairs(pairs) => {
+            let wide = pairs.iter().map(|(word, _)| word.width()).max().unwrap_or(0);
+            // On a narrow screen the meaning stands below.
+            let beside = wide + 2 + 20 <= width;
+            for (word, text) in pairs {
+                let cyan = Style::new().fg(Color::Cyan);
+                if beside {
+                    let first = Span::styled(format!("  {word:<wide$}  "), cyan);
+                    let hang = Span::raw(" ".repeat(wide + 4));
+                    lines.extend(wrap(&[Span::raw(text.clone())], width, &first, &hang));
+                } else {
+                    lines.extend(wrap(
+                        &[Span::styled(word.clone(), cyan)],
+                        width,
+                        &nothing,
+                        &nothing,
+                    ));
+                    let inner = Span::raw("    ");
+                    if !text.is_empty() {
+                        lines.extend(wrap(&[Span::raw(text.clone())], width, &inner, &inner));
+                    }
+                }
+            }
+        }
+        Body::Table { head, rows } => lines.extend(table(head, rows, width)),
+    }
+    lines
+}
+
+fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<'static>> {
+    let wide = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width());
+        cells.chain([head[at].width()]).max().unwrap_or(0)
+    };
+    let columns: Vec<usize> = (0..head.len()).map(wide).collect();
+    let total = columns.iter().sum::<usize>() + 2 * columns.len();
+    let mut lines = Vec::new();
+    if total <= width {
+        let pad = |cells: Vec<&str>| -> String {
+            let padded = cells.iter().zip(&columns).map(|(cell, wide)| {
+                format!("  {cell}{}", " ".repeat(wide.saturating_sub(cell.width())))
+            });
+            padded.collect::<String>().trim_end().to_owned()
+        };
+        lines.push(Line::styled(pad(head.to_vec()), DIM));
+        for row in rows {
+            lines.push(Line::raw(pad(row.iter().map(String::as_str).collect())));
+        }
+        return lines;
+    }
+    for row in rows {
+        let name = row.first().cloned().unwrap_or_default();
+        lines.push(Line::from(vec![
+            Span::raw("  "),
+            Span::styled(cut(&name, width.saturating_sub(2)), BOLD),
+        ]));
+        let facts = row.iter().zip(head).skip(1).filter(|(cell, _)| !cell.is_empty());
+        let facts: Vec<String> =
+            facts.map(|(cell, head)| format!("{}: {cell}", head.to_lowercase())).collect();
+        let inner = Span::raw("    ");
+        lines.extend(wrap(&[Span::raw(facts.join(" · "))], width, &inner, &inner));
+    }
+    lines
+}
+
+/// The same as text without styles, for output that is no terminal.
+pub(crate) fn plain(lines: &[Line<'_>]) -> String {
+    let mut text: String =
+        lines.iter().map(|line| format!("{}\n", line.to_string().trim_end())).collect();
+    while text.starts_with('\n') {
+        text.remove(0);
+    }
+    text
+}
+
+/// How long something took.
+pub(crate) fn took(milliseconds: u64) -> String {
+    if milliseconds < 10_000 {
+        return format!("{} ms", thousands(usize::try_from(milliseconds).unwrap_or(usize::MAX)));
+    }
+    seconds(Duration::from_millis(milliseconds))
+}
+
+/// Seconds and minutes.
+pub(crate) fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// Money as people read it; small sums keep their digits.
+pub(crate) fn money(micros: u64) -> String {
+    if micros < 1_000_000 {
+        format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
+    } else {
+        format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+    }
+}
+
+/// Tokens as people read them.
+pub(crate) fn tokens(number: u64) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), "token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([money(0), money(12_345), money(1_234_567)], ["$0.0000", "$0.0123", "$1.23"]);
+        assert_eq!([took(12), took(1_234), took(75_000)], ["12 ms", "1,234 ms", "1 min 15 s"]);
+    }
+}

@@ -1,0 +1,210 @@
+//! Markdown, lightly styled: enough to read an answer in a terminal, and never less than its text.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::wrap::{chop, wrap};
+
+/// Lays out a text that was made safe before.
+pub(crate) fn markdown(text: &str, width: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let mut fence: Option<&str> = None;
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if let Some(open) = fence {
+            if trimmed.starts_with(open) && trimmed.trim_start_matches(&open[..1]).trim().is_empty()
+            {
+                fence = None;
+            } else {
+                lines.extend(code(line, width));
+            }
+            continue;
+        }
+        if let Some(open) = ["```", "~~~"].into_iter().find(|open| trimmed.starts_with(open)) {
+            fence = Some(open);
+            continue;
+        }
+        lines.extend(block(line, width));
+    }
+    lines
+}
+
+/// A line of code: every space counts.
+fn code(line: &str, width: usize) -> Vec<Line<'static>> {
+    let bar = Span::styled("│ ", Style::new().add_modifier(Modifier::DIM));
+    let line = line.replace('\t', "    ");
+    chop(&line, Style::new().fg(Color::Cyan), width, &bar, &bar)
+}
+
+fn block(line: &str, width: usize) -> Vec<Line<'static>> {
+    let nothing = Span::raw("");
+    let line = line.replace('\t', "    ");
+    let trimmed = line.trim_start();
+    let indent = " ".repeat((line.len() - trimmed.len()).min(width / 4));
+    if trimmed.is_empty() {
+        return vec![Line::default()];
+    }
+    if let Some(title) = heading(trimmed) {
+        let style = Style::new().add_modifier(Modifier::BOLD);
+        return wrap(&inline(title, style), width, &nothing, &nothing);
+    }
+    if trimmed.len() >= 3 && ["-", "*", "_"].iter().any(|c| trimmed.replace(*c, "").is_empty()) {
+        let rule = "─".repeat(width.min(20));
+        return vec![Line::styled(rule, Style::new().add_modifier(Modifier::DIM))];
+    }
+    if let Some(quoted) = trimmed.strip_prefix('>') {
+        let bar = Span::styled("▏ ", Style::new().add_modifier(Modifier::DIM));
+        return wrap(&inline(quoted.trim_start(), Style::new()), width, &bar, &bar);
+    }
+    if let Some((mark, rest)) = bullet(trimmed) {
+        let first = Span::raw(format!("{indent}{mark} "));
+        let hang = Span::raw(" ".repeat(first.width()));
+        return wrap(&inline(rest, Style::new()), width, &first, &hang);
+    }
+    let first = Span::raw(indent);
+    wrap(&inline(trimmed, Style::new()), width, &first, &first)
+}
+
+fn heading(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches('#');
+    let level = line.len() - rest.len();
+    (1..=6).contains(&level).then(|| rest.strip_prefix(' ')).flatten().map(str::trim)
+}
+
+/// The mark of a list, and what stands behind it.
+fn bullet(line: &str) -> Option<(String, &str)> {
+    for mark in ["- ", "* ", "+ "] {
+        if let Some(rest) = line.strip_prefix(mark) {
+            return Some(("•".to_owned(), rest.trim_start()));
+        }
+    }
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &line[digits..];
+    let behind = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "));
+    behind
+        .filter(|_| (1..=4).contains(&digits))
+        .map(|behind| (line[..=digits].to_owned(), behind.trim_start()))
+}
+
+/// Bold, italic and code within a line. A mark without its end is text.
+fn inline(text: &str, base: Style) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        if let Some((inner, style, length)) = marked(rest, before) {
+            if !plain.is_empty() {
+                spans.push(Span::styled(std::mem::take(&mut plain), base));
+            }
+            spans.push(Span::styled(inner.to_owned(), base.patch(style)));
+            before = rest[..length].chars().next_back().unwrap_or(' ');
+            rest = &rest[length..];
+            continue;
+        }
+        if c == '\\' && rest[1..].starts_with(|c: char| c.is_ascii_punctuation()) {
+            rest = &rest[1..];
+            plain.extend(rest.chars().next());
+            rest = &rest[1..];
+            before = ' ';
+            continue;
+        }
+        plain.push(c);
+        before = c;
+        rest = &rest[c.len_utf8()..];
+    }
+    if !plain.is_empty() {
+        spans.push(Span::styled(plain, base));
+    }
+    spans
+}
+
+/// What is marked at the beginning of a text: its inside, its style, and how long it is in all.
+fn marked(text: &str, before: char) -> Option<(&str, Style, usize)> {
+    let ticks = text.len() - text.trim_start_matches('`').len();
+    if ticks > 0 {
+        let mark = &text[..ticks];
+        let end = text[ticks..].find(mark)?;
+        let inner = &text[ticks..ticks + end];
+        let inner = if ticks > 1 { inner.trim() } else { inner };
+        return Some((inner, Style::new().fg(Color::Cyan), end + 2 * ticks));
+    }
+    let styles = [
+        ("**", Modifier::BOLD),
+        ("__", Modifier::BOLD),
+        ("*", Modifier::ITALIC),
+        ("_", Modifier::ITALIC),
+    ];
+    for (mark, modifier) in styles {
+        let Some(behind) = text.strip_prefix(mark) else { continue };
+        // `snake_case` and `2 * 3` are no marks.
+        if before.is_alphanumeric() || behind.starts_with([' ', '*', '_']) {
+            return None;
+        }
+        let end = behind.find(mark)?;
+        let inner = &behind[..end];
+        let next = behind[end + mark.len()..].chars().next().unwrap_or(' ');
+        if inner.is_empty() || inner.ends_with(' ') || next.is_alphanumeric() {
+            return None;
+        }
+        let style = Style::new().add_modifier(modifier);
+        return Some((inner, style, end + 2 * mark.len()));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(text: &str, width: usize) -> Vec<String> {
+        markdown(text, width).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn blocks_are_laid_out() {
+        let text = "# A *title*\n\nSome **bold** and `code` words.\n- one two three\n  1. inner\n> said\n---\n```rust\nfn  x() {}\n```\nend";
+        assert_eq!(
+            shown(text, 16),
+            [
+                "A title",
+                "",
+                "Some bold and",
+                "code words.",
+                "• one two three",
+                "  1. inner",
+                "▏ said",
+                "────────────────",
+                "│ fn  x() {}",
+                "end"
+            ]
+        );
+    }
+
+    #[test]
+    fn marks_without_an_end_are_text() {
+        for text in ["a * b * c", "snake_case_name", "**open", "`tick", "2*3*4", "#tag", "_"] {
+            assert_eq!(shown(text, 40), [text]);
+        }
+        assert_eq!(shown("\\*not\\*", 40), ["*not*"]);
+    }
+
+    #[test]
+    fn styles_are_set() {
+        let line = &markdown("a **b** `c`", 40)[0];
+        let style = |word: &str| line.spans.iter().find(|span| span.content == word).unwrap().style;
+        assert!(style("b").add_modifier.contains(Modifier::BOLD));
+        assert_eq!(style("c").fg, Some(Color::Cyan));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_fits(text in "[-#>*_`~ab1. \\\\\n技]{0,120}", width in 6usize..50) {
+            for line in markdown(&text, width) {
+                prop_assert!(line.width() <= width, "{line:?}");
+            }
+        }
+    }
+}

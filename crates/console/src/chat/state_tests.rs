@@ -1,0 +1,293 @@
+//! The machine of the chat: keys and news in, effects out.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use prowess::agent::Usage;
+use prowess::policy::Answer;
+
+use super::command::Order;
+use super::complete::Name;
+use super::history::History;
+use super::item::{CallState, Kind};
+use super::news::{News, Tone};
+use super::state::{ARMED, Asked, ChatState, Effect, Message, Report};
+
+pub(super) fn ready() -> ChatState {
+    let mut state = ChatState::new(History::new(["earlier".to_owned()]));
+    state.update(Message::Report(Report::Ready { session: "7f3a".into(), past: Vec::new() }));
+    let name = |name: &str, about: &str| Name { name: name.into(), about: about.into() };
+    let names = vec![name("pdf-forms", "Fills in PDF forms."), name("notes", "Writes notes.")];
+    state.update(Message::Report(Report::Names(names)));
+    state.update(Message::Report(Report::Done));
+    state
+}
+
+pub(super) fn press(state: &mut ChatState, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
+    state.update(Message::Key(KeyEvent::new(code, modifiers)))
+}
+
+fn control(state: &mut ChatState, key: char) -> Vec<Effect> {
+    press(state, KeyCode::Char(key), KeyModifiers::CONTROL)
+}
+
+pub(super) fn plain(state: &mut ChatState, code: KeyCode) -> Vec<Effect> {
+    press(state, code, KeyModifiers::NONE)
+}
+
+pub(super) fn type_in(state: &mut ChatState, text: &str) {
+    for c in text.chars() {
+        plain(state, KeyCode::Char(c));
+    }
+}
+
+pub(super) fn send(state: &mut ChatState, text: &str) -> Vec<Effect> {
+    type_in(state, text);
+    plain(state, KeyCode::Enter)
+}
+
+pub(super) fn news(state: &mut ChatState, depth: u8, news: News) {
+    state.update(Message::News { session: "7f3a".into(), depth, news });
+}
+
+fn at(state: &mut ChatState, milliseconds: u64) {
+    state.update(Message::Time(Duration::from_millis(milliseconds)));
+}
+
+pub(super) fn question(id: u64) -> Asked {
+    Asked {
+        id,
+        what: "kubectl apply -f app.yaml".into(),
+        why: "a rule says ask (rule `Bash(kubectl:*)`, .agents/prowess.toml:14)".into(),
+        remedy: Some("`--approve \"Bash(kubectl apply:*)\"` allows it for a run".into()),
+        skill: Some("deploy".into()),
+    }
+}
+
+#[test]
+fn a_message_is_said_and_remembered() {
+    let mut state = ready();
+    let effects = send(&mut state, "hello");
+    assert_eq!(
+        effects,
+        [Effect::Remember("hello".into()), Effect::Order(Order::Say("hello".into()))]
+    );
+    assert!(state.running.is_some() && state.editor.is_empty());
+    assert_eq!(send(&mut state, "   "), []);
+}
+
+#[test]
+fn new_lines_and_pastes_stay_in_one_message() {
+    let mut state = ready();
+    type_in(&mut state, "a");
+    press(&mut state, KeyCode::Enter, KeyModifiers::ALT);
+    type_in(&mut state, "b");
+    control(&mut state, 'j');
+    state.update(Message::Paste("c\r\nd\x1b[2J".into()));
+    assert_eq!(state.editor.text(), "a\nb\nc\nd[2J");
+    assert!(state.hint().is_some_and(|hint| hint.contains("1 character")));
+    assert!(
+        plain(&mut state, KeyCode::Enter)
+            .contains(&Effect::Order(Order::Say("a\nb\nc\nd[2J".into())))
+    );
+}
+
+#[test]
+fn what_is_said_during_a_turn_waits_for_its_end() {
+    let mut state = ready();
+    send(&mut state, "one");
+    assert_eq!(send(&mut state, "two"), [Effect::Remember("two".into())]);
+    assert_eq!(state.queue.len(), 1);
+    let effects = state.update(Message::Report(Report::Done));
+    assert_eq!(effects, [Effect::Order(Order::Say("two".into()))]);
+    // Stopping gives back what waits, to be looked at.
+    send(&mut state, "three");
+    assert_eq!(control(&mut state, 'c'), [Effect::Cancel]);
+    assert_eq!((state.editor.text(), state.queue.len()), ("three", 0));
+}
+
+#[test]
+fn control_c_stops_a_turn_and_leaves_when_idle() {
+    let mut state = ready();
+    send(&mut state, "x");
+    assert_eq!(control(&mut state, 'c'), [Effect::Cancel]);
+    state.update(Message::Report(Report::Done));
+    type_in(&mut state, "half");
+    at(&mut state, 1_000);
+    assert_eq!(control(&mut state, 'c'), []);
+    assert!(state.editor.is_empty());
+    at(&mut state, 4_000);
+    assert_eq!(control(&mut state, 'c'), [], "too late: that was another first time");
+    at(&mut state, 4_500);
+    assert_eq!(control(&mut state, 'c'), [Effect::Leave]);
+    let mut state = ready();
+    control(&mut state, 'c');
+    type_in(&mut state, "x");
+    assert_eq!(control(&mut state, 'c'), [], "a key in between forgets the first time");
+}
+
+#[test]
+fn a_turn_that_does_not_stop_can_be_left() {
+    let mut state = ready();
+    send(&mut state, "x");
+    control(&mut state, 'c');
+    assert_eq!(control(&mut state, 'c'), []);
+    assert_eq!(control(&mut state, 'c'), [Effect::Leave]);
+}
+
+#[test]
+fn control_d_leaves_an_empty_line_only() {
+    let mut state = ready();
+    type_in(&mut state, "ab");
+    control(&mut state, 'a');
+    assert_eq!(control(&mut state, 'd'), []);
+    assert_eq!(state.editor.text(), "b");
+    control(&mut state, 'd');
+    assert_eq!(control(&mut state, 'd'), [Effect::Leave]);
+}
+
+#[test]
+fn a_letter_typed_for_something_else_answers_no_question() {
+    let mut state = ready();
+    send(&mut state, "deploy");
+    at(&mut state, 10_000);
+    type_in(&mut state, "wait, wh");
+    state.update(Message::Ask(question(7)));
+    assert_eq!(plain(&mut state, KeyCode::Char('y')), [], "it came up just now");
+    at(&mut state, 10_300);
+    assert_eq!(plain(&mut state, KeyCode::Char('y')), []);
+    at(&mut state, 10_300 + u64::try_from(ARMED.as_millis()).unwrap());
+    assert_eq!(plain(&mut state, KeyCode::Char('x')), [], "no answer");
+    assert_eq!(plain(&mut state, KeyCode::Enter), [], "Enter is no answer");
+    assert_eq!(plain(&mut state, KeyCode::Char('y')), [Effect::Answer(7, Answer::Once)]);
+    assert_eq!(state.editor.text(), "wait, wh");
+}
+
+#[test]
+fn questions_are_answered_one_by_one() {
+    let mut state = ready();
+    for id in 1..=3 {
+        state.update(Message::Ask(question(id)));
+    }
+    at(&mut state, 5_000);
+    assert_eq!(plain(&mut state, KeyCode::Char('s')), [Effect::Answer(1, Answer::Session)]);
+    assert_eq!(plain(&mut state, KeyCode::Char('s')), [], "the next one must be read first");
+    at(&mut state, 10_000);
+    assert_eq!(plain(&mut state, KeyCode::Esc), [Effect::Answer(2, Answer::No)]);
+    assert_eq!(control(&mut state, 'c'), [Effect::Answer(3, Answer::No)]);
+}
+
+#[test]
+fn stopping_a_turn_answers_its_questions_with_no() {
+    let mut state = ready();
+    send(&mut state, "x");
+    state.update(Message::Ask(question(1)));
+    state.update(Message::Ask(question(2)));
+    assert_eq!(
+        control(&mut state, 'c'),
+        [Effect::Answer(1, Answer::No), Effect::Answer(2, Answer::No), Effect::Cancel]
+    );
+}
+
+#[test]
+fn names_are_completed() {
+    let mut state = ready();
+    type_in(&mut state, "/pd");
+    assert!(state.popup.is_some());
+    plain(&mut state, KeyCode::Tab);
+    assert_eq!(state.editor.text(), "/pdf-forms ");
+    assert!(state.popup.is_none());
+    state.editor.set("");
+    type_in(&mut state, "/");
+    plain(&mut state, KeyCode::Down);
+    assert_eq!(plain(&mut state, KeyCode::Enter), [], "what was chosen is taken, not sent");
+    assert_eq!(state.editor.text(), "/skills ");
+    assert_eq!(plain(&mut state, KeyCode::Enter).last(), Some(&Effect::Order(Order::Skills)));
+}
+
+#[test]
+fn the_arrows_look_back_and_move_within_lines() {
+    let mut state = ready();
+    type_in(&mut state, "dra");
+    plain(&mut state, KeyCode::Up);
+    assert_eq!(state.editor.text(), "earlier");
+    plain(&mut state, KeyCode::Down);
+    assert_eq!(state.editor.text(), "dra");
+    control(&mut state, 'j');
+    plain(&mut state, KeyCode::Up);
+    assert_eq!((state.editor.text(), state.editor.cursor()), ("dra\n", 0));
+}
+
+#[test]
+fn a_turn_is_shown_as_it_goes() {
+    let mut state = ready();
+    send(&mut state, "go");
+    for one in [
+        News::Asked,
+        News::Text("I lo".into()),
+        News::Restart,
+        News::Text("I look.".into()),
+        News::Replied {
+            text: "I look.".into(),
+            calls: vec![("1".into(), "read CHANGES".into()), ("2".into(), "bash ls".into())],
+            usage: Usage { input: 10, output: 2, ..Usage::default() },
+        },
+        News::CallStarted { call: "1".into() },
+    ] {
+        news(&mut state, 0, one);
+    }
+    let calls = |state: &ChatState| -> Vec<CallState> {
+        let states = state.items.iter().filter_map(|item| match &item.kind {
+            Kind::Call { state, .. } => Some(state.clone()),
+            _ => None,
+        });
+        states.collect()
+    };
+    assert_eq!(calls(&state), [CallState::Running { since: Duration::ZERO }, CallState::Waiting]);
+    let ended = |call: &str, fault: Option<&str>| News::CallEnded {
+        call: call.into(),
+        fault: fault.map(Into::into),
+        milliseconds: 12,
+        usage: None,
+    };
+    news(&mut state, 0, ended("1", None));
+    news(&mut state, 0, ended("2", Some("no")));
+    assert_eq!(
+        calls(&state),
+        [CallState::Done { milliseconds: 12 }, CallState::Refused { why: "no".into() }]
+    );
+    assert_eq!((state.facts.turns, state.facts.usage.tokens()), (1, 12));
+    let texts = state.items.iter().filter(|item| matches!(item.kind, Kind::Model { .. })).count();
+    assert_eq!(texts, 1, "what was begun before the connection broke is gone");
+}
+
+#[test]
+fn a_new_session_shows_nothing_of_the_old() {
+    let mut state = ready();
+    send(&mut state, "/clear");
+    let past = vec![News::Line { tone: Tone::Good, what: "loaded", text: "x".into() }];
+    state.update(Message::Report(Report::Ready { session: "8".into(), past }));
+    state.update(Message::Report(Report::Done));
+    assert_eq!(state.items.iter().count(), 1);
+    assert_eq!(&*state.session, "8");
+}
+
+#[test]
+fn scrolling_stays_where_it_is_while_lines_come() {
+    let mut state = ready();
+    state.update(Message::Drawn { total: 100, height: 20, top: 80 });
+    plain(&mut state, KeyCode::PageUp);
+    assert_eq!(state.top, Some(62));
+    state.update(Message::Drawn { total: 120, height: 20, top: 62 });
+    assert_eq!(state.top, Some(62));
+    for _ in 0..10 {
+        state.update(Message::Scroll(-10));
+        let top = state.top.unwrap();
+        state.update(Message::Drawn { total: 120, height: 20, top });
+    }
+    assert_eq!(state.top, Some(0));
+    press(&mut state, KeyCode::End, KeyModifiers::CONTROL);
+    assert_eq!(state.top, None);
+    plain(&mut state, KeyCode::PageDown);
+    assert_eq!(state.top, None);
+}

@@ -1,0 +1,292 @@
+//! `prowess demo`: the whole thing, offline, in a few seconds.
+//!
+//! The model is a script; everything else is real: the skill is read from disk, found by search,
+//! loaded through the gate, its command runs in the sandbox, the result is checked against a schema,
+//! and the session is in the store.
+
+use std::fmt::Debug;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anstyle::AnsiColor;
+use prowess::agent::{Event, Stamped};
+use prowess::config::Config;
+use prowess::policy::{Approved, Command, Profile};
+use prowess::ports::{CommandRunner, Nobody, Ran, RunError, Stoppable};
+use prowess::{
+    FileOptions, Host, Outcome, Place, Policy, Precedence, Registry, Scope, Update, Watcher,
+};
+use prowess_diag::wording;
+use prowess_model::ScriptedModel;
+use prowess_terminal::{Exit, Failure, Printer, bold};
+use serde_json::{Value, json};
+
+use crate::kit::{Kit, ModelArgs};
+use crate::run::failure;
+use crate::wait;
+
+const SKILL: &str = include_str!("SKILL.md");
+const CHANGELOG: &str = include_str!("CHANGELOG.md");
+const SCRIPT: &str = include_str!("script.jsonl");
+const TASK: &str = "summarise CHANGELOG.md for customers";
+
+/// What is typed behind `demo`.
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "Show a complete run, offline: the model is a script, everything else is real",
+    after_help = "\
+Examples:
+  prowess demo
+  prowess demo --json                            the result and what happened, as JSON"
+)]
+pub struct DemoArgs {
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// Runs the demonstration. `own` is what the person has: it is counted, not used.
+pub fn run(args: &DemoArgs, own: Kit, printer: &Printer) -> Result<Exit, Failure> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: std::io::Error| Failure::new(what).cause(error)
+    };
+    let folder = tempfile::Builder::new()
+        .prefix("prowess-demo-")
+        .tempdir()
+        .map_err(failed("cannot make a folder for the demonstration"))?;
+    let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+    let skill = home.join(".agents/skills/release-notes");
+    let prepare = || {
+        std::fs::create_dir_all(&skill)?;
+        std::fs::create_dir_all(&project)?;
+        std::fs::write(skill.join("SKILL.md"), SKILL)?;
+        std::fs::write(project.join("CHANGELOG.md"), CHANGELOG)
+    };
+    prepare().map_err(failed("cannot write the files of the demonstration"))?;
+    let found = counted(&own.registry);
+    let seen = Arc::new(Seen::default());
+    let spy = own.runner.as_ref().map(|runner| {
+        Arc::new(Spy { inner: Arc::clone(runner), seen: Arc::clone(&seen) })
+            as Arc<dyn CommandRunner>
+    });
+    let place = Place { current: project.clone(), home: Some(home.clone()), ..Place::default() };
+    let kit = Kit {
+        registry: Registry::open(place, FileOptions::default(), Precedence::default()),
+        config: Config::default(),
+        visibility: Policy::default(),
+        host: Host {
+            workspace: project.clone(),
+            home: Some(home),
+            state: Some(folder.path().join("state")),
+            ours: own.host.ours.clone(),
+        },
+        runner: spy,
+        usage: None,
+        store: own.store.clone(),
+        variables: Arc::clone(&own.variables),
+    };
+    let model = ScriptedModel::parse("demo", SCRIPT)
+        .map_err(|error| Failure::new("the script of the demonstration").cause(error))?;
+    let watcher: Arc<dyn Watcher> = Arc::clone(&seen) as Arc<dyn Watcher>;
+    let finished = wait::on(|cancel| async move {
+        let runtime = kit.runtime(
+            &ModelArgs::default(),
+            Arc::new(model),
+            Arc::new(Nobody),
+            vec![watcher],
+            |_| {},
+        )?;
+        let task = runtime.task(TASK).cancelled_by(&cancel);
+        task.finish(Some(schema())).await.map_err(|error| failure(&error))
+    })?;
+    let Outcome::Submitted(value) = &finished.outcome else {
+        return Err(Failure::new("the demonstration did not end as it should")
+            .cause(finished.outcome.as_str())
+            .hint(format!("see `prowess session show {}`", finished.session)));
+    };
+    let events = seen.events();
+    let runs = seen.runs();
+    if args.json {
+        printer.json(&json!({
+            "schema": "prowess.demo/1",
+            "model": "scripted",
+            "session": finished.session,
+            "result": value,
+            "commands": runs.iter().map(|(command, ran)| json!({
+                "command": command,
+                "code": ran.code,
+                "milliseconds": ran.milliseconds,
+                "sandbox": ran.layers.iter().map(|(layer, state)| json!({ "layer": layer, "state": state })).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
+            "events": events.len(),
+            "spent": finished.spent,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    printer
+        .answer("A scripted model; everything else is real. Nothing leaves this machine.\n\n")?;
+    for (at, line) in story(&found, &events, &runs, value, &finished.session).iter().enumerate() {
+        printer.answer(&format!("{:>3}  {line}\n", at + 1))?;
+    }
+    let style = bold(AnsiColor::Green);
+    printer.answer(&format!(
+        "\n{style}Next:{style:#}  prowess list        the skills you already have\n       prowess validate    check them\n       prowess chat        talk to a model that has them\n"
+    ))?;
+    Ok(Exit::Done)
+}
+
+fn schema() -> Value {
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    json!({
+        "type": "object",
+        "properties": { "headline": { "type": "string" }, "highlights": list, "breaking": list },
+        "required": ["headline", "highlights", "breaking"],
+        "additionalProperties": false,
+    })
+}
+
+/// How many skills the person has, and where.
+fn counted(registry: &Registry) -> String {
+    let catalog = registry.snapshot();
+    let count = |scope: Scope| {
+        catalog.entries().iter().filter(|entry| entry.skill.id.origin.scope == scope).count()
+    };
+    let told: Vec<String> = [
+        (Scope::Project, "of this project"),
+        (Scope::Extra, "in extra folders"),
+        (Scope::User, "of yours"),
+    ]
+    .iter()
+    .map(|(scope, whose)| (count(*scope), whose))
+    .filter(|(number, _)| *number > 0)
+    .map(|(number, whose)| format!("{} {whose}", wording::thousands(number)))
+    .collect();
+    match &*told {
+        [] => "1 skill for this demonstration; no skills of yours yet".to_owned(),
+        told => format!("1 skill for this demonstration; besides, {}", told.join(", ")),
+    }
+}
+
+/// What happened, a line each.
+fn story(
+    found: &str,
+    events: &[Stamped],
+    runs: &[(String, Ran)],
+    value: &Value,
+    session: &str,
+) -> Vec<String> {
+    let mut lines = vec![line("found", found)];
+    let with = |text: String, command: &str| format!("{text:<56} {command}");
+    for stamped in events {
+        match &stamped.event {
+            Event::Listed(listed) => lines.push(line(
+                "index",
+                &with(
+                    format!(
+                        "{} tokens of {}",
+                        listed.tokens,
+                        wording::thousands(usize::try_from(listed.budget).unwrap_or(0))
+                    ),
+                    "prowess prompt",
+                ),
+            )),
+            Event::Said { .. } => lines.push(line("task", &format!("\"{TASK}\""))),
+            Event::Replied { reply, .. } => {
+                for call in reply.calls() {
+                    lines.push(line("model", &format!("called {}", crate::live::summary(call))));
+                }
+            }
+            Event::CallEnded { result, .. } if result.is_error => {
+                let first = result.text.lines().next().unwrap_or_default();
+                lines
+                    .push(line("checked", &format!("sent back: {}", wording::shorten(first, 100))));
+            }
+            Event::CallEnded { result, loaded, .. } if !loaded.is_empty() => {
+                for (command, ran) in runs {
+                    lines.push(line("injected", &with(ran_line(command, ran), "prowess doctor")));
+                }
+                let tokens = result.text.len().div_ceil(4);
+                let text = format!("the skill's text, about {tokens} tokens");
+                lines.push(line("loaded", &with(text, "prowess prompt --skill NAME")));
+            }
+            Event::CallEnded { submitted: Some(_), .. } => {
+                lines.push(line("checked", "the value fits the schema"));
+            }
+            _ => {}
+        }
+    }
+    lines.push(line("result", &value.to_string()));
+    lines.push(line(
+        "recorded",
+        &with(format!("session {session}"), &format!("prowess session show {session}")),
+    ));
+    lines
+}
+
+fn ran_line(command: &str, ran: &Ran) -> String {
+    let on = ran.layers.iter().filter(|(_, state)| &**state == "on").count();
+    let place = match on {
+        0 => "without a sandbox".to_owned(),
+        on => format!("in a sandbox of {}", wording::count(on, "layer")),
+    };
+    format!("`{command}` {place}, {} ms", ran.milliseconds)
+}
+
+fn line(what: &str, text: &str) -> String {
+    format!("{what:<10} {text}")
+}
+
+/// Keeps what happened.
+#[derive(Debug, Default)]
+struct Seen {
+    events: Mutex<Vec<Stamped>>,
+    runs: Mutex<Vec<(String, Ran)>>,
+}
+
+impl Seen {
+    fn events(&self) -> Vec<Stamped> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn runs(&self) -> Vec<(String, Ran)> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Watcher for Seen {
+    fn update(&self, _session: &str, _depth: u8, update: Update<'_>) {
+        if let Update::Event(event) = update {
+            self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        }
+    }
+}
+
+/// A runner that takes note of how commands went.
+#[derive(Debug)]
+struct Spy {
+    inner: Arc<dyn CommandRunner>,
+    seen: Arc<Seen>,
+}
+
+impl CommandRunner for Spy {
+    fn run(
+        &self,
+        command: &Approved<Command>,
+        profile: &Profile,
+        input: Option<&[u8]>,
+    ) -> Result<Ran, RunError> {
+        let ran = self.inner.run(command, profile, input)?;
+        let text = command.value().text.to_string();
+        self.seen.runs.lock().unwrap_or_else(PoisonError::into_inner).push((text, ran.clone()));
+        Ok(ran)
+    }
+
+    fn stoppable(&self) -> Option<Stoppable> {
+        let Stoppable { runner, stop } = self.inner.stoppable()?;
+        Some(Stoppable {
+            runner: Arc::new(Self { inner: runner, seen: Arc::clone(&self.seen) }),
+            stop,
+        })
+    }
+}

@@ -1,0 +1,526 @@
+//! A session that is over, as text: what was said and done, and why.
+
+use prowess::agent::{Decided, Ending, Event, Listed, Message, Part, Role, Stamped, Usage};
+use prowess_diag::sanitize;
+use prowess_diag::wording::{all, count, shorten, thousands, tick};
+
+use crate::chat::{answered, money, took};
+use crate::live::summary;
+
+/// Lines of a tool's answer that are shown, unless all are wanted.
+const SHORT_LINES: usize = 8;
+/// Characters of such a line.
+const SHORT_LINE: usize = 200;
+/// Most names in a line.
+const MAX_NAMES: usize = 40;
+
+/// What of a session is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TranscriptOptions {
+    /// Whether answers of tools are written whole.
+    pub whole: bool,
+    /// Whether what the model thought is written, too.
+    pub reasoning: bool,
+}
+
+/// Writes a session for people. Every text of a stranger is made safe for a terminal.
+pub fn transcript(events: &[Stamped], options: TranscriptOptions) -> String {
+    let mut page = Page { text: String::new(), options, began: events.first().map_or(0, |e| e.at) };
+    for stamped in events {
+        page.event(stamped);
+    }
+    page.text
+}
+
+/// Returns how many turns a session has: how often the model was asked.
+pub fn turns(events: &[Stamped]) -> u32 {
+    let asked = events.iter().filter_map(|stamped| match stamped.event {
+        Event::Asked { turn, .. } => Some(turn),
+        _ => None,
+    });
+    asked.max().unwrap_or(0)
+}
+
+/// Says why a turn was as it was: what was asked, which tools were declared, which skills were
+/// listed, hidden and loaded, what was decided by which rule, and what it cost. Turns count from one.
+pub fn why_turn(events: &[Stamped], turn: u32) -> String {
+    let lines = why_lines(events, turn);
+    lines.iter().map(|(about, what)| format!("{about:<10}{what}\n")).collect()
+}
+
+/// The same as pairs: what it is about, and what is to be said of it.
+pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, String)> {
+    let is_turn =
+        |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at == turn);
+    let Some(begin) = events.iter().position(is_turn) else {
+        let text = match turns(events) {
+            0 => "the model was not asked yet".to_owned(),
+            last => format!("there is no turn {turn}; the last is {last}"),
+        };
+        return vec![("turn", text)];
+    };
+    // A turn that was asked again is one turn: it goes to the next number.
+    let behind =
+        |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
+    let end = events[begin..].iter().position(behind).map_or(events.len(), |at| begin + at);
+    let (before, of_turn) = (&events[..begin], &events[begin..end]);
+    let mut lines = Vec::new();
+    let mut say = |about: &'static str, what: String| lines.push((about, what));
+    if let Event::Asked { model, tools, .. } = &events[begin].event {
+        say("turn", format!("{turn}, {}", clean(model)));
+        if let Some(words) = last_said(before) {
+            say("said", shorten(&words.replace('\n', " "), SHORT_LINE));
+        }
+        say("tools", names(tools.iter().map(|tool| &**tool)));
+    }
+    let listed = before.iter().rev().find_map(|stamped| match &stamped.event {
+        Event::Listed(listed) => Some(listed),
+        _ => None,
+    });
+    if let Some(listed) = listed {
+        for (about, what) in listing(listed) {
+            say(about, what);
+        }
+    }
+    let active = active(before);
+    say(
+        "loaded",
+        if active.is_empty() {
+            "no skill".to_owned()
+        } else {
+            names(active.iter().map(String::as_str))
+        },
+    );
+    let told =
+        before.iter().rev().take_while(|stamped| !matches!(stamped.event, Event::Replied { .. }));
+    let told: Vec<&str> = told
+        .filter_map(|stamped| match &stamped.event {
+            Event::Noted { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    for note in told.iter().rev() {
+        say("told", shorten(&clean(note), SHORT_LINE * 2));
+    }
+    for stamped in of_turn {
+        match &stamped.event {
+            Event::Replied { reply, milliseconds } => {
+                say("answer", format!("{}, {}", usage(&reply.usage), took(*milliseconds)));
+                for call in reply.calls() {
+                    say("called", clean(&summary(call)));
+                }
+            }
+            Event::Decided(decided) => say("decided", decision(decided)),
+            Event::CallEnded { result, loaded, unloaded, milliseconds, .. } => {
+                let how = if result.is_error { "went wrong" } else { "done" };
+                say("tool", format!("{} {how}, {}", clean(&result.name), took(*milliseconds)));
+                if !loaded.is_empty() {
+                    say("loads", names(loaded.iter().map(|skill| &*skill.name)));
+                }
+                if !unloaded.is_empty() {
+                    say("unloads", names(unloaded.iter().map(|name| &**name)));
+                }
+            }
+            Event::Ended { ending } => say("ended", how(ending)),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// What was decided before a turn, the latest last, at most so many.
+pub(crate) fn decisions_before(events: &[Stamped], turn: u32, most: usize) -> Vec<String> {
+    let mut at = 0;
+    let mut found = Vec::new();
+    for stamped in events {
+        match &stamped.event {
+            Event::Asked { turn, .. } => at = *turn,
+            Event::Decided(decided) if at < turn => {
+                let when = if at == 0 { "before".to_owned() } else { format!("turn {at}") };
+                found.push(format!("{when}: {}", decision(decided)));
+            }
+            _ => {}
+        }
+    }
+    found.split_off(found.len().saturating_sub(most))
+}
+
+struct Page {
+    text: String,
+    options: TranscriptOptions,
+    began: i64,
+}
+
+impl Page {
+    fn event(&mut self, stamped: &Stamped) {
+        match &stamped.event {
+            Event::Started(started) => {
+                self.line(0, &format!("{} — {}", clean(&started.title), clean(&started.model)));
+                self.line(0, &format!("in {}", clean(&started.project)));
+                if let Some(skill) = &started.skill {
+                    self.line(0, &format!("runs the skill {}", tick(clean(skill))));
+                }
+                if let Some(parent) = &started.parent {
+                    self.line(0, &format!("a part of session {}", clean(&parent.session)));
+                }
+            }
+            Event::Listed(listed) => {
+                let shown = count(listed.shown.len(), "skill");
+                self.line(
+                    0,
+                    &format!(
+                        "{shown} listed, {} left out, {} hidden",
+                        listed.omitted,
+                        listed.hidden.len()
+                    ),
+                );
+            }
+            Event::Said { parts, typed, loaded, .. } => {
+                self.head(stamped.at, "person");
+                self.said(parts, typed.as_deref());
+                for skill in loaded {
+                    self.line(2, &format!("loaded: {}", clean(&skill.name)));
+                }
+            }
+            Event::Noted { text, .. } => {
+                self.head(stamped.at, "note for the model");
+                self.block(2, text, true);
+            }
+            Event::Replied { reply, milliseconds } => {
+                self.head(stamped.at, "model");
+                self.reply(&reply.parts);
+                self.line(2, &format!("({}, {})", usage(&reply.usage), took(*milliseconds)));
+            }
+            Event::CallStarted { child: Some(child), .. } => {
+                self.line(2, &format!("in session {}", clean(child)));
+            }
+            Event::Asked { .. } | Event::CallStarted { .. } => {}
+            Event::CallEnded { result, loaded, unloaded, milliseconds, .. } => {
+                let how = if result.is_error { "went wrong" } else { "answered" };
+                self.line(2, &format!("{} {how} in {}", clean(&result.name), took(*milliseconds)));
+                self.block(4, &result.text, self.options.whole);
+                if !result.images.is_empty() {
+                    self.line(4, &format!("({})", count(result.images.len(), "picture")));
+                }
+                for skill in loaded {
+                    self.line(2, &format!("loaded: {}", clean(&skill.name)));
+                }
+                for name in unloaded {
+                    self.line(2, &format!("no longer loaded: {}", clean(name)));
+                }
+            }
+            Event::Decided(decided) => self.line(2, &decision(decided)),
+            Event::Pruned { .. } => self.line(2, "long answers of tools were left out"),
+            Event::Compacted { summary, .. } => {
+                self.head(stamped.at, "the beginning was summed up");
+                self.block(2, &summary.text(), self.options.whole);
+            }
+            Event::Resumed { unloaded, .. } => {
+                self.head(stamped.at, "taken up again");
+                for name in unloaded {
+                    self.line(2, &format!("no longer loaded: {}", clean(name)));
+                }
+            }
+            Event::Ended { ending } => {
+                self.head(stamped.at, &how(ending));
+                if let Ending::Submitted { value } = ending {
+                    let value = serde_json::to_string_pretty(value).unwrap_or_default();
+                    self.block(2, &value, true);
+                }
+            }
+        }
+    }
+
+    fn said(&mut self, parts: &[Part], typed: Option<&str>) {
+        if let Some(typed) = typed {
+            self.block(2, typed, true);
+        }
+        for part in parts {
+            match part {
+                Part::Text { text, keep: Some(skill) } => {
+                    let size = thousands(text.chars().count());
+                    self.line(2, &format!("[the skill {}: {size} characters]", clean(skill)));
+                    if self.options.whole {
+                        self.block(4, text, true);
+                    }
+                }
+                Part::Text { text, keep: None } => self.block(2, text, true),
+                Part::Image(image) => self.line(2, &format!("[{}]", clean(&image.media_type))),
+                Part::Reasoning { .. } | Part::Call(_) | Part::Result(_) => {}
+            }
+        }
+    }
+
+    fn reply(&mut self, parts: &[Part]) {
+        for part in parts {
+            match part {
+                Part::Text { text, .. } => self.block(2, text, true),
+                Part::Reasoning { text, .. } if self.options.reasoning && !text.is_empty() => {
+                    self.line(2, "(thinks)");
+                    self.block(4, text, true);
+                }
+                Part::Call(call) if self.options.whole => {
+                    self.line(2, &format!("calls {}", clean(&call.name)));
+                    let input = serde_json::to_string_pretty(&call.input).unwrap_or_default();
+                    self.block(4, &input, true);
+                }
+                Part::Call(call) => self.line(2, &format!("calls {}", clean(&summary(call)))),
+                Part::Reasoning { .. } | Part::Image(_) | Part::Result(_) => {}
+            }
+        }
+    }
+
+    fn head(&mut self, at: i64, who: &str) {
+        let tenths = at.saturating_sub(self.began).max(0) / 100_000_000;
+        self.text.push_str(&format!("\n{who} (+{}.{} s)\n", tenths / 10, tenths % 10));
+    }
+
+    fn line(&mut self, indent: usize, text: &str) {
+        self.text.push_str(&format!("{}{text}\n", " ".repeat(indent)));
+    }
+
+    fn block(&mut self, indent: usize, text: &str, whole: bool) {
+        let clean = sanitize::block(text.trim_end());
+        let all = clean.lines().count();
+        for line in clean.lines().take(if whole { all } else { SHORT_LINES }) {
+            let line = if whole { line.to_owned() } else { shorten(line, SHORT_LINE) };
+            self.line(indent, line.trim_end());
+        }
+        if !whole && all > SHORT_LINES {
+            self.line(indent, &format!("… {}", count(all - SHORT_LINES, "more line")));
+        }
+    }
+}
+
+fn clean(text: &str) -> String {
+    sanitize::line(text).into_owned()
+}
+
+fn names<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let known: Vec<String> = names.map(clean).collect();
+    match known.len() {
+        0 => "none".to_owned(),
+        many if many > MAX_NAMES => {
+            format!("{} and {} more", known[..MAX_NAMES].join(", "), many - MAX_NAMES)
+        }
+        _ => all(known),
+    }
+}
+
+/// The skills that the model was told of, and why not all.
+fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
+    let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
+    let budget = match listed.budget {
+        0 => String::new(),
+        budget => format!(" of {}", number(budget)),
+    };
+    let mut lines = vec![("listed", names(listed.shown.iter().map(|name| &**name)))];
+    lines.push(("index", format!("{}{budget} tokens", number(listed.tokens))));
+    if listed.omitted > 0 {
+        let what = count(listed.omitted, "skill");
+        lines.push(("left out", format!("{what}, for want of room or use")));
+    }
+    for (name, why) in listed.hidden.iter().take(MAX_NAMES) {
+        lines.push(("hidden", format!("{}: {}", clean(name), clean(why))));
+    }
+    if listed.hidden.len() > MAX_NAMES {
+        lines.push(("hidden", format!("and {} more", listed.hidden.len() - MAX_NAMES)));
+    }
+    lines
+}
+
+/// The skills that are loaded after some events.
+fn active(events: &[Stamped]) -> Vec<String> {
+    let mut active: Vec<String> = Vec::new();
+    for stamped in events {
+        let (loaded, unloaded) = match &stamped.event {
+            Event::Said { loaded, .. } => (&loaded[..], &[][..]),
+            Event::CallEnded { loaded, unloaded, .. } => (&loaded[..], &unloaded[..]),
+            Event::Compacted { unloaded, .. } | Event::Resumed { unloaded, .. } => {
+                (&[][..], &unloaded[..])
+            }
+            _ => continue,
+        };
+        active.retain(|name| unloaded.iter().all(|gone| **gone != **name));
+        for skill in loaded {
+            if active.iter().all(|name| **name != *skill.name) {
+                active.push(skill.name.to_string());
+            }
+        }
+    }
+    active
+}
+
+fn last_said(events: &[Stamped]) -> Option<String> {
+    events.iter().rev().find_map(|stamped| match &stamped.event {
+        Event::Said { parts, typed, .. } => {
+            let message = || Message { role: Role::User, parts: parts.clone() }.text();
+            Some(sanitize::block(&typed.clone().unwrap_or_else(message)).into_owned())
+        }
+        _ => None,
+    })
+}
+
+fn decision(decided: &Decided) -> String {
+    let mut text = format!(
+        "{} {}: {}",
+        match &*decided.verdict {
+            "allow" => "allowed",
+            "deny" => "denied",
+            "ask" => "asked about",
+            other => other,
+        },
+        tick(shorten(&clean(&decided.what), SHORT_LINE)),
+        clean(&decided.reason)
+    );
+    if let Some(rule) = &decided.rule {
+        text.push_str(&format!(", by the rule {}", tick(clean(rule))));
+    }
+    if let Some(answer) = &decided.answer {
+        let said = match &**answer {
+            "no" => "said no".to_owned(),
+            other => format!("allowed it {}", clean(answered(other))),
+        };
+        text.push_str(&format!("; the person {said}"));
+    }
+    text
+}
+
+fn how(ending: &Ending) -> String {
+    match ending {
+        Ending::Answered => "answered".to_owned(),
+        Ending::Submitted { .. } => "submitted a result".to_owned(),
+        Ending::Declined { why } => format!("declined: {}", shorten(&clean(why), SHORT_LINE)),
+        Ending::Exhausted { limit } => format!("stopped: {limit}"),
+        Ending::Cancelled => "cancelled".to_owned(),
+        Ending::Failed { kind, message } => {
+            format!("failed ({}): {}", clean(kind), shorten(&clean(message), SHORT_LINE))
+        }
+    }
+}
+
+fn usage(usage: &Usage) -> String {
+    let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
+    let cache = match usage.cache_read {
+        0 => String::new(),
+        tokens => format!(" ({} from the cache)", number(tokens)),
+    };
+    let (read, written) = (number(usage.prompt()), number(usage.output));
+    let mut text = format!("{read} tokens read{cache}, {written} written");
+    if let Some(micros) = usage.micros {
+        text.push_str(&format!(", {}", money(micros)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess::agent::{ActiveSkill, Limits, Reply, Started, ToolCall, ToolResult};
+    use serde_json::json;
+
+    use super::*;
+
+    fn events() -> Vec<Stamped> {
+        let call = ToolCall::new("1", "bash", json!({ "command": "git log \u{202e}--oneline" }));
+        let skill =
+            ActiveSkill { name: "release-notes".into(), digest: "d".into(), rendering: "r".into() };
+        let long: String = (0..20).map(|number| format!("line {number} \x1b[31m\n")).collect();
+        let usage = Usage {
+            input: 1_000,
+            output: 20,
+            cache_read: 204,
+            micros: Some(4_100),
+            ..Usage::default()
+        };
+        let asked = |turn| Event::Asked {
+            turn,
+            model: "scripted/demo".into(),
+            tools: vec!["load_skill".into(), "bash".into()],
+        };
+        let all = [
+            Event::Started(Box::new(Started {
+                version: 1,
+                title: "Notes".into(),
+                project: "/work".into(),
+                model: "scripted/demo".into(),
+                system: Vec::new(),
+                limits: Limits::default(),
+                effort: None,
+                parent: None,
+                skill: None,
+                result: None,
+                catalog: None,
+            })),
+            Event::Listed(Listed {
+                tokens: 120,
+                budget: 2_000,
+                shown: vec!["release-notes".into(), "pdf".into()],
+                omitted: 3,
+                hidden: vec![("old".into(), "switched-off".into())],
+                known: Vec::new(),
+            }),
+            Event::Said {
+                parts: vec![Part::Text {
+                    text: "Read it.".into(),
+                    keep: Some("release-notes".into()),
+                }],
+                typed: Some("/release-notes for 1.4".into()),
+                loaded: vec![skill],
+            },
+            asked(1),
+            Event::Replied {
+                reply: Reply {
+                    parts: vec![Part::text("I look.\x07"), Part::Call(call.clone())],
+                    usage,
+                    ..Reply::default()
+                },
+                milliseconds: 812,
+            },
+            Event::Decided(Decided {
+                call: Some("1".into()),
+                what: "git log".into(),
+                verdict: "ask".into(),
+                reason: "no rule allows it".into(),
+                rule: Some("ask Bash(git:*) (a flag)".into()),
+                answer: Some("once".into()),
+            }),
+            Event::CallStarted { call: "1".into(), read_only: false, child: None },
+            Event::CallEnded {
+                result: ToolResult::of(&call, long),
+                loaded: Vec::new(),
+                unloaded: vec!["release-notes".into()],
+                submitted: None,
+                usage: None,
+                milliseconds: 12,
+            },
+            asked(2),
+            Event::Replied { reply: Reply::text("# Done"), milliseconds: 5 },
+            Event::Ended { ending: Ending::Cancelled },
+        ];
+        let stamped = |(number, event): (i64, Event)| Stamped { at: number * 250_000_000, event };
+        (0..).zip(all).map(stamped).collect()
+    }
+
+    #[test]
+    fn a_session_reads_well() {
+        insta::assert_snapshot!(transcript(&events(), TranscriptOptions::default()));
+    }
+
+    #[test]
+    fn the_whole_of_it_can_be_had() {
+        let text = transcript(&events(), TranscriptOptions { whole: true, reasoning: true });
+        assert!(text.contains("line 19") && text.contains("\"command\": \"git log"));
+        assert_eq!(sanitize::block(&text), text);
+    }
+
+    #[test]
+    fn a_turn_is_explained() {
+        let events = events();
+        let texts: Vec<String> = (0..4).map(|turn| why_turn(&events, turn)).collect();
+        insta::assert_snapshot!(texts.join("\n"));
+        let before = decisions_before(&events, 2, 20);
+        assert!(before[0].starts_with("turn 1: asked about `git log`") && before.len() == 1);
+        assert!(decisions_before(&events, 2, 0).is_empty());
+        assert_eq!(why_turn(&[], 1), "turn      the model was not asked yet\n");
+    }
+}

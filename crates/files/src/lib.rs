@@ -1,0 +1,7 @@
+//! Opens and replaces files without being led astray.
+//!
+//! [`straight`] opens what a path led to when it was decided about, and follows no link; [`replace`]
+//! writes a file whole or not at all, and only over what was read.
+
+pub mod replace;
+pub mod straight;

@@ -1,0 +1,109 @@
+//! `edit`.
+
+use prowess_policy::{Answer, Mode};
+use serde_json::json;
+
+use crate::support::{Says, World, call, told};
+
+fn edited(content: impl AsRef<[u8]>, old: &str, new: &str, all: bool) -> (String, Vec<u8>) {
+    let world = World::new().file("repo/f", content);
+    let input = json!({ "path": "f", "old": old, "new": new, "all": all });
+    let text = told(&world.yolo(), "edit", &input);
+    assert_eq!(world.names("repo"), ["f"]);
+    (text, std::fs::read(world.path("repo/f")).unwrap())
+}
+
+#[test]
+fn one_place_changes() {
+    let (text, after) = edited("one\ntwo\nthree\n", "two", "2", false);
+    assert_eq!(
+        text,
+        "Edited `f`: 1 place, from line 2 on.\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+    );
+    assert_eq!(after, b"one\n2\nthree\n");
+    let world = World::new().file("repo/f", "ab ab");
+    let input = json!({ "path": "f", "old": "ab", "new": "c", "all": true });
+    let answer = call(&world.yolo(), "edit", &input).unwrap();
+    assert_eq!(
+        answer.value,
+        json!({ "path": "f", "replaced": 2, "line": 1, "size": 3, "before": 5 })
+    );
+    assert_eq!(world.get("repo/f"), "c c");
+}
+
+#[test]
+fn several_places_are_an_error() {
+    let (text, after) = edited("x\ny\nx\n", "x", "z", false);
+    assert_eq!(
+        text,
+        "The text stands in `f` 2 times, in lines 1, 3. Give more of the lines around it, or set `all`."
+    );
+    assert_eq!(after, b"x\ny\nx\n");
+    let (text, _) = edited("x\n".repeat(20), "x", "z", false);
+    assert!(text.contains("20 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, …."), "{text}");
+}
+
+#[test]
+fn what_comes_near_is_shown() {
+    let (text, _) = edited("fn main() {\n    let x  = 1;\n}\n", "let x = 1;", "y", false);
+    assert_eq!(
+        text,
+        "The text does not stand in `f`. Compare spaces and line breaks; these lines come near:\n2\t    let x  = 1;"
+    );
+    let (text, _) = edited("abc\n", "2\txyz", "y", false);
+    assert!(text.ends_with("Line numbers do not belong to the file."), "{text}");
+    let (text, _) = edited("abc\n", "abc", "abc", false);
+    assert!(text.contains("nothing to do"), "{text}");
+}
+
+#[test]
+fn only_those_bytes_change() {
+    // Line ends, the mark at the beginning, what is no UTF-8, the missing last line break.
+    let (_, after) = edited(b"\xef\xbb\xbfa\r\nb\r\nc", "a\nb", "1\n2\n3", false);
+    assert_eq!(after, b"\xef\xbb\xbf1\r\n2\r\n3\r\nc");
+    let (_, after) = edited("a\r\nb\r\n", "b", "x\ny", false);
+    assert_eq!(after, b"a\r\nx\r\ny\r\n");
+    let (_, after) = edited("a\r\nb\nc\r\n", "b", "x\ny", false);
+    assert_eq!(after, b"a\r\nx\ny\nc\r\n", "mixed ends stay mixed");
+    let (_, after) = edited(b"caf\xe9 x", "x", "y", false);
+    assert_eq!(after, b"caf\xe9 y");
+    let (_, after) = edited("a\r\nb\r\n", "a\r\nb", "c\r\nd", false);
+    assert_eq!(after, b"c\r\nd\r\n");
+}
+
+#[test]
+fn what_cannot_be_edited_is_said() {
+    let world = World::new().file("repo/b", b"a\0b").file("repo/d/x", "");
+    let workshop = world.yolo();
+    let edit =
+        |path: &str| told(&workshop, "edit", &json!({ "path": path, "old": "a", "new": "b" }));
+    assert_eq!(edit("b"), "`b` is not text.");
+    assert_eq!(edit("d"), "`d` is a folder, not a file.");
+    assert_eq!(edit("none"), "There is no file `none`.");
+    world.put("repo/big", "ab".repeat(6 * 1024 * 1024));
+    assert!(edit("big").contains("larger than the 10.4 MB"));
+    world.put("repo/grow", "a".repeat(9 * 1024 * 1024));
+    let input = json!({ "path": "grow", "old": "a", "new": "aaa", "all": true });
+    assert!(told(&workshop, "edit", &input).contains("would become larger"));
+}
+
+/// Nobody is asked about what cannot happen, and nobody learns what they may not read.
+#[test]
+fn questions_and_secrets() {
+    let world = World::new().file("repo/f", "one\n");
+    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let says = Says::new(Answer::Once);
+    workshop.approver = says.clone();
+    told(&workshop, "edit", &json!({ "path": "f", "old": "none", "new": "x" }));
+    assert!(says.questions().is_empty());
+    told(&workshop, "edit", &json!({ "path": "f", "old": "one", "new": "1" }));
+    assert_eq!(says.questions(), ["Edit `f`, 1 place:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n"]);
+    // The same answer, whether the text is there or not.
+    let says = Says::new(Answer::No);
+    workshop.approver = says.clone();
+    let guess = |old: &str| {
+        told(&workshop, "edit", &json!({ "path": world.text("outside/x"), "old": old, "new": "x" }))
+    };
+    assert_eq!(guess("SECRET"), guess("secret"));
+    assert_eq!(says.questions().len(), 2);
+}

@@ -1,0 +1,18 @@
+//! The tools, with real files and real folders.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod edit;
+mod glob;
+mod grep;
+mod http_get;
+mod paths;
+mod race;
+mod read;
+mod specs;
+mod support;
+mod write;

@@ -1,0 +1,218 @@
+//! `read`.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+
+use prowess_policy::{Answer, Effect, Mode};
+use serde_json::json;
+
+use crate::support::{Says, World, call, told};
+
+#[test]
+fn lines_come_with_numbers() {
+    let world = World::new().file("repo/a.txt", "one\ntwo\r\nthree");
+    let workshop = world.workshop(Mode::Ask, &[]);
+    let answer = call(&workshop, "read", &json!({ "path": "a.txt" })).unwrap();
+    assert_eq!(answer.text, "1\tone\n2\ttwo\n3\tthree\n");
+    assert_eq!(answer.value["content"], "one\ntwo\r\nthree");
+    assert_eq!((&answer.value["total"], &answer.value["next"]), (&json!(3), &json!(null)));
+    let all = [world.text("repo/a.txt"), "./a.txt".into(), "../repo/a.txt".into()];
+    for path in all {
+        assert_eq!(told(&workshop, "read", &json!({ "path": path })), answer.text, "{path}");
+    }
+}
+
+#[test]
+fn long_files_come_in_parts() {
+    let lines: String = (1..=5_000).map(|n| format!("line {n}\n")).collect();
+    let world = World::new().file("repo/long", lines);
+    let workshop = world.yolo();
+    let (mut next, mut whole) = (json!(1), String::new());
+    while !next.is_null() {
+        let part = call(&workshop, "read", &json!({ "path": "long", "offset": next })).unwrap();
+        assert_eq!(part.value["total"], 5_000);
+        whole.push_str(part.value["content"].as_str().unwrap());
+        next = part.value["next"].clone();
+    }
+    assert_eq!(whole, world.get("repo/long"));
+    let two = told(&workshop, "read", &json!({ "path": "long", "offset": 4999, "limit": 1 }));
+    assert_eq!(two, "4999\tline 4999\n[lines 4999 to 4999 of 5,000; go on with offset 5000]\n");
+    let end = told(&workshop, "read", &json!({ "path": "long", "offset": 5000 }));
+    assert_eq!(end, "5000\tline 5000\n[lines 5000 to 5000 of 5,000; this is the end]\n");
+    let beyond = told(&workshop, "read", &json!({ "path": "long", "offset": 5001 }));
+    assert_eq!(beyond, "`long` has 5,000 lines, so none from 5001 on.");
+}
+
+#[test]
+fn wide_lines_are_cut() {
+    let world = World::new().file("repo/wide", format!("{}\nend\n", "é".repeat(100_000)));
+    let text = told(&world.yolo(), "read", &json!({ "path": "wide" }));
+    assert!(text.ends_with(" [and 198,001 bytes]\n2\tend\n") && text.len() < 3_000, "{text}");
+}
+
+#[test]
+fn a_huge_file_is_read_at_its_beginning() {
+    let world = World::new();
+    // A hole of a terabyte takes no room; its content is NUL, so text stands before it.
+    let file = std::fs::File::create(world.path("repo/huge")).unwrap();
+    std::io::Write::write_all(&mut &file, "text\n".repeat(10_000).as_bytes()).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let answer = call(&world.yolo(), "read", &json!({ "path": "huge", "limit": 2 })).unwrap();
+    assert!(answer.text.starts_with("1\ttext\n2\ttext\n[lines 1 to 2 of more than 10,000; "));
+    assert_eq!(answer.value["total"], json!(null));
+    let far = told(&world.yolo(), "read", &json!({ "path": "huge", "offset": 20_000 }));
+    assert!(far.contains("too long to find line 20000"), "{far}");
+}
+
+#[test]
+fn marks_and_old_encodings() {
+    let world = World::new()
+        .file("repo/bom", b"\xef\xbb\xbfone\n")
+        .file("repo/latin", b"caf\xe9\n")
+        .file("repo/empty", "")
+        .file("repo/binary", b"a\0b");
+    let workshop = world.yolo();
+    let read = |path: &str| told(&workshop, "read", &json!({ "path": path }));
+    assert_eq!(read("bom"), "1\tone\n");
+    assert_eq!(
+        read("latin"),
+        "1\tcaf\u{fffd}\n[not all of it is UTF-8; such bytes are shown as \u{fffd}]\n"
+    );
+    assert_eq!(read("empty"), "[the file is empty]\n");
+    assert_eq!(
+        read("binary"),
+        "`binary` is not text: application/octet-stream, 3 B. It is not shown."
+    );
+}
+
+#[test]
+fn pictures_are_shown() {
+    let png = b"\x89PNG\r\n\x1a\n0123".to_vec();
+    let mut large = png.clone();
+    large.resize(5_000_001, 0);
+    let world = World::new()
+        .file("repo/p.png", &png)
+        .file("repo/p.jpg", b"\xff\xd8\xff\xe0abc")
+        .file("repo/p.gif", b"GIF89a")
+        .file("repo/p.webp", b"RIFF\0\0\0\0WEBPVP8 ")
+        .file("repo/large.png", large)
+        .file("repo/p.pdf", b"%PDF-1.7\n\0");
+    let workshop = world.yolo();
+    let cases = [
+        ("p.png", "image/png", 1),
+        ("p.jpg", "image/jpeg", 1),
+        ("p.gif", "image/gif", 1),
+        ("p.webp", "image/webp", 1),
+        ("large.png", "image/png", 0),
+        ("p.pdf", "application/pdf", 0),
+    ];
+    for (path, kind, images) in cases {
+        let answer = call(&workshop, "read", &json!({ "path": path })).unwrap();
+        assert_eq!((answer.images.len(), &answer.value["type"]), (images, &json!(kind)), "{path}");
+        assert!(answer.images.iter().all(|image| &*image.media_type == kind));
+    }
+    let answer = call(&workshop, "read", &json!({ "path": "p.png" })).unwrap();
+    assert_eq!(&*answer.images[0].data, "iVBORw0KGgowMTIz");
+}
+
+#[test]
+fn folders_are_listed() {
+    let world = World::new().file("repo/b/x", "").file("repo/a", "").link("repo/l", "a");
+    let workshop = world.yolo();
+    assert_eq!(told(&workshop, "read", &json!({ "path": "." })), "`.` is a folder.\na\nb/\nl@\n");
+    for n in 0..1_500 {
+        world.put(&format!("repo/many/{n:04}"), "");
+    }
+    let name = std::ffi::OsStr::from_bytes(b"not-\xff-utf8\n");
+    std::fs::write(world.path("repo/b").join(name), "").unwrap();
+    let many = told(&workshop, "read", &json!({ "path": "many" }));
+    assert!(many.contains("0999\n[1,000 of 1,500 names; use `glob`"), "{many}");
+    let odd = told(&workshop, "read", &json!({ "path": "b" }));
+    assert_eq!(odd, "`b` is a folder.\nnot-\u{fffd}-utf8\\n\nx\n");
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let world = World::new();
+    let fifo = CString::new(world.text("repo/fifo")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o666),
+        0,
+    )
+    .unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(world.path("repo/socket")).unwrap();
+    let world = world.link("repo/tty", "/dev/tty").link("repo/self", "/proc/self/environ");
+    let workshop = world.yolo();
+    let cases = [
+        ("fifo", "it is a FIFO"),
+        ("socket", "it is a socket"),
+        ("tty", "it is a device"),
+        ("/dev/zero", "it is a device"),
+        ("self", "belongs to the kernel"),
+        ("/proc/self/environ", "belongs to the kernel"),
+        ("/proc/kcore", "belongs to the kernel"),
+        ("/sys/kernel/notes", "belongs to the kernel"),
+    ];
+    for (path, why) in cases {
+        for tool in ["read", "grep"] {
+            let mut input = json!({ "path": path });
+            if tool == "grep" {
+                input["pattern"] = json!("x");
+            }
+            let text = told(&workshop, tool, &input);
+            assert!(text.contains(why) && text.contains("was refused"), "{tool} {path}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_the_system_refuses_is_said() {
+    let world = World::new().file("repo/file.txt", "x");
+    let workshop = world.yolo();
+    let read = |path: &str| told(&workshop, "read", &json!({ "path": path }));
+    assert_eq!(read("fle.txt"), "There is no file `fle.txt`. Did you mean `file.txt`?");
+    assert_eq!(read("file.txt/x"), "There is no file `file.txt/x`.");
+    let long = read(&"x".repeat(300));
+    assert!(long.starts_with("Cannot look at"), "{long}");
+}
+
+#[test]
+fn the_gate_decides_about_reading() {
+    let world = World::new()
+        .file("repo/.env", "KEY")
+        .file("repo/a", "x")
+        .link("repo/l", ".env")
+        .file("repo/d/x", "");
+    let rules = [(Effect::Deny, "Read(.env)"), (Effect::Ask, "Read(a)")];
+    let mut workshop = world.workshop(Mode::Yolo, &rules);
+    for path in [".env", "l", "./d/../.env"] {
+        let text = told(&workshop, "read", &json!({ "path": path }));
+        assert!(text.contains("deny rule `Read(.env)`"), "{path}: {text}");
+    }
+    // A rule about the link counts too.
+    workshop = world.workshop(Mode::Ask, &[(Effect::Deny, "Read(l)")]);
+    assert!(told(&workshop, "read", &json!({ "path": "l" })).contains("deny rule `Read(l)`"));
+    // Outside of the project somebody is asked.
+    let outside = world.text("outside/x");
+    let text = told(&workshop, "read", &json!({ "path": outside }));
+    assert!(text.contains("was refused: no rule allows reading"), "{text}");
+    let says = Says::new(Answer::Once);
+    workshop.approver = says.clone();
+    assert_eq!(told(&workshop, "read", &json!({ "path": outside })), "1\tSECRET\n");
+    assert_eq!(says.questions(), [format!("Read `{outside}`")]);
+    let plan = world.workshop(Mode::Plan, &[]);
+    assert_eq!(told(&plan, "read", &json!({ "path": "a" })), "1\tx\n");
+}
+
+#[test]
+fn output_that_was_too_long_can_be_read() {
+    let world = World::new().file("ours/outputs/output-1.txt", "all of it");
+    let workshop = world.workshop(Mode::Allow, &[]);
+    let input = json!({ "path": world.text("ours/outputs/output-1.txt") });
+    assert_eq!(told(&workshop, "read", &input), "1\tall of it\n");
+    let write = json!({ "path": world.text("ours/outputs/output-1.txt"), "content": "x" });
+    assert!(told(&world.yolo(), "write", &write).contains("was refused"));
+}

@@ -1,0 +1,223 @@
+//! The providers that are known, as a table.
+
+/// How a provider is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Anthropic,
+    Gemini,
+    /// Chat Completions.
+    Chat,
+    /// Responses.
+    Responses,
+    /// Responses at OpenAI itself, Chat Completions wherever else its variable leads.
+    OpenAi,
+}
+
+/// A provider.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) name: &'static str,
+    pub(crate) format: Format,
+    /// Empty where only the variable says it.
+    pub(crate) base: &'static str,
+    pub(crate) base_variable: Option<&'static str>,
+    /// The variables of its key, the first that is set counts.
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) needs_key: bool,
+    /// The model where none is named.
+    pub(crate) model: Option<&'static str>,
+    /// How the names of its models begin.
+    pub(crate) prefixes: &'static [&'static str],
+    /// Whether it is taken by itself when its variables are set.
+    pub(crate) is_automatic: bool,
+}
+
+/// A server that may run on this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local {
+    pub(crate) what: &'static str,
+    pub(crate) provider: &'static str,
+    pub(crate) base: &'static str,
+    /// Where it lists its models, and how.
+    pub(crate) list: &'static str,
+    pub(crate) array: &'static str,
+    pub(crate) key: &'static str,
+}
+
+const HOSTED: Provider = Provider {
+    name: "",
+    format: Format::Chat,
+    base: "",
+    base_variable: None,
+    keys: &[],
+    needs_key: true,
+    model: None,
+    prefixes: &[],
+    is_automatic: false,
+};
+
+/// Every provider. Those that are taken by themselves are tried in this order.
+pub(crate) const TABLE: &[Provider] = &[
+    Provider {
+        name: "local",
+        base_variable: Some("PROWESS_BASE_URL"),
+        keys: &["PROWESS_API_KEY"],
+        needs_key: false,
+        is_automatic: true,
+        ..HOSTED
+    },
+    Provider {
+        name: "anthropic",
+        format: Format::Anthropic,
+        base: "https://api.anthropic.com",
+        base_variable: Some("ANTHROPIC_BASE_URL"),
+        keys: &["ANTHROPIC_API_KEY"],
+        model: Some("claude-sonnet-4-6"),
+        prefixes: &["claude-"],
+        is_automatic: true,
+        ..HOSTED
+    },
+    Provider {
+        name: "openai",
+        format: Format::OpenAi,
+        base: "https://api.openai.com/v1",
+        base_variable: Some("OPENAI_BASE_URL"),
+        keys: &["OPENAI_API_KEY"],
+        model: Some("gpt-5.2"),
+        prefixes: &["gpt-", "o1", "o3", "o4"],
+        is_automatic: true,
+        ..HOSTED
+    },
+    Provider {
+        name: "gemini",
+        format: Format::Gemini,
+        base: "https://generativelanguage.googleapis.com",
+        base_variable: Some("GEMINI_BASE_URL"),
+        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        model: Some("gemini-2.5-pro"),
+        prefixes: &["gemini-"],
+        is_automatic: true,
+        ..HOSTED
+    },
+    Provider {
+        name: "openrouter",
+        base: "https://openrouter.ai/api/v1",
+        keys: &["OPENROUTER_API_KEY"],
+        model: Some("openrouter/auto"),
+        is_automatic: true,
+        ..HOSTED
+    },
+    Provider {
+        name: "openai-chat",
+        base: "https://api.openai.com/v1",
+        base_variable: Some("OPENAI_BASE_URL"),
+        keys: &["OPENAI_API_KEY"],
+        model: Some("gpt-5.2"),
+        ..HOSTED
+    },
+    Provider {
+        name: "openai-responses",
+        format: Format::Responses,
+        base: "https://api.openai.com/v1",
+        base_variable: Some("OPENAI_BASE_URL"),
+        keys: &["OPENAI_API_KEY"],
+        model: Some("gpt-5.2"),
+        ..HOSTED
+    },
+    Provider {
+        name: "deepseek",
+        base: "https://api.deepseek.com",
+        keys: &["DEEPSEEK_API_KEY"],
+        model: Some("deepseek-chat"),
+        prefixes: &["deepseek-"],
+        ..HOSTED
+    },
+    Provider {
+        name: "groq",
+        base: "https://api.groq.com/openai/v1",
+        keys: &["GROQ_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "mistral",
+        base: "https://api.mistral.ai/v1",
+        keys: &["MISTRAL_API_KEY"],
+        model: Some("mistral-large-latest"),
+        prefixes: &["mistral-"],
+        ..HOSTED
+    },
+    Provider { name: "xai", base: "https://api.x.ai/v1", keys: &["XAI_API_KEY"], ..HOSTED },
+    Provider {
+        name: "ollama",
+        base: "http://127.0.0.1:11434/v1",
+        base_variable: Some("OLLAMA_HOST"),
+        needs_key: false,
+        ..HOSTED
+    },
+];
+
+/// Servers on this machine, on their usual ports.
+pub(crate) const LOCAL: &[Local] = &[
+    Local {
+        what: "Ollama",
+        provider: "ollama",
+        base: "http://127.0.0.1:11434",
+        list: "api/tags",
+        array: "models",
+        key: "name",
+    },
+    local("llama.cpp", "http://127.0.0.1:8080"),
+    local("vLLM", "http://127.0.0.1:8000"),
+    local("LM Studio", "http://127.0.0.1:1234"),
+];
+
+const fn local(what: &'static str, base: &'static str) -> Local {
+    Local { what, provider: "local", base, list: "v1/models", array: "data", key: "id" }
+}
+
+/// The provider of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Provider> {
+    TABLE.iter().find(|provider| provider.name == name)
+}
+
+/// All names, for a message.
+pub fn names() -> String {
+    let names = TABLE.iter().map(|provider| format!("`{}`", provider.name));
+    let others = ["`scripted:FILE`", "`replay:FILE`", "`echo`"].map(str::to_owned);
+    names.chain(others).collect::<Vec<_>>().join(", ")
+}
+
+/// Every way to get a model, for a message.
+pub(crate) fn ways() -> String {
+    let keys: Vec<String> = TABLE
+        .iter()
+        .filter(|provider| provider.is_automatic && !provider.base.is_empty())
+        .map(|provider| format!("`{}`", provider.keys.join("` or `")))
+        .collect();
+    format!(
+        "set {}, or `PROWESS_BASE_URL` to a server that speaks like OpenAI, or start Ollama, \
+         llama.cpp, vLLM or LM Studio on this machine, or name one with `PROWESS_MODEL` ({})",
+        keys.join(", "),
+        names()
+    )
+}
+
+/// A provider that variables lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reachable {
+    /// Its name.
+    pub provider: &'static str,
+    /// The variable that is set.
+    pub variable: &'static str,
+}
+
+/// The providers for which a key or an address is set, in the order in which they are tried.
+pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
+    let is_set = |name: &&&str| variables(name).is_some_and(|value| !value.trim().is_empty());
+    let found = |provider: &Provider| {
+        let address = provider.base_variable.as_ref().filter(|_| provider.base.is_empty());
+        let variable = provider.keys.iter().chain(address).find(is_set)?;
+        Some(Reachable { provider: provider.name, variable })
+    };
+    TABLE.iter().filter(|provider| provider.is_automatic).filter_map(found).collect()
+}

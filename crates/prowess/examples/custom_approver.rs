@@ -1,0 +1,54 @@
+//! An approver of the host: a program that answers instead of a person, and takes note.
+//!
+//! `cargo run -p prowess --example custom_approver`
+
+use std::sync::{Arc, Mutex};
+
+use prowess::Runtime;
+use prowess::hands::hands;
+use prowess::model::ScriptedModel;
+use prowess::policy::{Action, Answer};
+use prowess::ports::{Approver, Question};
+
+/// Lets files below `notes/` be written, and nothing else that is asked about.
+#[derive(Debug, Default)]
+struct NotesOnly {
+    asked: Mutex<Vec<String>>,
+}
+
+impl Approver for NotesOnly {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        if let Ok(mut asked) = self.asked.lock() {
+            asked.push(format!("{} ({})", question.what, question.decision.reason));
+        }
+        match question.action {
+            Some(Action::Write { path }) if path.contains("/notes/") => Answer::Once,
+            _ => Answer::No,
+        }
+    }
+}
+
+const SCRIPT: &str = r#"
+{"calls": [{"name": "write", "input": {"path": "notes/a.md", "content": "hello\n"}}, {"name": "write", "input": {"path": "src.rs", "content": "oops\n"}}]}
+{"text": "I wrote the note.", "expect": "refused"}
+"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let project = tempfile::tempdir()?;
+    let approver = Arc::new(NotesOnly::default());
+    let runtime = Runtime::builder()
+        .project(project.path())
+        .hands(hands(None))
+        .approver(Arc::clone(&approver) as Arc<dyn Approver>)
+        .model(Arc::new(ScriptedModel::parse("notes", SCRIPT)?))
+        .build()?;
+    let answer = runtime.task("Write two files.").text().await?.value();
+    assert_eq!(answer.as_deref(), Some("I wrote the note."));
+    assert!(project.path().join("notes/a.md").exists());
+    assert!(!project.path().join("src.rs").exists());
+    for question in approver.asked.lock().unwrap().iter() {
+        println!("asked: {question}");
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! A source of the host: skills that come from somewhere else than folders.
+//!
+//! `cargo run -p prowess --example custom_source`
+
+use std::sync::Arc;
+
+use prowess::model::ScriptedModel;
+use prowess::{MemorySource, NewSkill, Origin, Registry, Runtime, Scope, SkillSource};
+
+const SCRIPT: &str = r#"
+{"calls": [{"name": "load_skill", "input": {"name": "tax"}}], "expect": "**tax**"}
+{"text": "19 percent.", "expect": "It is 19 percent."}
+"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // A table of a database would do as well: what counts is the trait `SkillSource`.
+    let source = MemorySource::new(Origin::new(Scope::Extra, 0, "table:skills"));
+    source.replace(
+        NewSkill::builder("tax", "Knows tax rates. Use for prices with tax.")
+            .instructions("It is 19 percent.")
+            .build()?,
+    );
+    let registry = Registry::default();
+    registry.add_source(Arc::new(source) as Arc<dyn SkillSource>);
+    registry.refresh();
+
+    let runtime = Runtime::builder()
+        .registry(registry)
+        .model(Arc::new(ScriptedModel::parse("tax", SCRIPT)?))
+        .build()?;
+    let answer = runtime.task("How much is the tax?").text().await?.value();
+    assert_eq!(answer.as_deref(), Some("19 percent."));
+    println!("{}", answer.unwrap_or_default());
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! Files with sessions that are broken, somebody else's, or full of nonsense.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use prowess_agent::Stamped;
+use prowess_ports::{Lease, SessionError, SessionStore};
+use prowess_store::SqliteSessions;
+use prowess_test::conformance::sessions::{all, noted, started};
+use rusqlite::Connection;
+
+use crate::session_children::impatient;
+
+const FLIPS: u64 = 400;
+const SEED: u64 = 0x00f1_1b5e_ed00_0001;
+
+type Sessions = Vec<(Box<str>, Vec<Stamped>)>;
+
+/// Makes a file with some sessions, closed, and returns what is in it.
+fn make(path: &Path) -> Sessions {
+    let store = SqliteSessions::new(path);
+    let sessions = (0..3).map(|session| {
+        let lease = store.create(&started("p", None, session)).unwrap();
+        let events: Vec<_> = (0..30)
+            .map(|number| noted(format!("{session} {number} {}", "ü ".repeat(200)), number))
+            .collect();
+        store.append(&lease, &events).unwrap();
+        let id = lease.session.clone();
+        store.release(lease);
+        (id.clone(), store.events(&id).unwrap())
+    });
+    sessions.collect()
+}
+
+fn change(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+/// Whatever lies there, the answer is the expected reason, each time, and the file stays as it is.
+#[track_caller]
+fn check(name: &str, prepare: impl Fn(&Path), expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    prepare(&path);
+    let before = fs::read(&path).ok();
+    let store = impatient(&path);
+    let unusable = |operation: &str, result: Result<(), SessionError>| match result {
+        Err(SessionError::Unusable { store, reason }) => {
+            assert!(store.ends_with("prowess.db"), "{store}");
+            assert!(reason.contains(expected), "{name}: {operation}: {reason}");
+        }
+        other => panic!("{name}: {operation}: {other:?}"),
+    };
+    for _ in 0..2 {
+        unusable("create", store.create(&started("p", None, 1)).map(drop));
+        unusable("take", store.take("aaaaaaaa").map(drop));
+        let lease = Lease { session: "aaaaaaaa".into(), token: 1 };
+        unusable("append", store.append(&lease, &[noted("a", 1)]));
+        store.release(lease);
+        unusable("events", store.events("aaaaaaaa").map(drop));
+        unusable("list", store.list(&all()).map(drop));
+        unusable("find", store.find("a").map(drop));
+        unusable("remove", store.remove("aaaaaaaa").map(drop));
+    }
+    drop(store);
+    assert_eq!(fs::read(&path).ok(), before, "{name}: the file is as it was");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{name}: nothing else is there");
+}
+
+#[test]
+fn something_that_is_no_file_of_ours() {
+    let regular = "not a regular file";
+    check("a folder", |path| fs::create_dir(path).unwrap(), regular);
+    check("a device", |path| symlink("/dev/null", path).unwrap(), regular);
+    for (name, bytes) in [
+        ("one byte", b"x".to_vec()),
+        ("a long text", b"hello\n".repeat(10_000)),
+        ("zeros", vec![0; 8192]),
+        ("half a header", b"SQLite format 3\0".to_vec()),
+        ("a header and nonsense", [b"SQLite format 3\0".to_vec(), vec![0xff; 8192]].concat()),
+    ] {
+        check(name, |path| fs::write(path, &bytes).unwrap(), "it is damaged");
+    }
+    for sql in [
+        "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')",
+        "CREATE TABLE sessions (id); INSERT INTO sessions VALUES ('mine')",
+        "PRAGMA application_id = 7; CREATE TABLE notes (text)",
+        "PRAGMA user_version = 2; CREATE TABLE notes (text)",
+    ] {
+        check(sql, |path| change(path, sql), "another program");
+    }
+}
+
+#[test]
+fn a_file_that_is_newer_or_lacks_something() {
+    for (sql, reason) in [
+        ("PRAGMA user_version = 99", "it has the format 99; this version knows up to 2"),
+        ("PRAGMA user_version = -1", "it is damaged"),
+        ("DROP TABLE sessions", "it is damaged"),
+    ] {
+        let prepare = |path: &Path| {
+            make(path);
+            change(path, sql);
+        };
+        check(sql, prepare, reason);
+    }
+}
+
+#[test]
+fn a_truncated_file() {
+    for length in [100, 4096, 5000, 8192, 12288, 40_000] {
+        let prepare = |path: &Path| {
+            make(path);
+            let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            assert!(file.metadata().unwrap().len() > length);
+            file.set_len(length).unwrap();
+        };
+        check("truncated", prepare, "it is damaged");
+    }
+}
+
+/// Reads and writes what it can. What is read is what was written, or it is an error.
+fn use_what_is_there(name: &str, path: &Path, sessions: &Sessions) -> u64 {
+    let before = fs::read(path).unwrap();
+    let store = impatient(path);
+    let mut errors = 0;
+    for (id, events) in sessions {
+        match store.events(id) {
+            Ok(found) => assert!(found == *events, "{name}: something else than was written"),
+            Err(_) => errors += 1,
+        }
+        let _ = store.find(&id[..3]);
+    }
+    let _ = store.list(&all());
+    drop(store);
+    assert!(fs::read(path).unwrap() == before, "{name}: reading changes nothing");
+    let store = impatient(path);
+    for (id, events) in sessions {
+        let Ok(lease) = store.take(id) else { continue };
+        let event = noted("more", 1);
+        if store.append(&lease, std::slice::from_ref(&event)).is_ok()
+            && let Ok(found) = store.events(id)
+        {
+            assert!(found.starts_with(events) && found.ends_with(&[event]), "{name}");
+        }
+        store.release(lease);
+        let _ = store.remove(id);
+    }
+    let _ = store.create(&started("p", None, 1));
+    errors
+}
+
+#[test]
+fn flipped_bits_and_zeroed_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let sessions = make(&path);
+    let good = fs::read(&path).unwrap();
+    let mut errors = 0;
+    let mut try_with = |name: &str, bytes: &[u8]| {
+        for ending in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{ending}", path.display()));
+        }
+        fs::write(&path, bytes).unwrap();
+        errors += use_what_is_there(name, &path, &sessions);
+    };
+    for page in 0..good.len() / 4096 {
+        let mut bytes = good.clone();
+        bytes[page * 4096..(page + 1) * 4096].fill(0);
+        try_with(&format!("page {page} is zero"), &bytes);
+    }
+    println!("seed {SEED:#x}");
+    let mut random = SEED;
+    for flip in 0..FLIPS {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // Half of them where they do most harm: in the header and the tables of contents.
+        let within = if flip % 2 == 0 { good.len() } else { 4096 };
+        let bit = usize::try_from(random >> 20).unwrap() % (within * 8);
+        let mut bytes = good.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        try_with(&format!("bit {bit} is flipped"), &bytes);
+    }
+    println!("{errors} sessions could not be read");
+    assert!(errors > 0);
+}
+
+#[test]
+fn nonsense_in_the_rows() {
+    for (sql, expected) in [
+        ("DELETE FROM events WHERE number = 7", "event 7"),
+        ("DELETE FROM events WHERE number = 30", "event 30"),
+        ("DELETE FROM events", "event 0"),
+        ("UPDATE events SET number = 99 WHERE number = 9", "event 9"),
+        ("UPDATE sessions SET events = 12", "event 31"),
+        ("UPDATE sessions SET events = -1", "event 31"),
+        ("UPDATE events SET event = replace(event, 'ü', 'u') WHERE number = 3", "event 3"),
+        ("UPDATE events SET event = '{' WHERE number = 4", "event 4"),
+        ("UPDATE events SET event = CAST(x'ff' AS TEXT) WHERE number = 5", "event 5"),
+        // With the right sum.
+        ("UPDATE events SET event = '', sum = 0 WHERE number = 6", "event 6"),
+        ("UPDATE events SET event = '{}', sum = 2745614147 WHERE number = 6", "event 6"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("prowess.db");
+        let sessions = make(&path);
+        change(&path, sql);
+        let store = impatient(&path);
+        let error = store.events(&sessions[0].0).expect_err(sql);
+        assert!(matches!(error, SessionError::Unreadable { .. }), "{sql}: {error:?}");
+        assert!(error.to_string().starts_with(&format!("{expected} ")), "{sql}: {error}");
+        assert_eq!(store.list(&all()).unwrap().len(), 3);
+    }
+    // Rows that STRICT would not let in.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    make(&path);
+    change(
+        &path,
+        "CREATE TABLE odd AS SELECT * FROM sessions; DROP TABLE sessions;
+         ALTER TABLE odd RENAME TO sessions;
+         UPDATE sessions SET title = x'ff', project = NULL, events = 'many', started = 'once',
+           process = 'p', token = 1.5, turn = 9223372036854775807;
+         INSERT INTO sessions (id, title) VALUES (x'00', 1), (NULL, 2), (7, 3)",
+    );
+    let store = impatient(&path);
+    let sessions = store.list(&all()).unwrap();
+    assert_eq!(sessions.len(), 4, "all that have an id that is text");
+    assert!(sessions.iter().all(|session| (session.events, session.live) == (0, false)));
+    let result = store.events(&sessions[0].id);
+    assert!(result.is_err(), "{result:?}");
+    let lease = store.take(&sessions[0].id).unwrap();
+    let result = store.append(&lease, &[noted("a", 1)]);
+    assert!(result.is_err(), "{result:?}");
+    let _ = (store.find("a"), store.find(""), store.remove(&sessions[1].id));
+}

@@ -1,0 +1,360 @@
+//! Sessions of several processes in one file.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use prowess_ports::{Lease, SessionError, SessionStore, UsageQuery, UsageStore, Use};
+use prowess_store::{SqliteSessions, SqliteUsage};
+use prowess_test::conformance::sessions::{all, noted, started};
+use rusqlite::Connection;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use crate::children;
+use crate::session_children::{APPENDS, impatient, patient, sound};
+
+/// Makes a session that nobody has.
+fn make(path: &Path) -> Box<str> {
+    let store = SqliteSessions::new(path);
+    let lease = store.create(&started("p", None, 1)).unwrap();
+    let id = lease.session.clone();
+    store.release(lease);
+    id
+}
+
+fn change(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn one_of_many_processes_gets_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let id = make(&path);
+    let mut others: Vec<_> =
+        (0..6).map(|_| children::command("take", &path).spawn().unwrap()).collect();
+    for other in &mut others {
+        children::wait_for(other, "\nstarted\n");
+    }
+    for other in &mut others {
+        other.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+    for other in &mut others {
+        children::wait_for(other, "ready\n");
+    }
+    let store = SqliteSessions::new(&path);
+    let Err(SessionError::InUse { session, process }) = store.take(&id) else {
+        panic!("somebody has it");
+    };
+    assert_eq!(session, id);
+    assert!(others.iter().any(|other| other.id() == process), "{process}");
+    assert!(store.list(&all()).unwrap()[0].live);
+    assert!(matches!(store.remove(&id), Err(SessionError::InUse { .. })));
+    // All but one end without it; the one that has it ends without giving it back.
+    let mut holder = None;
+    for other in others {
+        if other.id() == process {
+            holder = Some(other);
+        } else {
+            children::finish(other);
+        }
+    }
+    assert!(matches!(store.take(&id), Err(SessionError::InUse { .. })));
+    children::finish(holder.unwrap());
+    assert!(!store.list(&all()).unwrap()[0].live);
+    store.take(&id).unwrap();
+}
+
+#[test]
+fn two_stores_of_one_process_exclude_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let id = make(&path);
+    let (one, other) = (SqliteSessions::new(&path), SqliteSessions::new(&path));
+    let lease = one.take(&id).unwrap();
+    assert!(matches!(other.take(&id), Err(SessionError::InUse { .. })));
+    // A lease counts for the session, whichever store it is shown to.
+    other.append(&lease, &[noted("a", 1)]).unwrap();
+    one.append(&lease, &[noted("b", 2)]).unwrap();
+    drop(one);
+    assert!(matches!(other.take(&id), Err(SessionError::InUse { .. })));
+    other.release(lease);
+    other.take(&id).unwrap();
+    assert_eq!(other.events(&id).unwrap()[1..], [noted("a", 1), noted("b", 2)]);
+}
+
+#[test]
+fn nothing_is_left_of_what_was_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let store = SqliteSessions::new(&path);
+    let secret = "a secret of some length";
+    for size in [1, 100, 10_000] {
+        let lease = store.create(&started("p", None, 1)).unwrap();
+        store.append(&lease, &[noted(secret.repeat(size), 1)]).unwrap();
+        store.release(lease);
+    }
+    let there = || {
+        let bytes = fs::read(&path).unwrap();
+        bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+    };
+    drop(store);
+    assert!(there());
+    let store = SqliteSessions::new(&path);
+    for session in store.list(&all()).unwrap() {
+        store.remove(&session.id).unwrap();
+    }
+    drop(store);
+    assert!(!there());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn one_that_is_killed_with_a_session_and_a_lock_stops_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let id = make(&path);
+    for round in 1..=5 {
+        let mut other = children::start("take and lock", &path);
+        let store = impatient(&path);
+        let result = store.take(&id);
+        assert!(matches!(result, Err(SessionError::Busy { .. })), "{result:?}");
+        assert_eq!(store.events(&id).unwrap().len(), round, "readers go on");
+        other.kill().unwrap();
+        // Its parent has not asked for it yet, so that its number is still taken.
+        let pid = Pid::from_child(&other);
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        let lease = store.take(&id).unwrap();
+        store.append(&lease, &[noted("after", 1)]).unwrap();
+        assert_eq!(store.events(&id).unwrap().len(), round + 1);
+        store.release(lease);
+        other.wait().unwrap();
+    }
+    assert_eq!(sound(&path), "ok");
+}
+
+#[test]
+fn the_number_of_a_process_can_be_that_of_another_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let store = SqliteSessions::new(&path);
+    for sql in [
+        "UPDATE sessions SET process_start = process_start - 1",
+        "UPDATE sessions SET process_place = 'before the machine was started'",
+        "UPDATE sessions SET process = 4194305",
+        "UPDATE sessions SET process = -1",
+        "UPDATE sessions SET process_place = NULL",
+    ] {
+        let old = store.create(&started("p", None, 1)).unwrap();
+        assert!(matches!(store.take(&old.session), Err(SessionError::InUse { .. })));
+        change(&path, sql);
+        assert!(!store.list(&all()).unwrap()[0].live, "{sql}");
+        let new = store.take(&old.session).expect(sql);
+        let result = store.append(&old, &[noted("late", 1)]);
+        assert!(matches!(result, Err(SessionError::Lost { .. })), "{result:?}");
+        store.release(old);
+        store.append(&new, &[noted("mine", 1)]).unwrap();
+    }
+}
+
+#[test]
+fn processes_lose_no_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state/prowess.db");
+    // All start with nothing there, so they also create the file at the same time.
+    let role = |number| format!("append to its own: project-{number}");
+    let mut writers: Vec<_> = (0..8).map(|number| children::start(&role(number), &path)).collect();
+    for writer in &mut writers {
+        drop(writer.stdin.take());
+    }
+    writers.into_iter().for_each(children::finish);
+    let store = SqliteSessions::new(&path);
+    let sessions = store.list(&all()).unwrap();
+    assert_eq!(sessions.len(), 8);
+    for session in sessions {
+        assert!(!session.live);
+        let project = &session.project;
+        let expected: Vec<_> =
+            (0..APPENDS).map(|number| noted(format!("{project} {number}"), number)).collect();
+        assert_eq!(store.events(&session.id).unwrap()[1..], expected);
+    }
+    assert_eq!(sound(&path), "ok");
+}
+
+#[test]
+fn a_lock_ends_in_an_error_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let id = make(&path);
+    let store = impatient(&path);
+    let lease = store.take(&id).unwrap();
+    let other = children::start("lock for writers", &path);
+    let is_busy =
+        |result: Result<(), SessionError>| matches!(result, Err(SessionError::Busy { .. }));
+    for _ in 0..2 {
+        assert!(is_busy(store.append(&lease, &[noted("a", 1)])));
+        assert!(is_busy(store.create(&started("p", None, 1)).map(drop)));
+        assert!(is_busy(store.take(&id).map(drop)));
+        assert!(is_busy(store.remove(&id).map(drop)));
+    }
+    assert_eq!(store.events(&id).unwrap().len(), 1, "readers go on");
+    // It is given back, though nobody can write that down.
+    store.release(lease);
+    assert!(!store.list(&all()).unwrap()[0].live);
+    children::finish(other);
+    let lease = store.take(&id).unwrap();
+    store.append(&lease, &[noted("a", 1)]).unwrap();
+    assert_eq!(store.events(&id).unwrap().len(), 2);
+}
+
+#[test]
+fn a_lock_for_all_ends_in_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let id = make(&path);
+    let other = children::start("lock for all", &path);
+    let store = impatient(&path);
+    assert!(matches!(store.events(&id), Err(SessionError::Busy { .. })));
+    assert!(matches!(store.list(&all()), Err(SessionError::Busy { .. })));
+    assert!(matches!(store.find(&id), Err(SessionError::Busy { .. })));
+    assert!(matches!(store.take(&id), Err(SessionError::Busy { .. })));
+    children::finish(other);
+    store.take(&id).unwrap();
+}
+
+#[test]
+fn use_and_sessions_share_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let (sessions, usage) = (patient(&path), children::patient(&path));
+    std::thread::scope(|scope| {
+        scope.spawn(|| children::record_many(&usage));
+        scope.spawn(|| {
+            let lease = sessions.create(&started("p", None, 1)).unwrap();
+            for number in 0..50 {
+                sessions.append(&lease, &[noted("a", number)]).unwrap();
+            }
+        });
+    });
+    assert_eq!(sessions.list(&all()).unwrap()[0].events, 51);
+    let uses: u64 =
+        usage.rows(&UsageQuery::project("p")).unwrap().iter().map(|row| row.usage.count).sum();
+    assert_eq!(uses, children::USES.unsigned_abs());
+}
+
+#[test]
+fn a_file_from_before_sessions_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    SqliteUsage::new(&path).record(&Use::new("p", "a", 1)).unwrap();
+    change(&path, "DROP TABLE sessions; DROP TABLE events; PRAGMA user_version = 1");
+    let before = fs::read(&path).unwrap();
+    let store = SqliteSessions::new(&path);
+    assert_eq!(store.list(&all()).unwrap(), []);
+    assert!(matches!(store.take("a"), Err(SessionError::NotFound { .. })));
+    assert!(matches!(store.events("a"), Err(SessionError::NotFound { .. })));
+    assert!(matches!(store.remove("a"), Err(SessionError::NotFound { .. })));
+    let usage = SqliteUsage::new(&path);
+    assert_eq!(usage.rows(&UsageQuery::project("p")).unwrap().len(), 1);
+    assert_eq!(fs::read(&path).unwrap(), before, "not by reading");
+    let lease = store.create(&started("p", None, 1)).unwrap();
+    store.append(&lease, &[noted("a", 1)]).unwrap();
+    usage.record(&Use::new("p", "a", 1)).unwrap();
+    assert_eq!(usage.rows(&UsageQuery::project("p")).unwrap()[0].usage.count, 2);
+    assert_eq!(store.events(&lease.session).unwrap().len(), 2);
+}
+
+#[test]
+fn nothing_is_created_before_the_first_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b/prowess.db");
+    let store = SqliteSessions::new(&path);
+    let lease = || Lease { session: "a".into(), token: 1 };
+    assert_eq!(store.list(&all()).unwrap(), []);
+    assert!(store.take("a").is_err());
+    assert!(store.append(&lease(), &[noted("a", 1)]).is_err());
+    assert!(store.remove("a").is_err());
+    store.release(lease());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    store.create(&started("p", None, 1)).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_file_that_is_removed_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let store = SqliteSessions::new(&path);
+    let lease = store.create(&started("p", None, 1)).unwrap();
+    fs::remove_file(&path).unwrap();
+    let result = store.append(&lease, &[noted("a", 1)]);
+    assert!(matches!(result, Err(SessionError::NotFound { .. })), "{result:?}");
+    assert!(!path.exists());
+    let other = store.create(&started("p", None, 1)).unwrap();
+    let result = store.append(&lease, &[noted("a", 1)]);
+    assert!(matches!(result, Err(SessionError::NotFound { .. })), "{result:?}");
+    store.append(&other, &[noted("a", 1)]).unwrap();
+}
+
+#[test]
+fn a_folder_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    make(&path);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    let before = fs::read(&path).unwrap();
+    children::as_ordinary_user("read sessions", &path);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// Runs a child behind a shell that prepares its world. `"$@"` is the child.
+fn behind(mut shell: Command, script: &str, role: &str, path: &Path) -> std::process::Output {
+    let child = children::command(role, path);
+    shell.args(["sh", "-c", script, "sh"]).arg(child.get_program()).args(child.get_args());
+    for (name, value) in child.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    shell.env("FOLDER", path.parent().unwrap()).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let alone = || {
+        let mut command = Command::new("unshare");
+        command.args(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" }.split(' '));
+        command
+    };
+    let mount = "mount -t tmpfs -o size=600k none \"$FOLDER\"";
+    if !behind(alone(), mount, "full", &path).status.success() {
+        assert!(std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_none(), "it must work here");
+        println!("skipped: cannot mount a small disk");
+        return;
+    }
+    let output = behind(alone(), &format!("{mount} && \"$@\""), "full", &path);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(!path.exists(), "it was on the small disk");
+}
+
+#[test]
+fn a_file_that_may_not_grow() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prowess.db");
+    let script = "trap '' XFSZ; ulimit -f 400; exec \"$@\"";
+    let output = behind(Command::new("env"), script, "limited", &path);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let store = SqliteSessions::new(&path);
+    let session = store.list(&all()).unwrap().remove(0);
+    let lease = store.take(&session.id).unwrap();
+    store.append(&lease, &[noted("a", 1)]).unwrap();
+    assert_eq!(
+        store.events(&session.id).unwrap().len(),
+        usize::try_from(session.events).unwrap() + 1
+    );
+    assert_eq!(sound(&path), "ok");
+}

@@ -1,0 +1,145 @@
+//! A server that answers each connection with the next of its answers, and does it badly on demand.
+
+#![expect(clippy::unwrap_used, reason = "a server of tests is a test")]
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+/// What a server does on one connection, after it has read the request.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Sends bytes.
+    Send(Vec<u8>),
+    /// Says nothing until the other side leaves.
+    Hold,
+    /// Sends a byte again and again until the other side leaves.
+    Drip,
+}
+
+/// A request that came in.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The first line and the headers, in lower case.
+    pub head: String,
+    /// The body.
+    pub body: String,
+}
+
+impl Asked {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// A server on this machine.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub port: u16,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    /// A server with these answers, one for each connection.
+    pub fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = asked.clone();
+        let answers: Vec<Vec<Step>> = answers.into_iter().collect();
+        std::thread::spawn(move || {
+            for steps in answers {
+                let Ok((stream, _)) = listener.accept() else { return };
+                serve(stream, steps, &seen);
+            }
+        });
+        Self { port, asked }
+    }
+
+    /// A server that sends one answer.
+    pub fn once(answer: Vec<u8>) -> Self {
+        Self::new([vec![Step::Send(answer)]])
+    }
+
+    /// What came in.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn serve(mut stream: TcpStream, steps: Vec<Step>, seen: &Mutex<Vec<Asked>>) {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return,
+        }
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.trim().parse().unwrap())];
+    stream.read_exact(&mut body).unwrap();
+    seen.lock().unwrap().push(Asked { head, body: String::from_utf8(body).unwrap() });
+    // The other side may leave at any time; that is what many tests are about.
+    for step in steps {
+        match step {
+            Step::Send(bytes) => {
+                if stream.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
+            Step::Hold => {
+                let _ = stream.read(&mut byte);
+                return;
+            }
+            Step::Drip => {
+                stream.set_nonblocking(true).unwrap();
+                while !matches!(stream.read(&mut byte), Ok(0)) {
+                    if stream
+                        .write_all(b":")
+                        .is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
+                    {
+                        return;
+                    }
+                    std::thread::yield_now();
+                }
+                return;
+            }
+        }
+    }
+    let _ = stream.shutdown(Shutdown::Write);
+    let _ = stream.read(&mut byte);
+}
+
+/// The head of a stream of events.
+pub fn sse_head() -> Vec<u8> {
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n".to_vec()
+}
+
+/// A stream of events, from lines of JSON.
+pub fn sse(events: &str) -> Vec<u8> {
+    let mut all = sse_head();
+    for line in events.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let value: Value = serde_json::from_str(line).unwrap_or_default();
+        if let Some(kind) = value["type"].as_str() {
+            all.extend(format!("event: {kind}\n").bytes());
+        }
+        all.extend(format!("data: {line}\n\n").bytes());
+    }
+    all
+}
+
+/// A whole answer.
+pub fn json(status: &str, headers: &str, body: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\
+         connection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
