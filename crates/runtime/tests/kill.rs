@@ -48,6 +48,10 @@ use world::{Seeing, World, mode, never, wait};
 
 /// Kills at random moments.
 const KILLS: usize = 200;
+/// Each comes after fewer events than this, and then within so many microseconds: longer than
+/// anything takes that lies between two events.
+const EVENTS: u64 = 20;
+const DELAY: u64 = 50_000;
 /// Worlds that are worked on at once.
 const AT_ONCE: usize = 4;
 /// Lines that commands of the session write; the sub-run writes one more.
@@ -333,12 +337,6 @@ fn at_random_moments() {
         u64::from(now.subsec_nanos()) | 1
     });
     println!("seed {seed} (repeat with {SEED}={seed})");
-    // How long one takes that nobody disturbs.
-    let whole = Instant::now();
-    let mut place = Place::new();
-    place.finish();
-    assert_eq!(place.check_end(), (0, 0));
-    let whole = u64::try_from(whole.elapsed().as_micros()).unwrap();
     let kills = AtomicUsize::new(0);
     let sums: Vec<(usize, usize, usize)> = std::thread::scope(|scope| {
         let kills = &kills;
@@ -350,9 +348,12 @@ fn at_random_moments() {
                     let mut sum = (0, 0, 0);
                     while kills.load(Ordering::SeqCst) < KILLS {
                         let mut place = Place::new();
-                        while kill_after(&mut place, random.below(whole)) {
-                            kills.fetch_add(1, Ordering::SeqCst);
+                        while kill_after(&mut place, random.below(EVENTS), random.below(DELAY)) {
                             place.check_store();
+                            if kills.fetch_add(1, Ordering::SeqCst) + 1 >= KILLS {
+                                place.finish();
+                                break;
+                            }
                         }
                         let (told, twice) = place.check_end();
                         sum = (sum.0 + 1, sum.1 + told, sum.2 + twice);
@@ -374,30 +375,31 @@ fn at_random_moments() {
     );
 }
 
-/// Kills a child after a time, unless it is done before. Tells whether it was killed.
-fn kill_after(place: &mut Place, micros: u64) -> bool {
+/// Kills a child some time after so many events, unless it is done before. Tells whether it was
+/// killed.
+fn kill_after(place: &mut Place, events: u64, micros: u64) -> bool {
     let mut child = place.start(false);
-    let (done, is_done) = mpsc::channel();
+    let (say, heard) = mpsc::channel();
     let all = lines(&mut child);
-    let reader = std::thread::spawn(move || {
-        let heard: Vec<String> = all.collect();
-        let _ = done.send(());
-        heard
-    });
-    let ended = is_done.recv_timeout(Duration::from_micros(micros)).is_ok();
-    if !ended {
-        child.kill().unwrap();
+    let reader = std::thread::spawn(move || all.for_each(|line| drop(say.send(line))));
+    let mut said: Vec<String> = Vec::new();
+    while (said.len() as u64) < events
+        && let Ok(line) = heard.recv()
+    {
+        said.push(line);
     }
+    let until = Instant::now() + Duration::from_micros(micros);
+    while let Ok(line) = heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        said.push(line);
+    }
+    // It may have ended by itself before.
+    child.kill().unwrap();
     let status = child.wait().unwrap();
-    for line in reader.join().unwrap() {
-        place.hear(&line);
-    }
-    // It may have ended by itself between the two.
-    if status.success() {
-        return false;
-    }
-    assert!(!ended, "the child failed: {status}");
-    true
+    reader.join().unwrap();
+    said.extend(heard);
+    said.iter().for_each(|line| place.hear(line));
+    assert!(status.success() || status.code().is_none(), "the child failed: {status}");
+    !status.success()
 }
 
 /// Numbers that look random, and are the same for the same seed.
