@@ -397,7 +397,9 @@ fn kill_after(place: &mut Place, events: u64, micros: u64) -> bool {
     let status = child.wait().unwrap();
     reader.join().unwrap();
     said.extend(heard);
-    said.iter().for_each(|line| place.hear(line));
+    for line in &said {
+        place.hear(line);
+    }
     assert!(status.success() || status.code().is_none(), "the child failed: {status}");
     !status.success()
 }
