@@ -64,6 +64,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     check_purity(root, &crates, &files, &mut faults)?;
     check_sizes(root, &files, &mut faults)?;
     check_rules(root, &mut faults)?;
+    check_named_tests(root, &mut faults)?;
     check_text(root, &files, &mut faults)?;
     check_strays(&files, &mut faults);
     if faults.is_empty() {
@@ -274,6 +275,40 @@ fn check_rules(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
+/// Documents that say which test shows something.
+const PROVEN: &[&str] = &["docs/seeds.md", "docs/reliability.md"];
+
+/// Every test that a document names is there: `path::name` is a function of that file.
+fn check_named_tests(root: &Path, faults: &mut Vec<String>) -> Result<()> {
+    for document in PROVEN {
+        let text = std::fs::read_to_string(root.join(document)).context(*document)?;
+        let mut files: BTreeMap<&str, String> = BTreeMap::new();
+        for (line, path, name) in named_tests(&text) {
+            let source = files
+                .entry(path)
+                .or_insert_with(|| std::fs::read_to_string(root.join(path)).unwrap_or_default());
+            if !source.contains(&format!("fn {name}(")) {
+                faults.push(format!("{document}:{line}: no test {path}::{name}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tests that a document names, each with its line: `crates/x/tests/y.rs::name` between
+/// backticks.
+fn named_tests(text: &str) -> Vec<(usize, &str, &str)> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for word in line.split('`').skip(1).step_by(2) {
+            if let Some((path, name)) = word.split_once(".rs::") {
+                found.push((number + 1, &word[..path.len() + 3], name));
+            }
+        }
+    }
+    found
+}
+
 fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Result<()> {
     // Put together, so that this file does not contain what it looks for.
     let forbidden = [
@@ -353,6 +388,12 @@ fn check_strays(files: &[PathBuf], faults: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_are_named_between_backticks() {
+        let text = "a::b\n| x | `crates/a/b.rs::one` and `crates/a/c.rs::two` | `d` |\n";
+        assert_eq!(named_tests(text), [(2, "crates/a/b.rs", "one"), (2, "crates/a/c.rs", "two")]);
+    }
 
     #[test]
     fn an_ignored_test_must_be_started_by_another() {

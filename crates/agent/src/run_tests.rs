@@ -158,6 +158,41 @@ fn a_session_is_the_fold_of_its_events_at_every_point() {
 }
 
 #[test]
+fn what_cannot_follow_is_known_before_and_changes_nothing() {
+    let mut run = begun(Limits::default(), None);
+    say(&mut run, "go");
+    reply(&mut run, vec![call("a", "read", json!({})), call("b", "read", json!({}))]);
+    answer(&mut run, "a", "done");
+    let before = format!("{run:?}");
+    let twice = ToolResult::of(&ToolCall::new("a", "read", json!({})), "again");
+    for event in [
+        Event::note("in between"),
+        Event::answer(twice),
+        Event::CallStarted { call: "c".into(), read_only: true, child: None },
+        Event::Replied { reply: Reply::text("early"), milliseconds: 5 },
+        Event::Pruned { before: 7 },
+    ] {
+        let fault = run.check(&event).unwrap_err();
+        assert_eq!(run.apply(&event), Err(fault), "{event:?}");
+        assert_eq!(format!("{run:?}"), before, "{event:?}");
+    }
+}
+
+#[test]
+fn who_is_spoken_to_again_begins_anew() {
+    let limits = Limits { repeats: 2, ..Limits::default() };
+    let mut run = begun(limits, None);
+    say(&mut run, "go");
+    for id in ["a", "b"] {
+        reply(&mut run, vec![call(id, "read", json!({}))]);
+        answer(&mut run, id, "same");
+    }
+    assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: Limit::Loop }));
+    say(&mut run, "something else");
+    assert_eq!(run.next(), Step::AskModel);
+}
+
+#[test]
 fn what_makes_no_session_is_refused() {
     assert_eq!(Run::replay(&[]).unwrap_err(), FoldError::Beginning);
     let mut run = Run::default();

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prowess_agent::{ActiveSkill, CallState, Event, Open, Parent, ToolCall, ToolResult, Usage};
+use prowess_agent::{
+    ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult, Usage,
+};
 use prowess_catalog::Who;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_ports::Question;
 use prowess_render::Arguments;
 use prowess_tools::{
-    HookEvent, HookOutcome, HookState, Loaded, ToolCall as HookCall, Toolset, Workshop, rule_names,
-    run_hooks,
+    HookEvent, HookOutcome, HookState, Loaded, Said, ToolCall as HookCall, Toolset, Workshop,
+    rule_names, run_hooks,
 };
 use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle};
@@ -38,6 +40,8 @@ struct Called {
     loaded: Loaded,
     hooks: HookState,
     messages: Vec<String>,
+    /// A hook wants the whole work to stop.
+    stop: Option<String>,
 }
 
 impl Session {
@@ -57,8 +61,8 @@ impl Session {
         if let Some(text) = self.refusal(&call, open.state) {
             return self.answered(ToolResult::error(&call, text)).await;
         }
-        if let Some((facts, arguments)) = self.forked(&call).await? {
-            return self.fork(&call, &facts, arguments, cancel).instrument(span).await;
+        if let Some(facts) = self.forked(&call).await? {
+            return self.fork(&call, &facts, cancel).instrument(span).await;
         }
         let hooked = self.facts.iter().any(|facts| !facts.hooks.is_empty());
         let read_only = !hooked
@@ -112,7 +116,9 @@ impl Session {
 
     /// Writes an answer down that took no work.
     async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
-        self.journal.write(Event::answer(result)).await
+        let mut events = self.notes.take(Some(&result.call));
+        events.push(Event::answer(result));
+        self.journal.write_all(events).await
     }
 
     /// Does the work on a thread that may wait. Nothing where it did not end when it was told to.
@@ -165,7 +171,7 @@ impl Session {
         called: Called,
         milliseconds: u64,
     ) -> Result<(), RuntimeError> {
-        let Called { mut result, submitted, loaded: after, hooks, messages } = called;
+        let Called { mut result, submitted, loaded: after, hooks, messages, stop } = called;
         let mut loaded: Vec<ActiveSkill> = Vec::new();
         for name in after.names() {
             if let Some(skill) =
@@ -190,14 +196,19 @@ impl Session {
             usage: None,
             milliseconds,
         });
-        (self.loaded, self.hooks) = (after, hooks);
+        self.hooks = hooks;
         self.journal.write_all(events).await?;
+        // Only now: what the model never reads is not loaded.
+        self.loaded = after;
         for message in messages {
             self.tell(&message);
         }
         if changed {
             self.look_at_skills().await?;
             self.follow_skills();
+        }
+        if let Some(why) = stop {
+            self.end(Ending::Declined { why }).await?;
         }
         Ok(())
     }
@@ -243,18 +254,39 @@ impl Session {
     }
 
     /// The skill that a call wants, where it runs in a conversation of its own.
-    async fn forked(&self, call: &ToolCall) -> Result<Option<(Facts, Arguments)>, RuntimeError> {
-        let given = match &*call.name {
-            "load_skill" => "arguments",
-            "skill" => "args",
-            _ => return Ok(None),
-        };
+    async fn forked(&self, call: &ToolCall) -> Result<Option<Facts>, RuntimeError> {
+        if !matches!(&*call.name, "load_skill" | "skill") {
+            return Ok(None);
+        }
         let Some(name) = call.input.get("name").and_then(Value::as_str) else { return Ok(None) };
         let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
         let facts = blocking(move || Facts::of(&workshop, &name, Who::Model)).await?;
-        let arguments =
-            call.input.get(given).cloned().map_or_else(Arguments::none, Arguments::from_json);
-        Ok(facts.filter(|facts| facts.forked).map(|facts| (facts, arguments)))
+        Ok(facts.filter(|facts| facts.forked))
+    }
+
+    /// Asks the hooks of loaded skills about a call that no tool answers. The error says why it is
+    /// not made, and whether the whole work is to stop.
+    async fn hooks_before(
+        &mut self,
+        call: &ToolCall,
+    ) -> Result<Result<Option<Value>, (String, bool)>, RuntimeError> {
+        let asked = call.clone();
+        let outcome = self
+            .run_hooks(move |run| {
+                let tool = about(&asked, rule_names(&asked.name), &asked.input);
+                run(&HookEvent::PreToolUse { tool });
+            })
+            .await?;
+        let Some(outcome) = outcome else { return Ok(Ok(None)) };
+        if let Some(said) = &outcome.stop {
+            return Ok(Err((stopped(said), true)));
+        }
+        let (workshop, asked) = (Arc::clone(&self.workshop), call.clone());
+        blocking(move || match hook_verdict(&workshop, &asked, &outcome) {
+            Ok(()) => Ok(outcome.updated_input),
+            Err(text) => Err((text, false)),
+        })
+        .await
     }
 
     /// Runs a skill in a conversation of its own, and gives back what came out.
@@ -262,19 +294,32 @@ impl Session {
         &mut self,
         call: &ToolCall,
         facts: &Facts,
-        arguments: Arguments,
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         // The rules and the schema of the tool count here as well.
-        if let Err(error) = self.tools.admit(&self.workshop, &call.name, &call.input) {
+        let (tools, workshop) = (Arc::clone(&self.tools), Arc::clone(&self.workshop));
+        let asked = call.clone();
+        let admitted = blocking(move || tools.admit(&workshop, &asked.name, &asked.input)).await?;
+        if let Err(error) = admitted {
             return self.answered(ToolResult::error(call, error.to_string())).await;
         }
         self.journal
             .write(Event::CallStarted { call: call.id.clone(), read_only: false, child: None })
             .await?;
         let began = Instant::now();
+        let input = match self.hooks_before(call).await? {
+            Ok(updated) => updated.unwrap_or_else(|| call.input.clone()),
+            Err((text, stop)) => {
+                self.answered(ToolResult::error(call, text.clone())).await?;
+                if stop {
+                    self.end(Ending::Declined { why: text }).await?;
+                }
+                return Ok(());
+            }
+        };
+        let given = if &*call.name == "skill" { "args" } else { "arguments" };
         let sub = SubRun {
-            arguments,
+            arguments: input.get(given).cloned().map_or_else(Arguments::none, Arguments::from_json),
             parent: Some(Parent {
                 session: self.journal.id.clone(),
                 call: Some(call.id.clone()),
@@ -358,9 +403,14 @@ fn work(
     };
     say(&before);
     let input = before.updated_input.as_ref().unwrap_or(&call.input);
-    if let Err(text) = hook_verdict(workshop, call, &before) {
+    let stop = before.stop.as_ref().map(stopped);
+    let verdict = match &stop {
+        Some(why) => Err(format!("{why} Nothing was done.")),
+        None => hook_verdict(workshop, call, &before),
+    };
+    if let Err(text) = verdict {
         let result = ToolResult::error(call, text);
-        return Called { result, submitted: None, loaded, hooks, messages };
+        return Called { result, submitted: None, loaded, hooks, messages, stop };
     }
     let answer = tools.call(workshop, &mut loaded, &call.name, input);
     let mut submitted = None;
@@ -383,7 +433,12 @@ fn work(
     for said in before.context.iter().chain(&after.reasons).chain(&after.context) {
         result.text.push_str(&format!("\n\n[hook of the skill {}: {}]", said.skill, said.text));
     }
-    Called { result, submitted, loaded, hooks, messages }
+    let stop = after.stop.as_ref().map(stopped);
+    Called { result, submitted, loaded, hooks, messages, stop }
+}
+
+fn stopped(said: &Said) -> String {
+    format!("A hook of the skill {} stopped the work: {}", said.skill, said.text)
 }
 
 fn about<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookCall<'c> {

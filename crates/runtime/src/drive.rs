@@ -73,6 +73,9 @@ impl Session {
                             return self.end(Ending::Cancelled).await;
                         }
                         self.call(open, cancel).await?;
+                        if self.journal.run.ending().is_some() {
+                            break;
+                        }
                     }
                 }
                 Step::Remind(text) => {
@@ -251,9 +254,6 @@ impl Session {
             prowess_agent::Message { role: prowess_agent::Role::Assistant, parts: reply.parts }
                 .text()
         });
-        for name in &plan.unloaded {
-            self.loaded.remove(name);
-        }
         let event = Event::Compacted {
             before: plan.before,
             summary: plan.message(text.as_deref()),
@@ -261,6 +261,9 @@ impl Session {
             usage,
         };
         self.journal.write(event).await?;
+        for name in &plan.unloaded {
+            self.loaded.remove(name);
+        }
         self.look_at_skills().await
     }
 

@@ -6,11 +6,11 @@ use prowess_agent::{ActiveSkill, Budget, Event, Part, Stamped, Started, ToolCall
 use prowess_catalog::Who;
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Decision, Verdict};
-use prowess_ports::{Model, Question, Recorder};
+use prowess_ports::{Model, Question, Recorder, SessionError, SessionQuery};
 use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
 
 use crate::active::Facts;
-use crate::background::Background;
+use crate::background::{Background, MAX_BACKGROUND};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
@@ -35,6 +35,7 @@ impl Session {
         let mut session = Self::restore(engine, journal, &started, &events).await?;
         session.name_workshop();
         session.touch_again(&events);
+        session.tell_of_lost_work(&events).await?;
         let changed = session.changed_skills().await?;
         session.journal.write(Event::Resumed { budget, unloaded: Vec::new() }).await?;
         for skill in &changed {
@@ -44,6 +45,39 @@ impl Session {
         session.follow_skills();
         session.run_hooks(|run| run(&HookEvent::SessionStart { source: "resume" })).await?;
         Ok(session)
+    }
+
+    /// Skills that worked in the background end with their session: the model must not wait for them.
+    async fn tell_of_lost_work(&mut self, events: &[Stamped]) -> Result<(), RuntimeError> {
+        let (store, id) = (Arc::clone(&self.engine.parts.store), self.journal.id.clone());
+        let below: Result<Vec<_>, SessionError> = blocking(move || {
+            let query = SessionQuery { project: None, parent: Some(id), limit: MAX_BACKGROUND };
+            let found = store.list(&query)?.into_iter();
+            let cut_off = found.filter(|one| one.ending.is_none() && !one.live);
+            cut_off.map(|one| Ok((store.events(&one.id)?, one.id))).collect()
+        })
+        .await?;
+        let open = self.journal.run.open_calls();
+        for (started, child) in below? {
+            let Some(Event::Started(started)) = started.first().map(|first| &first.event) else {
+                continue;
+            };
+            // A call that was cut off has an answer of its own.
+            let call = started.parent.as_ref().and_then(|parent| parent.call.as_ref());
+            let was_answered = call.is_some_and(|call| open.iter().all(|one| one.call.id != *call));
+            let name = started.skill.as_deref().unwrap_or_default();
+            let text = format!(
+                "[The skill {name} worked in the background (session {child}) when the program was stopped, and did not finish. Run it again if it is needed.]"
+            );
+            let is_told = events.iter().any(|stamped| match &stamped.event {
+                Event::Said { parts, .. } => parts.contains(&Part::text(text.as_str())),
+                _ => false,
+            });
+            if was_answered && !is_told {
+                self.pending.push(Part::text(text));
+            }
+        }
+        Ok(())
     }
 
     /// Finds the files again that were read or written so far.

@@ -31,6 +31,20 @@ impl Session {
         text: &str,
         cancel: &CancellationToken,
     ) -> Result<Spoken, RuntimeError> {
+        let before = self.loaded.clone();
+        let spoken = self.say_typed(text, cancel).await;
+        if spoken.is_err() {
+            // What was not said is not loaded either.
+            self.loaded = before;
+        }
+        spoken
+    }
+
+    async fn say_typed(
+        &mut self,
+        text: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Spoken, RuntimeError> {
         let (workshop, message) = (Arc::clone(&self.workshop), text.to_owned());
         let what = blocking(move || typed(&workshop, &message)).await?;
         let prompt = text.to_owned();
@@ -74,19 +88,21 @@ impl Session {
         typed: Option<String>,
     ) -> Result<Spoken, RuntimeError> {
         self.close_calls("The person wants something else now.").await?;
-        let mut parts = std::mem::take(&mut self.pending);
+        let mut parts = self.pending.clone();
         parts.extend(said.parts);
-        let mut loaded = std::mem::take(&mut self.pending_skills);
+        let mut loaded = self.pending_skills.clone();
         loaded.extend(said.loaded);
         let names = loaded.iter().map(|skill| skill.name.clone()).collect();
         let changed = !loaded.is_empty();
         let mut events = self.notes.take(None);
-        let gone = std::mem::take(&mut self.pending_gone);
-        if !gone.is_empty() {
-            events.push(Event::Resumed { budget: None, unloaded: gone });
+        if !self.pending_gone.is_empty() {
+            events.push(Event::Resumed { budget: None, unloaded: self.pending_gone.clone() });
         }
         events.push(Event::Said { parts, typed, loaded, usage: said.usage });
         self.journal.write_all(events).await?;
+        self.pending.clear();
+        self.pending_skills.clear();
+        self.pending_gone.clear();
         if changed {
             self.look_at_skills().await?;
             self.follow_skills();

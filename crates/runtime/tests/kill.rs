@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use prowess_agent::{Request, Run, Stamped};
+use prowess_agent::{Message, Request, Run, Stamped};
 use prowess_policy::Mode;
 use prowess_ports::SessionStore;
 use prowess_runtime::{Engine, Pause, Session, Update};
@@ -48,6 +48,10 @@ use world::{Seeing, World, mode, never, wait};
 
 /// Kills at random moments.
 const KILLS: usize = 200;
+/// Each comes after fewer events than this, and then within so many microseconds: longer than
+/// anything takes that lies between two events.
+const EVENTS: u64 = 20;
+const DELAY: u64 = 50_000;
 /// Worlds that are worked on at once.
 const AT_ONCE: usize = 4;
 /// Lines that commands of the session write; the sub-run writes one more.
@@ -85,9 +89,10 @@ fn main() {
 /// same way. Of a command of which nobody knows, it looks first whether its line is there.
 fn decide(request: &Request) -> Act {
     if conversation(request).starts_with("Run skill: below") {
-        return match conversation(request).contains("echo below") {
-            false => call("bash", json!({ "command": "echo below >> log" })),
-            true => says("done below"),
+        return if conversation(request).contains("echo below") {
+            says("done below")
+        } else {
+            call("bash", json!({ "command": "echo below >> log" }))
         };
     }
     let mut inputs: BTreeMap<&str, &Value> = BTreeMap::new();
@@ -115,12 +120,11 @@ fn decide(request: &Request) -> Act {
                 }
                 other => panic!("{other}"),
             };
-            match result.text.contains(TOLD) {
-                true => unknown.push(line),
-                false => {
-                    assert!(!result.is_error, "{}", result.text);
-                    state.insert(line, true);
-                }
+            if result.text.contains(TOLD) {
+                unknown.push(line);
+            } else {
+                assert!(!result.is_error, "{}", result.text);
+                state.insert(line, true);
             }
         }
     }
@@ -247,7 +251,7 @@ impl Place {
         let told = run
             .messages()
             .iter()
-            .flat_map(|message| message.results())
+            .flat_map(Message::results)
             .filter(|result| result.text.contains(TOLD))
             .count();
         let log = self.world.read("project/log");
@@ -333,12 +337,6 @@ fn at_random_moments() {
         u64::from(now.subsec_nanos()) | 1
     });
     println!("seed {seed} (repeat with {SEED}={seed})");
-    // How long one takes that nobody disturbs.
-    let whole = Instant::now();
-    let mut place = Place::new();
-    place.finish();
-    assert_eq!(place.check_end(), (0, 0));
-    let whole = u64::try_from(whole.elapsed().as_micros()).unwrap();
     let kills = AtomicUsize::new(0);
     let sums: Vec<(usize, usize, usize)> = std::thread::scope(|scope| {
         let kills = &kills;
@@ -350,9 +348,12 @@ fn at_random_moments() {
                     let mut sum = (0, 0, 0);
                     while kills.load(Ordering::SeqCst) < KILLS {
                         let mut place = Place::new();
-                        while kill_after(&mut place, random.below(whole)) {
-                            kills.fetch_add(1, Ordering::SeqCst);
+                        while kill_after(&mut place, random.below(EVENTS), random.below(DELAY)) {
                             place.check_store();
+                            if kills.fetch_add(1, Ordering::SeqCst) + 1 >= KILLS {
+                                place.finish();
+                                break;
+                            }
                         }
                         let (told, twice) = place.check_end();
                         sum = (sum.0 + 1, sum.1 + told, sum.2 + twice);
@@ -374,30 +375,33 @@ fn at_random_moments() {
     );
 }
 
-/// Kills a child after a time, unless it is done before. Tells whether it was killed.
-fn kill_after(place: &mut Place, micros: u64) -> bool {
+/// Kills a child some time after so many events, unless it is done before. Tells whether it was
+/// killed.
+fn kill_after(place: &mut Place, events: u64, micros: u64) -> bool {
     let mut child = place.start(false);
-    let (done, is_done) = mpsc::channel();
+    let (say, heard) = mpsc::channel();
     let all = lines(&mut child);
-    let reader = std::thread::spawn(move || {
-        let heard: Vec<String> = all.collect();
-        let _ = done.send(());
-        heard
-    });
-    let ended = is_done.recv_timeout(Duration::from_micros(micros)).is_ok();
-    if !ended {
-        child.kill().unwrap();
+    let reader = std::thread::spawn(move || all.for_each(|line| drop(say.send(line))));
+    let mut said: Vec<String> = Vec::new();
+    while (said.len() as u64) < events
+        && let Ok(line) = heard.recv()
+    {
+        said.push(line);
     }
+    let until = Instant::now() + Duration::from_micros(micros);
+    while let Ok(line) = heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        said.push(line);
+    }
+    // It may have ended by itself before.
+    child.kill().unwrap();
     let status = child.wait().unwrap();
-    for line in reader.join().unwrap() {
-        place.hear(&line);
+    reader.join().unwrap();
+    said.extend(heard);
+    for line in &said {
+        place.hear(line);
     }
-    // It may have ended by itself between the two.
-    if status.success() {
-        return false;
-    }
-    assert!(!ended, "the child failed: {status}");
-    true
+    assert!(status.success() || status.code().is_none(), "the child failed: {status}");
+    !status.success()
 }
 
 /// Numbers that look random, and are the same for the same seed.

@@ -43,13 +43,17 @@ fn when_there(
     })
 }
 
-const SLOW: &str = "sleep 614 & touch begun; sleep 614; touch never";
+/// Seconds that no other process of this machine sleeps for.
+fn long() -> String {
+    format!("9{}", std::process::id())
+}
 
 /// Whether any process of this machine sleeps for that long.
 fn is_sleeping() -> bool {
+    let wanted = format!("sleep\0{}\0", long());
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line == b"sleep\x00614\x00"
+        line == wanted.as_bytes()
     })
 }
 
@@ -82,7 +86,8 @@ fn a_question_is_dropped_and_can_be_asked_again() {
 /// Planck 4.2, Skilled Crew 4.1 #3: there the children live on.
 fn a_command_and_its_children_are_gone() {
     let world = World::new();
-    let model = Script::of([bash(SLOW), says("what now?")]);
+    let slow = format!("sleep {0} & touch begun; sleep {0}; touch never", long());
+    let model = Script::of([bash(&slow), says("what now?")]);
     let engine = engine(&world, model.clone());
     let cancel = never();
     let eye = when_there(&world, "project/begun", &cancel);

@@ -16,6 +16,8 @@ pub(crate) const TESTS: Tests = tests! {
     what_a_hook_adds_is_behind_the_answer
     a_hook_keeps_a_message_back
     a_hook_keeps_the_agent_from_stopping_and_not_for_ever
+    a_hook_stops_the_whole_work
+    a_hook_is_asked_about_a_fork_too
     hooks_of_an_untrusted_skill_do_not_run
     case_126_hooks_of_a_fork_run_in_the_fork
     calls_with_hooks_are_never_done_twice
@@ -159,6 +161,40 @@ fn a_hook_keeps_the_agent_from_stopping_and_not_for_ever() {
     let questions = model.asked().len();
     assert!((3..=12).contains(&questions), "{questions}");
     assert!(conversation(&model.last()).contains("the tests do not pass"));
+}
+
+fn a_hook_stops_the_whole_work() {
+    for (event, first) in [("PreToolUse", false), ("PostToolUse", true)] {
+        let world = World::new();
+        world.skill("guard", &hook(event, "Bash", "stop.sh"), "Guard.");
+        world.script("guard/stop.sh", r#"echo '{"continue": false, "stopReason": "enough"}'"#);
+        let model = Script::of([
+            load("guard"),
+            crate::script::calls([
+                ("bash", json!({ "command": "mkdir one" })),
+                ("bash", json!({ "command": "mkdir two" })),
+            ]),
+        ]);
+        let (_, _, pause) = talk(free(&world, model));
+        let Pause::Ended(prowess_agent::Ending::Declined { why }) = pause else {
+            panic!("{pause:?}")
+        };
+        assert_eq!(why, "A hook of the skill guard stopped the work: enough");
+        assert_eq!(world.path("project/one").exists(), first, "{event}");
+        assert!(!world.path("project/two").exists(), "{event}");
+    }
+}
+
+fn a_hook_is_asked_about_a_fork_too() {
+    let world = World::new();
+    world.skill("guard", &hook("PreToolUse", "Skill", "no.sh"), "Guard.");
+    world.script("guard/no.sh", "grep -q '\"look\"' || exit 0; echo 'not that one' >&2; exit 2");
+    world.skill("look", "context: fork\n", "Look.").skill("see", "context: fork\n", "See.");
+    let model = Script::of([load("guard"), load("look"), load("see"), says("seen"), says("done")]);
+    let (engine, id, _) = talk(free(&world, model.clone()));
+    let told = &results(&model.asked()[2])[0];
+    assert!(told.contains("A hook of the skill guard refused this call: not that one"), "{told}");
+    assert_eq!(crate::world::children(&engine, &id).len(), 1, "the other one ran");
 }
 
 fn hooks_of_an_untrusted_skill_do_not_run() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Event, Stamped, VERSION};
+use prowess_agent::{Budget, Event, Message, Stamped, VERSION};
 use prowess_policy::Mode;
 use prowess_ports::SessionStore;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session, SubRun, Which};
@@ -26,6 +26,9 @@ pub(crate) const TESTS: Tests = tests! {
     a_handed_in_result_does_not_end_what_is_said_later
     sqlite_keeps_a_session_between_engines
     hooks_hear_of_a_resume
+    work_in_the_background_that_was_cut_off_is_told_once
+    every_prefix_of_a_typed_run_ends_with_its_value
+    every_prefix_of_a_compacted_session_goes_on
 };
 
 /// Copies events into a store of their own, and gives the session back.
@@ -108,7 +111,7 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
                 .run()
                 .messages()
                 .iter()
-                .flat_map(|message| message.results())
+                .flat_map(Message::results)
                 .filter(|result| result.text.contains("nobody knows whether it had an effect"))
                 .count();
             let open = begun.len()
@@ -386,4 +389,125 @@ fn hooks_hear_of_a_resume() {
         heard.contains("\"source\":\"resume\"") || heard.contains("\"source\": \"resume\""),
         "{heard}"
     );
+}
+
+fn work_in_the_background_that_was_cut_off_is_told_once() {
+    let world = World::new();
+    world.skill("look", "context: fork\nbackground: true\n", "Look.");
+    let model = Script::by(|_, request| {
+        let said = conversation(request);
+        match () {
+            () if said.starts_with("Run skill") => crate::script::Act::Hang,
+            () if said.contains("works in the background") => says("fine"),
+            () => load("look"),
+        }
+    });
+    let mut parts = world.parts(model.clone());
+    parts.settings.background = true;
+    let engine = Engine::new(parts);
+    let id = wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        // It has begun when its model was asked.
+        while !model.asked().iter().any(|one| conversation(one).starts_with("Run skill")) {
+            tokio::task::yield_now().await;
+        }
+        session.id().to_owned()
+    });
+    for _ in 0..2 {
+        wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            session.say("And?", &never()).await.unwrap();
+            session.proceed(&never()).await.unwrap();
+        });
+        let said = conversation(&model.last());
+        assert_eq!(said.matches("and did not finish").count(), 1, "{said}");
+        assert!(said.contains("The skill look worked in the background (session "));
+    }
+}
+
+fn every_prefix_of_a_typed_run_ends_with_its_value() {
+    let world = World::new();
+    world.skill("sum", "", "Add.").file("project/a.txt", "2");
+    let schema = json!({
+        "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"],
+    });
+    let worker = || {
+        Script::by(|_, request| match request.messages.len() {
+            1 => call("read", json!({ "path": "a.txt" })),
+            3 => call("submit", json!({ "n": "two" })),
+            _ => call("submit", json!({ "n": 2 })),
+        })
+    };
+    let whole = world.engine(worker());
+    let sub = SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+    let finished = wait(whole.run_skill(sub, &never())).unwrap();
+    let all = events(&whole, &finished.session);
+    let said = all.iter().position(|event| matches!(event.event, Event::Said { .. })).unwrap();
+    for cut in said + 1..=all.len() {
+        let (store, id) = copy(&all[..cut]);
+        let model = worker();
+        let mut parts = world.parts(model.clone());
+        parts.store = store;
+        let engine = Engine::new(parts);
+        let pause = wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            session.proceed(&never()).await.unwrap()
+        });
+        let value = json!({ "n": 2 });
+        assert_eq!(pause, Pause::Ended(prowess_agent::Ending::Submitted { value }), "cut at {cut}");
+        assert!(model.asked().iter().all(|one| tools(one).contains(&"submit")), "cut at {cut}");
+    }
+}
+
+/// Requests are checked by the model itself; the summary is asked for again where it was cut off.
+fn every_prefix_of_a_compacted_session_goes_on() {
+    let world = World::new();
+    world
+        .skill("pdf", "", "Use pdftk.")
+        .file("project/a.txt", &format!("{}\n", "x".repeat(1_400)).repeat(60));
+    let worker = || {
+        let model = Script::new("script/one", |_, request| {
+            let said = conversation(request);
+            match () {
+                () if said.starts_with("Below is the beginning") => says("Much was read."),
+                () if !said.contains("Use pdftk.") => load("pdf"),
+                () if said.contains("Much was read.") => says("done"),
+                () => {
+                    let line = request.messages.len() / 2;
+                    call("read", json!({ "path": "a.txt", "offset": line, "limit": 1 }))
+                }
+            }
+        });
+        Arc::new(model.window(4_000).counting())
+    };
+    let whole = world.engine(worker());
+    let id = wait(async {
+        let mut session = Session::start(&whole, "t").await.unwrap();
+        session.say("Read it.", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.id().to_owned()
+    });
+    let all = events(&whole, &id);
+    assert!(
+        all.iter().any(|event| matches!(event.event, Event::Compacted { .. })),
+        "{}",
+        all.len()
+    );
+    for cut in 3..=all.len() {
+        let (store, id) = copy(&all[..cut]);
+        let model = worker();
+        let mut parts = world.parts(model.clone());
+        parts.store = store;
+        let engine = Engine::new(parts);
+        wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            let pause = session.proceed(&never()).await.unwrap();
+            assert_eq!(pause, Pause::Answered("done".into()), "cut at {cut}");
+            assert_eq!(session.skills().len(), 1, "cut at {cut}");
+            let text: String = session.run().messages().iter().map(Message::text).collect();
+            assert!(text.contains("Read it."), "cut at {cut}");
+        });
+    }
 }

@@ -25,12 +25,16 @@ pub(crate) const TESTS: Tests = tests! {
     a_person_calls_for_skills_by_name
     a_mention_loads_and_stays_in_the_text
     names_that_nobody_has_are_not_sent
+    what_was_not_said_is_not_loaded
     a_skill_that_is_not_for_models
     a_skill_that_is_not_for_people
     commands_of_a_skill_run_once_and_their_output_is_in_the_text
     a_command_that_fails_keeps_the_skill_out
     arguments_are_never_code
+    agentick_3_commands_of_a_skill_pass_the_gate
     planck_l9_a_load_is_remembered_once_and_a_failure_never
+    planck_7_a_broken_record_of_use_stops_no_load
+    planck_8_who_is_told_of_skills_can_load_them
     core_agent_deny_rules_hold_for_every_way_to_a_skill
     agentick_the_skill_tool_beside_load_skill
     a_resource_is_read_within_the_skill_only
@@ -262,6 +266,22 @@ fn names_that_nobody_has_are_not_sent() {
     });
 }
 
+/// Two skills are called for, and the second cannot be rendered.
+fn what_was_not_said_is_not_loaded() {
+    let world = World::new();
+    world.skill("good", "", "Text of good.").skill("bad", "", "!`exit 1`");
+    let model = Script::of([load("good"), says("done")]);
+    let engine = world.free(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("/good /bad now", &never()).await.unwrap_err();
+        assert!(session.skills().is_empty());
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(results(&model.last())[0].contains("Text of good."), "{:?}", results(&model.last()));
+}
+
 /// Reference case 66.
 fn a_skill_that_is_not_for_models() {
     let world = World::new();
@@ -371,7 +391,54 @@ fn arguments_are_never_code() {
     }
 }
 
-/// Also Planck 4.1 #7: a store that is broken never stops a load.
+/// There loading a skill is a way round the question.
+fn agentick_3_commands_of_a_skill_pass_the_gate() {
+    let world = World::new();
+    world.skill("maker", "", "Made: !`mkdir made`").skill("other", "", "O.");
+    let model = Script::of([load("maker"), says("done")]);
+    let engine = world.engine(model.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        assert!(session.say("/maker", &never()).await.is_err());
+        assert!(session.skills().is_empty());
+    });
+    assert!(!world.path("project/made").exists(), "{:?}", results(&model.last()));
+    assert!(!conversation(&model.last()).contains("Made:"));
+}
+
+fn planck_7_a_broken_record_of_use_stops_no_load() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.").file("usage.db", "this is no database");
+    let model = Script::of([load("pdf"), says("done")]);
+    let mut parts = world.parts(model.clone());
+    let usage = prowess_store::SqliteUsage::new(world.path("usage.db"));
+    assert!(
+        prowess_ports::UsageStore::rows(&usage, &prowess_ports::UsageQuery::project("p")).is_err()
+    );
+    parts.workshop.usage = Some(Arc::new(usage));
+    let engine = Engine::new(parts);
+    let (_, asked) = talk(&engine, &model, "go");
+    assert!(asked[0].system.join("\n").contains("What pdf is for."));
+    assert!(results(&asked[1])[0].contains("Use pdftk."));
+}
+
+fn planck_8_who_is_told_of_skills_can_load_them() {
+    let world = World::new();
+    world.skill("plain", "", "P.").skill("reader", "allowed-tools: Read\n", "R.");
+    world.skill("leader", "allowed-tools: Read Skill\n", "L.");
+    for (name, told) in [("plain", true), ("reader", false), ("leader", true)] {
+        let model = Script::of([says("done")]);
+        let engine = world.engine(model.clone());
+        let sub = prowess_runtime::SubRun::new(prowess_runtime::Which::Name(name.into()));
+        wait(engine.run_skill(sub, &never())).unwrap();
+        let request = model.last();
+        assert_eq!(request.system.join("\n").contains("What leader is for."), told, "{name}");
+        assert_eq!(tools(&request).contains(&"load_skill"), told, "{name}");
+    }
+}
+
 fn planck_l9_a_load_is_remembered_once_and_a_failure_never() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.").skill("bad", "", "!`exit 1`");

@@ -15,6 +15,7 @@ use crate::world::{World, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
     nothing_is_done_that_could_not_be_written_down
+    a_load_that_was_not_written_down_is_no_load
     a_session_that_cannot_begin_is_none
     an_event_that_is_too_large_is_an_error_and_not_lost_silently
     a_sub_run_whose_store_fails_ends_the_session_too
@@ -156,6 +157,27 @@ fn nothing_is_done_that_could_not_be_written_down() {
     assert!(failures >= 10, "{failures} writes");
 }
 
+/// The answer with the text of a skill is lost, and there is room again at once.
+fn a_load_that_was_not_written_down_is_no_load() {
+    let world = World::new();
+    world.skill("pdf", "", "Use pdftk.");
+    let model = Script::by(|_, request| {
+        if conversation(request).contains("Use pdftk.") { says("done") } else { load("pdf") }
+    });
+    // Started, listed, said, asked, replied, the call began: the seventh is its answer.
+    let store = Full::after(6);
+    let engine = engine(&world, model, store.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap_err();
+        assert!(session.skills().is_empty());
+        store.fill_up(1_000);
+        session.proceed(&never()).await.unwrap();
+        assert_eq!(session.skills().len(), 1);
+    });
+}
+
 fn a_session_that_cannot_begin_is_none() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
@@ -200,7 +222,7 @@ struct Slow {
     inner: MemorySessions,
     door: std::sync::Mutex<()>,
     waiting: tokio::sync::Notify,
-    slow: std::sync::atomic::AtomicBool,
+    is_shut: std::sync::atomic::AtomicBool,
 }
 
 impl SessionStore for Slow {
@@ -213,7 +235,7 @@ impl SessionStore for Slow {
     }
 
     fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
-        if self.slow.load(Ordering::SeqCst) {
+        if self.is_shut.load(Ordering::SeqCst) {
             self.waiting.notify_one();
             drop(self.door.lock().unwrap());
         }
@@ -248,7 +270,7 @@ fn a_write_that_nobody_waits_for_gives_the_session_back() {
         inner: MemorySessions::new(),
         door: std::sync::Mutex::default(),
         waiting: tokio::sync::Notify::new(),
-        slow: false.into(),
+        is_shut: false.into(),
     });
     let engine = engine(&world, worker(), store.clone());
     let door = store.door.lock().unwrap();
@@ -262,7 +284,7 @@ fn wait_with(engine: &Engine, store: &Slow, door: std::sync::MutexGuard<'_, ()>)
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let id = runtime.block_on(async {
         let mut session = Session::start(engine, "t").await.unwrap();
-        store.slow.store(true, Ordering::SeqCst);
+        store.is_shut.store(true, Ordering::SeqCst);
         tokio::select! {
             said = session.say_plainly("hi") => panic!("{said:?}"),
             () = store.waiting.notified() => {}

@@ -338,6 +338,8 @@ fn a_rule_against_a_skill_holds_for_a_fork() {
     let id = talk(&engine, "go");
     assert!(results(&model.last())[0].contains("was refused"), "{:?}", results(&model.last()));
     assert!(children(&engine, &id).is_empty());
+    let decided = crate::world::decisions(&engine, &id);
+    assert!(decided.iter().any(|one| &*one.verdict == "deny" && one.call.is_some()), "{decided:?}");
 }
 
 fn work_in_the_background_is_told_when_it_is_done() {

@@ -194,14 +194,15 @@ fn a_task_has_a_typed_result_too() {
     assert!(tools(&model.last()).contains(&"list_skills"), "it finds skills itself");
 }
 
+#[derive(Debug, PartialEq, serde::Deserialize)]
+struct Sum {
+    sum: i64,
+}
+
 fn a_value_that_does_not_fit_the_type_is_the_caller_s() {
     let world = world();
     let model = Script::of([submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model), schema()).unwrap();
-    #[derive(Debug, PartialEq, serde::Deserialize)]
-    struct Sum {
-        sum: i64,
-    }
     let outcome = finished.outcome.clone().read::<Sum>().unwrap();
     assert_eq!(outcome, Outcome::Submitted(Sum { sum: 5 }));
     assert!(finished.outcome.read::<Vec<String>>().is_err());
