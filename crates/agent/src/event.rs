@@ -170,9 +170,6 @@ pub struct Started {
     /// The only tools that it was given, where somebody chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Box<str>>>,
-    /// A sum over the tools and rules that it began with, to see whether they changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub catalog: Option<Box<str>>,
 }
 
 /// Where a sub-run belongs.

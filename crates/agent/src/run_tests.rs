@@ -18,7 +18,6 @@ fn started(limits: Limits, result: Option<Value>) -> Event {
         skill: None,
         result,
         tools: None,
-        catalog: None,
     }))
 }
 

@@ -134,7 +134,6 @@ impl Session {
             skill,
             result,
             tools: chosen,
-            catalog: None,
         };
         let mut journal = Journal::begin(engine, Event::Started(Box::new(started)), depth).await?;
         journal.write(Event::Listed(listed)).await?;

@@ -450,7 +450,6 @@ mod tests {
                 skill: None,
                 result: None,
                 tools: None,
-                catalog: None,
             })),
             Event::Listed(Listed {
                 tokens: 120,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use prowess_diag::sanitize;
-use prowess_exec::{End, ExecError, Options, Outcome, Runner, Stream};
+use prowess_exec::{End, ExecError, Options, Outcome, Stream};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
 use prowess_terminal::{Exit, Foreign, Printer};
@@ -139,9 +139,7 @@ fn start(
     args: &ExecArgs,
     environment: &Environment,
 ) -> Result<Outcome, CliError> {
-    let helper =
-        environment.helper.clone().ok_or_else(|| CliError::new("the sandbox has no helper"))?;
-    let runner = Runner::new(helper).inherit(environment.variables.iter().cloned());
+    let runner = environment.runner().ok_or_else(|| CliError::new("the sandbox has no helper"))?;
     let out = RefCell::new(Foreign::new(std::io::stdout()));
     let err = RefCell::new(Foreign::new(std::io::stderr()));
     let mut pass_on = |stream: Stream, bytes: &[u8]| {

@@ -81,8 +81,6 @@ pub(crate) fn variables(environment: &Environment) -> Variables {
 fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Result<Kit, CliError> {
     let library = Library::open(global, environment, printer)?;
     let visibility = library.policy(None)?;
-    let runner = environment.runner();
-    let runner = runner.map(|runner| Arc::new(runner) as Arc<dyn prowess_ports::CommandRunner>);
     let remembered = usage::store(environment).map(|store| {
         let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
         Arc::new(store) as Arc<dyn prowess_ports::UsageStore>
@@ -92,7 +90,7 @@ fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Res
         config: library.config,
         visibility,
         host: permissions::host(environment),
-        runner,
+        runner: environment.runner().map(|runner| Arc::new(runner) as _),
         usage: remembered,
         store: environment.store_file(),
         variables: variables(environment),

@@ -64,7 +64,6 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
         skill: None,
         result: None,
         tools: None,
-        catalog: None,
     }));
     Stamped { at, event }
 }
