@@ -4,6 +4,7 @@
 
 #![allow(
     clippy::print_stdout,
+    clippy::unnecessary_literal_bound,
     clippy::panic,
     clippy::unwrap_used,
     reason = "an example prints, and its checks are assertions"
