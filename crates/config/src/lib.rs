@@ -70,6 +70,12 @@ pub struct Config {
     pub sandbox: Option<Strength>,
     /// `sandbox.timeout`: seconds until a command is stopped
     pub timeout: Option<usize>,
+    /// `model.name`: the model that is asked, in the user's file only
+    pub model: Option<String>,
+    /// `model.effort`, in the user's file only
+    pub effort: Option<String>,
+    /// `model.keys`: the command that prints the key of a provider, in the user's file only
+    pub keys: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -110,6 +116,9 @@ impl Config {
                 (Some(near), Some(far)) => Some(near.min(far)),
                 (near, far) => near.or(far),
             },
+            model: self.model.or(base.model),
+            effort: self.effort.or(base.effort),
+            keys: base.keys.into_iter().chain(self.keys).collect(),
         }
     }
 }

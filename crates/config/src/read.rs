@@ -13,7 +13,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 
-const SECTIONS: [&str; 6] = ["validate", "skills", "prompt", "agents", "permissions", "sandbox"];
+const SECTIONS: [&str; 7] =
+    ["validate", "skills", "prompt", "agents", "permissions", "sandbox", "model"];
+const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
 const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
@@ -88,6 +91,11 @@ impl Reader {
                 ("agents", DeValue::Table(table)) => self.agents(table),
                 ("permissions", DeValue::Table(table)) => self.permissions(table),
                 ("sandbox", DeValue::Table(table)) => self.sandbox(table),
+                // Where a conversation goes is the person's business, and so are the keys for it.
+                ("model", DeValue::Table(_)) if self.is_project => {
+                    self.own_settings_only(key.span(), "model");
+                }
+                ("model", DeValue::Table(table)) => self.model(table),
                 (section, _) if SECTIONS.contains(&section) => self.report(
                     Severity::Error,
                     value.span(),
@@ -243,6 +251,38 @@ impl Reader {
                 _ => self.unknown(key, &SANDBOX_KEYS),
             }
         }
+    }
+
+    fn model(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "name" => self.config.model = self.text(value, "name"),
+                "effort" => self.config.effort = self.word(value, "effort", &EFFORTS),
+                "keys" => {
+                    let Some(table) = value.get_ref().as_table() else {
+                        let message = "`keys` must be a table of providers and commands".into();
+                        self.report(Severity::Error, value.span(), message, None);
+                        continue;
+                    };
+                    for (provider, command) in table {
+                        let name = provider.get_ref().to_string();
+                        if let Some(command) = self.text(command, &name) {
+                            self.config.keys.insert(name, command);
+                        }
+                    }
+                }
+                _ => self.unknown(key, &MODEL_KEYS),
+            }
+        }
+    }
+
+    fn text(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<String> {
+        let text = value.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
+        if text.is_none() {
+            let message = format!("`{key}` must be a text");
+            self.report(Severity::Error, value.span(), message, None);
+        }
+        text.map(str::to_owned)
     }
 
     fn yes_or_no(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<bool> {
@@ -405,6 +445,20 @@ mod tests {
         assert_eq!(config.permissions.of(Effect::Allow).count(), 0);
         assert_eq!(config.permissions.of(Effect::Deny).count(), 1);
         assert_eq!(report.diagnostics.len(), 4);
+    }
+
+    #[test]
+    fn models_and_keys_are_the_persons() {
+        let text = "[model]\nname = 'anthropic/x'\neffort = 'high'\n[model.keys]\nanthropic = 'pass show a'\n";
+        let config = check(text, &[]);
+        assert_eq!(config.model.as_deref(), Some("anthropic/x"));
+        assert_eq!(config.effort.as_deref(), Some("high"));
+        assert_eq!(config.keys["anthropic"], "pass show a");
+        // A project must not send a conversation elsewhere, nor run a command for a key.
+        let (config, report) = read("prowess.toml", text.to_owned(), true);
+        assert_eq!((config.model, config.keys.len()), (None, 0));
+        assert_eq!(report.diagnostics.len(), 1);
+        check("[model]\nname = 3\n", &["`name` must be a text"]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use prowess_model::{ChooseError, Chosen, RecordingModel};
 use prowess_terminal::{Exit, Failure};
 use serde_json::{Map, Value};
 
+use crate::keys;
+
 /// Looks a variable up.
 pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
@@ -136,10 +138,13 @@ fn milliseconds(text: &str) -> Option<u64> {
 impl Kit {
     /// Chooses the model that is asked.
     pub async fn model(&self, args: &ModelArgs) -> Result<Chosen, Failure> {
-        let variables = Arc::clone(&self.variables);
-        let settings = model_settings(&self.variables)?;
+        let variables = self.lookup();
+        let settings = model_settings(&variables)?;
+        let configured =
+            self.config.model.as_deref().filter(|_| variables("PROWESS_MODEL").is_none());
+        let name = args.model.as_deref().or(configured);
         let lookup = move |name: &str| variables(name);
-        let mut chosen = prowess_model::choose(args.model.as_deref(), &lookup, &settings)
+        let mut chosen = prowess_model::choose(name, &lookup, &settings)
             .await
             .map_err(|error| no_model(&error))?;
         if let Some(file) = &args.record {
@@ -148,6 +153,11 @@ impl Kit {
             chosen.model = Arc::new(recording);
         }
         Ok(chosen)
+    }
+
+    /// Looks variables up, and asks commands for keys.
+    fn lookup(&self) -> Variables {
+        keys::with_commands(Arc::clone(&self.variables), &self.config.keys)
     }
 
     /// Where sessions are.
@@ -181,7 +191,7 @@ impl Kit {
         }
         let approver = Arc::new(Approving { gate, inner: approver });
         let mut settings = Settings {
-            effort: args.effort()?,
+            effort: args.effort()?.or(self.config.effort.as_deref().and_then(Effort::parse)),
             index: self.config.budget(None, Some(window(&model))),
             ..Settings::default()
         };
@@ -190,7 +200,7 @@ impl Kit {
             Arc::new(WebFetcher::new(AGENT).map_err(|error| {
                 Failure::new("cannot prepare the client for pages").cause(error)
             })?);
-        let models = Named { variables: Arc::clone(&self.variables) };
+        let models = Named { variables: self.lookup() };
         let sessions = self.sessions();
         let edits = args.edits;
         let mut builder: Builder = Runtime::builder()

@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod health;
+mod keys;
 pub mod kit;
 pub mod run;
 pub mod session;

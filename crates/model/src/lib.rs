@@ -32,7 +32,7 @@ pub use key::{Key, KeyError};
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use price::{DEFAULT_WINDOW, Known, cost, known};
-pub use providers::{Reachable, names as provider_names, reachable, variable_list};
+pub use providers::{Reachable, key_variable, names as provider_names, reachable, variable_list};
 pub use remote::{Health, RemoteModel};
 pub use retry::{MAX_AFTER, RealWaiter, Retry, Waiter, retry_after};
 pub use scripted::{MAX_SCRIPT, ScriptError, ScriptedModel};

@@ -242,3 +242,8 @@ pub fn variable_list() -> Vec<(&'static str, String)> {
     }
     all
 }
+
+/// The variable that holds the key of a provider.
+pub fn key_variable(provider: &str) -> Option<&'static str> {
+    find(provider)?.keys.first().copied()
+}
