@@ -1,0 +1,523 @@
+//! What a turn costs outside the model, how fast a piece of an answer is passed on, and what an idle
+//! session takes, each beside what the machine could do at best: `cargo bench -p prowess-runtime`.
+
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench that prints its table")]
+
+use std::alloc::System;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use prowess_agent::{
+    Budget, Delta, Event, Message, Part, Reply, Request, Stamped, Stop, ToolCall, ToolResult,
+};
+use prowess_catalog::Precedence;
+use prowess_http::{Address, Deadlines, HttpClient};
+use prowess_model::{Anthropic, OpenAiChat, RemoteModel, Wire};
+use prowess_policy::Mode;
+use prowess_ports::{BoxFuture, Model, ModelError, ModelInfo, OnDelta, SessionStore};
+use prowess_registry::{FileOptions, FileSource, Place, Registry};
+use prowess_runtime::{CancellationToken, Engine, Parts, Session, Settings, Update, Watcher};
+use prowess_store::{MemorySessions, SqliteSessions, SystemClock};
+use prowess_tools::{Places, Workshop};
+use serde_json::json;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const SKILLS: usize = 1_000;
+const MESSAGES: usize = 200;
+/// Bytes of each message.
+const SIZE: usize = 1_000;
+/// Sessions with a history, and turns of each kind in each of them.
+const ROUNDS: usize = 20;
+const TURNS: usize = 5;
+/// Files in the project.
+const FILES: usize = 500;
+const IDLE: usize = 1_000;
+/// Answers that come in pieces, and pieces of each.
+const ANSWERS: usize = 200;
+const PIECES: usize = 11;
+const PAUSE: Duration = Duration::from_millis(2);
+
+fn main() {
+    // As the command does it.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let world = World::new();
+    turns(&runtime, &world);
+    stream(&runtime, &world);
+    idle(&runtime, &world);
+}
+
+// --- turns ---
+
+fn turns(runtime: &Runtime, world: &World) {
+    println!("a turn, {SKILLS} skills, {MESSAGES} messages of {SIZE} bytes");
+    println!(
+        "{:<46} {:>11} {:>11} {:>11} {:>9} {:>9}",
+        "", "fastest", "p50", "p99", "allocs", "kB"
+    );
+    let memory: Arc<dyn SessionStore> = Arc::new(MemorySessions::new());
+    let sqlite: Arc<dyn SessionStore> = Arc::new(SqliteSessions::new(world.path("sessions.db")));
+    let mut written = Vec::new();
+    let model = Quick::new();
+    for (name, store) in [("memory", memory), ("SQLite", sqlite)] {
+        let engine = world.engine(model.clone(), store, None);
+        let (mut answers, mut calls) = (Samples::default(), Samples::default());
+        for _ in 0..ROUNDS {
+            let id = history(runtime, &engine);
+            runtime.block_on(async {
+                let mut session = Session::resume(&engine, &id, None).await.expect("it goes on");
+                one_turn(&mut session, "begin").await;
+                for _ in 0..TURNS {
+                    answers.take_async(one_turn(&mut session, "go on")).await;
+                }
+                one_turn(&mut session, "remember").await;
+                written = last_turn(&engine, &id);
+                for _ in 0..TURNS {
+                    calls.take_async(one_turn(&mut session, "read a file")).await;
+                }
+            });
+        }
+        answers.print(&format!("{name}: a question and its answer"));
+        calls.print(&format!("{name}: and a file is read in between"));
+    }
+    let state = model.state.lock().expect("a state");
+    limits(world, &written, &state.last);
+}
+
+async fn one_turn(session: &mut Session, text: &str) {
+    let cancel = CancellationToken::new();
+    session.say(text, &cancel).await.expect("it is said");
+    session.proceed(&cancel).await.expect("it is answered");
+}
+
+/// What was written down for the last turn.
+fn last_turn(engine: &Engine, id: &str) -> Vec<Stamped> {
+    let events = engine.parts().store.events(id).expect("events");
+    let said = |stamped: &Stamped| matches!(stamped.event, Event::Said { .. });
+    let at = events.iter().rposition(said).expect("something was said");
+    events[at..].to_vec()
+}
+
+/// The least that has to be done for a turn.
+fn limits(world: &World, events: &[Stamped], request: &Request) {
+    let encode = || events.iter().map(|event| serde_json::to_vec(event).expect("JSON"));
+    let mut samples = Samples::default();
+    for _ in 0..1_000 {
+        samples.take(|| encode().map(|text| text.len()).sum::<usize>());
+    }
+    samples.print(&format!("limit: {} events as JSON", events.len()));
+    let mut file = File::create(world.path("plain")).expect("a file");
+    let texts: Vec<Vec<u8>> = encode().collect();
+    let mut samples = Samples::default();
+    for _ in 0..100 {
+        samples.take(|| {
+            for text in &texts {
+                file.write_all(text).expect("writes");
+                file.sync_data().expect("is on the disk");
+            }
+        });
+    }
+    samples.print(&format!("limit: {} appends, each with fdatasync", events.len()));
+    let model = remote(Arc::new(Anthropic), 1);
+    let mut samples = Samples::default();
+    for _ in 0..100 {
+        samples.take(|| model.body(request).len());
+    }
+    samples.print("beside: the body of the request (Anthropic)");
+    println!("the body has {} bytes\n", model.body(request).len());
+}
+
+// --- pieces of answers ---
+
+fn stream(runtime: &Runtime, world: &World) {
+    println!("from the server's write to the watcher, {ANSWERS} answers of {PIECES} pieces");
+    println!("{:<46} {:>11} {:>11} {:>11}", "", "fastest", "p50", "p99");
+    let sent: Stamps = Stamps::default();
+    let seen = Arc::new(Seen::default());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let server = {
+        let sent = Arc::clone(&sent);
+        std::thread::spawn(move || serve(&listener, &sent))
+    };
+    let model = Arc::new(remote(Arc::new(OpenAiChat::Compatible), port));
+    let store: Arc<dyn SessionStore> = Arc::new(MemorySessions::new());
+    let engine = world.engine(model, store, Some(Arc::clone(&seen) as Arc<dyn Watcher>));
+    runtime.block_on(async {
+        let mut session = Session::start(&engine, "stream").await.expect("it begins");
+        for _ in 0..ANSWERS {
+            one_turn(&mut session, "go on").await;
+        }
+    });
+    drop(engine);
+    server.join().expect("the server ends");
+    let (mut first, mut later) = (Samples::default(), Samples::default());
+    let sent = sent.lock().expect("stamps");
+    let seen = seen.0.lock().expect("stamps");
+    assert_eq!(sent.len(), seen.len(), "every piece arrived");
+    for (at, (sent, seen)) in sent.iter().zip(&*seen).enumerate() {
+        let samples = if at % PIECES == 0 { &mut first } else { &mut later };
+        samples.times.push(seen.duration_since(*sent));
+    }
+    first.print("the first piece, together with the head");
+    later.print("every other piece");
+    loopback().print("limit: a thread that reads the same bytes");
+    println!();
+}
+
+type Stamps = Arc<Mutex<Vec<Instant>>>;
+
+/// Notes when each piece came.
+#[derive(Debug, Default)]
+struct Seen(Mutex<Vec<Instant>>);
+
+impl Watcher for Seen {
+    fn update(&self, _session: &str, _depth: u8, update: Update<'_>) {
+        if let Update::Delta(Delta::Text(_)) = update {
+            self.0.lock().expect("stamps").push(Instant::now());
+        }
+    }
+}
+
+/// Answers in pieces, and notes when each was written.
+fn serve(listener: &TcpListener, sent: &Stamps) {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                        transfer-encoding: chunked\r\n\r\n";
+    let (mut out, _) = listener.accept().expect("a connection");
+    out.set_nodelay(true).expect("no delay");
+    let mut input = BufReader::new(out.try_clone().expect("both ways"));
+    for _ in 0..ANSWERS {
+        read_request(&mut input);
+        for at in 0..PIECES {
+            std::thread::sleep(PAUSE);
+            let head = if at == 0 { HEAD } else { "" };
+            let bytes = [head.as_bytes(), &chunk(&piece())].concat();
+            sent.lock().expect("stamps").push(Instant::now());
+            out.write_all(&bytes).expect("writes");
+        }
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let end = format!("data: {end}\n\ndata: [DONE]\n\n");
+        let bytes = [&*chunk(&end), b"0\r\n\r\n"].concat();
+        out.write_all(&bytes).expect("writes");
+    }
+}
+
+fn piece() -> String {
+    let piece = json!({"choices": [{"index": 0, "delta": {"content": "word "}}]});
+    format!("data: {piece}\n\n")
+}
+
+fn chunk(text: &str) -> Vec<u8> {
+    format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
+}
+
+fn read_request(input: &mut impl BufRead) {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        input.read_line(&mut line).expect("a line");
+        let line = line.trim_end().to_ascii_lowercase();
+        if line.is_empty() {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+    }
+    std::io::copy(&mut input.take(length), &mut std::io::sink()).expect("a body");
+}
+
+/// What nothing can beat: a thread that waits for the same bytes.
+fn loopback() -> Samples {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut out = TcpStream::connect(listener.local_addr().expect("an address")).expect("connects");
+    out.set_nodelay(true).expect("no delay");
+    let (mut input, _) = listener.accept().expect("a connection");
+    let bytes = chunk(&piece());
+    let size = bytes.len();
+    let reader = std::thread::spawn(move || {
+        let mut buffer = vec![0; size];
+        let read = |_| {
+            input.read_exact(&mut buffer).expect("reads");
+            Instant::now()
+        };
+        (0..ANSWERS * PIECES).map(read).collect::<Vec<_>>()
+    });
+    let write = |_| {
+        std::thread::sleep(PAUSE);
+        let now = Instant::now();
+        out.write_all(&bytes).expect("writes");
+        now
+    };
+    let sent: Vec<Instant> = (0..ANSWERS * PIECES).map(write).collect();
+    let seen = reader.join().expect("the reader ends");
+    let times = sent.iter().zip(&seen).map(|(sent, seen)| seen.duration_since(*sent)).collect();
+    Samples { times, ..Samples::default() }
+}
+
+// --- idle sessions ---
+
+fn idle(runtime: &Runtime, world: &World) {
+    println!("{IDLE} idle sessions, {SKILLS} skills: each takes");
+    println!("{:<46} {:>12} {:>12}", "", "allocated", "resident");
+    let model = Quick::new();
+    let memory: Arc<dyn SessionStore> = Arc::new(MemorySessions::new());
+    let sqlite: Arc<dyn SessionStore> = Arc::new(SqliteSessions::new(world.path("idle.db")));
+    for (name, store) in [("SQLite: new", sqlite.clone()), ("memory: new, with its events", memory)]
+    {
+        let engine = world.engine(model.clone(), store, None);
+        weigh(name, IDLE, || runtime.block_on(Session::start(&engine, "idle")).expect("it begins"));
+    }
+    let engine = world.engine(model, sqlite, None);
+    let few = IDLE / 10;
+    let mut ids: Vec<Box<str>> = (0..few).map(|_| history(runtime, &engine)).collect();
+    let name = format!("SQLite: {MESSAGES} messages of {SIZE} bytes ({few})");
+    weigh(&name, few, || {
+        let id = ids.pop().expect("enough of them");
+        runtime.block_on(Session::resume(&engine, &id, None)).expect("it goes on")
+    });
+}
+
+/// Makes so many of something, and prints what one of them takes.
+fn weigh<T>(name: &str, count: usize, mut make: impl FnMut() -> T) {
+    // What is made once, such as statements and threads, is no part of it.
+    let first = make();
+    let (region, resident) = (Region::new(ALLOCATOR), resident());
+    let made: Vec<T> = (1..count).map(|_| make()).collect();
+    let change = region.change();
+    let allocated = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
+    let resident = self::resident().saturating_sub(resident);
+    let each = |bytes: usize| format!("{:.1} kB", kilobytes(bytes / made.len()));
+    println!("{name:<46} {:>12} {:>12}", each(allocated), each(resident));
+    drop((first, made));
+}
+
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0) * 4096
+}
+
+// --- the world ---
+
+/// A folder with a project and many skills, gone in the end.
+struct World {
+    root: TempDir,
+    registry: Arc<Registry>,
+}
+
+impl World {
+    fn new() -> Self {
+        // Not in `/tmp`, which may be no disk.
+        let root = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let skills = root.path().join("project/.agents/skills");
+        for number in 0..SKILLS {
+            let folder = skills.join(format!("skill-number-{number}"));
+            std::fs::create_dir_all(&folder).expect("a folder");
+            std::fs::write(folder.join("SKILL.md"), skill(number)).expect("a file");
+        }
+        for number in 0..FILES {
+            let path = root.path().join(format!("project/file-{number}.txt"));
+            std::fs::write(path, "x".repeat(SIZE)).expect("a file");
+        }
+        let place = Place { current: root.path().join("project"), ..Place::default() };
+        let registry = Registry::new(Precedence::default());
+        registry.add_files(FileSource::new(place, FileOptions::default()));
+        registry.refresh();
+        assert_eq!(registry.snapshot().entries().len(), SKILLS);
+        Self { root, registry: Arc::new(registry) }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn engine(
+        &self,
+        model: Arc<dyn Model>,
+        store: Arc<dyn SessionStore>,
+        watcher: Option<Arc<dyn Watcher>>,
+    ) -> Engine {
+        let clock = Arc::new(SystemClock);
+        let workspace = self.path("project");
+        let mut workshop = Workshop::reading(Arc::clone(&self.registry), clock.clone());
+        workshop.gate().mode = Mode::Yolo;
+        workshop.gate().places.root = workspace.to_string_lossy().into();
+        workshop.places = Places { workspace, ..Places::default() };
+        Engine::new(Parts {
+            model,
+            models: None,
+            store,
+            clock,
+            workshop,
+            tools: prowess_hands::hands(None),
+            tools_of_skills: Vec::new(),
+            watchers: watcher.into_iter().collect(),
+            settings: Settings { budget: Budget::default(), ..Settings::default() },
+        })
+    }
+}
+
+fn skill(number: usize) -> String {
+    format!(
+        "---\nname: skill-number-{number}\ndescription: Does the work of number {number}. Use it \
+         when somebody asks for number {number} or for something near it.\n---\n# Steps\n\n{}\n",
+        "Do one thing after the other.\n".repeat(20)
+    )
+}
+
+/// Writes a conversation down as it would have been: it begins as real ones do, and the model reads
+/// a file between every two answers.
+fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
+    let session = runtime.block_on(Session::start(engine, "history")).expect("it begins");
+    let id: Box<str> = session.id().into();
+    drop(session);
+    let text = || "word ".repeat(SIZE / 5);
+    let mut events = Vec::new();
+    for at in 0..MESSAGES / 4 {
+        let parts = vec![Part::text(text())];
+        events.push(Event::Said { parts, typed: None, loaded: Vec::new(), usage: None });
+        let path = json!({"path": format!("file-{at}.txt")});
+        let call = ToolCall::new(format!("old-{at}"), "read", path);
+        let result = ToolResult::of(&call, text());
+        let parts = vec![Part::text(text()), Part::Call(call)];
+        let reply = Reply { parts, stop: Stop::ToolUse, ..Reply::default() };
+        events.push(Event::Replied { reply, milliseconds: 0 });
+        events.push(Event::answer(result));
+        events.push(Event::Replied { reply: Reply::text(text()), milliseconds: 0 });
+    }
+    let events: Vec<Stamped> = events.into_iter().map(|event| Stamped { at: 1, event }).collect();
+    let store = &engine.parts().store;
+    let lease = store.take(&id).expect("nobody has it");
+    store.append(&lease, &events).expect("it is written");
+    store.release(lease);
+    id
+}
+
+/// A model that takes no time. Where it is told to, it reads a file first, each time another one.
+#[derive(Debug)]
+struct Quick {
+    about: ModelInfo,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: usize,
+    last: Request,
+}
+
+impl Quick {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { about: about(), state: Mutex::default() })
+    }
+
+    fn answer(&self, request: &Request) -> Reply {
+        let mut state = self.state.lock().expect("a state");
+        let text = request.messages.last().map(Message::text).unwrap_or_default();
+        match &*text {
+            "remember" => state.last = request.clone(),
+            "read a file" => {
+                state.files += 1;
+                let path = json!({"path": format!("file-{}.txt", state.files % FILES)});
+                let call = ToolCall::new(format!("call-{}", state.files), "read", path);
+                let parts = vec![Part::Call(call)];
+                return Reply { parts, stop: Stop::ToolUse, ..Reply::default() };
+            }
+            _ => {}
+        }
+        Reply::text("word ".repeat(SIZE / 5))
+    }
+}
+
+impl Model for Quick {
+    fn about(&self) -> &ModelInfo {
+        &self.about
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request,
+        _deltas: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move { Ok(self.answer(request)) })
+    }
+}
+
+/// Wide enough that nothing is left out.
+fn about() -> ModelInfo {
+    ModelInfo { name: "bench/model".into(), window: 1_000_000, price: None, note: None }
+}
+
+fn remote(wire: Arc<dyn Wire>, port: u16) -> RemoteModel {
+    let base = Address::parse(&format!("http://127.0.0.1:{port}")).expect("an address");
+    let http = HttpClient::new("prowess-bench", Deadlines::default()).expect("a client");
+    RemoteModel::new(about(), wire, "bench", base, None, http)
+}
+
+// --- figures ---
+
+/// How long something took, how often it asked for memory, and for how many bytes. All threads
+/// count.
+#[derive(Default)]
+struct Samples {
+    times: Vec<Duration>,
+    asked: Vec<usize>,
+    bytes: Vec<usize>,
+}
+
+impl Samples {
+    fn take<T>(&mut self, work: impl FnOnce() -> T) {
+        let (region, began) = (Region::new(ALLOCATOR), Instant::now());
+        std::hint::black_box(work());
+        self.note(&region, began);
+    }
+
+    async fn take_async(&mut self, work: impl Future<Output = ()>) {
+        let (region, began) = (Region::new(ALLOCATOR), Instant::now());
+        work.await;
+        self.note(&region, began);
+    }
+
+    fn note(&mut self, region: &Region<'_, System>, began: Instant) {
+        self.times.push(began.elapsed());
+        let change = region.change();
+        self.asked.push(change.allocations + change.reallocations);
+        self.bytes.push(change.bytes_allocated);
+    }
+
+    fn print(mut self, name: &str) {
+        self.times.sort_unstable();
+        let times = &self.times;
+        let micros = |at: usize| format!("{:.1} µs", times[at].as_secs_f64() * 1e6);
+        let last = times.len() - 1;
+        let (fastest, middle, slow) = (micros(0), micros(last / 2), micros(last * 99 / 100));
+        let memory = match (median(&mut self.asked), median(&mut self.bytes)) {
+            (Some(asked), Some(bytes)) => format!("{asked:>9} {:>9.1}", kilobytes(bytes)),
+            _ => String::new(),
+        };
+        println!("{name:<46} {fastest:>11} {middle:>11} {slow:>11} {memory}");
+    }
+}
+
+fn median(values: &mut [usize]) -> Option<usize> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn kilobytes(bytes: usize) -> f64 {
+    bytes as f64 / 1e3
+}
