@@ -17,6 +17,8 @@ const PATIENCE: u32 = 3;
 /// What a model is told that stops without handing in a result.
 const REMINDER: &str = "You have not handed in a result. Call `submit` with it now, or say in one \
      sentence why you cannot.";
+/// Most calls of one answer that are kept, done or not.
+pub(crate) const MAX_CALLS: usize = 256;
 /// How often an answer that was cut off is asked to go on.
 const MAX_CUT: u32 = 2;
 
@@ -298,8 +300,14 @@ impl Run {
         }
     }
 
-    /// Gives every call of an answer an id of its own, whatever the provider sent.
+    /// Gives every call of an answer an id of its own, whatever the provider sent. Calls beyond
+    /// 256 are left out: each that is kept has an answer, and is written down with it.
     pub fn admit(&self, mut reply: Reply) -> Reply {
+        let mut calls = 0;
+        reply.parts.retain(|part| {
+            calls += usize::from(matches!(part, Part::Call(_)));
+            calls <= MAX_CALLS || !matches!(part, Part::Call(_))
+        });
         let mut seen = BTreeSet::new();
         let turn = self.spent.turns + 1;
         let mut number = 0;

@@ -90,6 +90,22 @@ fn check_valid(run: &Run) {
 }
 
 #[test]
+fn calls_without_end_are_left_out() {
+    let call = |at: usize| {
+        Part::Call(ToolCall {
+            id: format!("c{at}").into(),
+            name: "look".into(),
+            input: Value::Null,
+            fault: None,
+            opaque: None,
+        })
+    };
+    let parts = std::iter::once(Part::text("I look.")).chain((0..100_000).map(call)).collect();
+    let reply = Run::default().admit(Reply { parts, ..Reply::default() });
+    assert_eq!((reply.parts.len(), reply.calls().count()), (MAX_CALLS + 1, MAX_CALLS));
+}
+
+#[test]
 fn a_conversation_goes_by_turns() {
     let mut run = begun(Limits::default(), None);
     assert_eq!(run.next(), Step::Wait);

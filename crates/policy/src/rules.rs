@@ -3,7 +3,7 @@
 use prowess_spec::tool_pattern::{Token, parse_list};
 
 use crate::decision::Cited;
-use crate::rule::{Effect, MAX_RULES, Rule, RuleFault, Subject};
+use crate::rule::{Commands, Effect, MAX_RULES, Rule, RuleFault, Subject};
 
 /// Where a rule comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,19 @@ impl RuleSet {
         } else {
             Rule::parse(text, effect)
         };
+        // Our own tools have small names. Who bans `bash` bans commands, whatever tool runs them.
+        let wider = match text.trim() {
+            _ if effect == Effect::Allow => None,
+            "bash" => Some(Subject::Command(Commands::Any)),
+            "read" => Some(Subject::Read("**".into())),
+            "write" | "edit" => Some(Subject::Write("**".into())),
+            "http_get" => Some(Subject::Host("*".into())),
+            _ => None,
+        };
+        if let (Ok(rule), Some(subject)) = (&parsed, wider) {
+            let rule = Rule { text: rule.text.clone(), subject };
+            self.rules.push(Placed { effect, rule, source: source.clone() });
+        }
         match parsed {
             Ok(rule) => self.rules.push(Placed { effect, rule, source }),
             Err(fault) => self.unread.push(Unread { effect, fault, source }),
@@ -108,6 +121,13 @@ impl RuleSet {
     pub fn extend(&mut self, other: &Self) {
         self.rules.extend(other.rules.iter().cloned());
         self.unread.extend(other.unread.iter().cloned());
+    }
+
+    /// Adds what another set forbids or wants a question about, and nothing that it allows.
+    pub fn restrict(&mut self, other: &Self) {
+        let restricts = |effect: Effect| effect != Effect::Allow;
+        self.rules.extend(other.rules.iter().filter(|rule| restricts(rule.effect)).cloned());
+        self.unread.extend(other.unread.iter().filter(|rule| restricts(rule.effect)).cloned());
     }
 
     /// The rules with one effect, in the order they were added.

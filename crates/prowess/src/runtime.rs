@@ -7,6 +7,7 @@ use prowess_agent::{Budget, Effort};
 use prowess_catalog::{Policy, Precedence};
 use prowess_config::Config;
 use prowess_ports::{Approver, Clock, CommandRunner, Model, SessionStore, UsageStore};
+use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, NewSkill, Place, Registry};
 use prowess_render::Arguments;
 use prowess_runtime::{
@@ -22,7 +23,7 @@ use serde_json::{Map, Value};
 use crate::compose::Host;
 
 /// Most bytes of a project's notes.
-const MAX_NOTES: u64 = 32 * 1024;
+const MAX_NOTES: usize = 32 * 1024;
 
 /// Skills, a model and tools, ready for conversations. Clones are the same runtime.
 #[derive(Clone, Debug)]
@@ -471,27 +472,72 @@ impl<F: Fn(&str, u8, Update<'_>) + Send + Sync> Watcher for Seeing<F> {
     }
 }
 
-/// What a project tells every agent: `AGENTS.md`, from its folder up to the repository's root.
+/// What a project tells every agent: `AGENTS.md`, from its folder up to the repository's root. Nobody
+/// was asked about it, so it comes from nowhere else: a link leads to another text (`.md`) of the
+/// repository or nowhere, and without a repository only the folder itself counts.
 fn project_notes(folder: &Path) -> Option<String> {
-    use std::io::Read;
-    for place in folder.ancestors() {
-        let file = place.join("AGENTS.md");
-        if file.metadata().is_ok_and(|found| found.is_file())
-            && let Ok(opened) = std::fs::File::open(&file)
-        {
-            let mut bytes = Vec::new();
-            opened.take(MAX_NOTES + 1).read_to_end(&mut bytes).ok()?;
-            let cut = bytes.len() as u64 > MAX_NOTES;
-            bytes.truncate(usize::try_from(MAX_NOTES).unwrap_or(usize::MAX));
-            let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
-            if cut {
-                text.push_str("\n[the rest of AGENTS.md was left out: it is too long]");
-            }
-            return (!text.is_empty()).then_some(text);
+    let root = folder.ancestors().find(|place| place.join(".git").exists()).unwrap_or(folder);
+    let root = root.canonicalize().ok()?;
+    let inside = SkillFolder::open(&root).ok()?;
+    let folder = folder.canonicalize().ok()?;
+    for place in folder.ancestors().take_while(|place| place.starts_with(&root)) {
+        let Ok(real) = place.join("AGENTS.md").canonicalize() else { continue };
+        let is_text = real.extension().is_some_and(|end| end.eq_ignore_ascii_case("md"));
+        let inner = real.strip_prefix(&root).ok().and_then(Path::to_str).filter(|_| is_text);
+        let found = inner.and_then(|inner| inside.read(inner, 0, MAX_NOTES).ok());
+        let Some(Resource::Text { text, next, .. }) = found else { continue };
+        let mut text = text.trim().to_owned();
+        if next.is_some() {
+            text.push_str("\n[the rest of AGENTS.md was left out: it is too long]");
         }
-        if place.join(".git").exists() {
-            return None;
-        }
+        return (!text.is_empty()).then_some(text);
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn notes_are_the_project_s_own() {
+        let world = tempfile::tempdir().unwrap();
+        let (root, sub) = (world.path().join("repo"), world.path().join("repo/sub"));
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::create_dir_all(&sub).unwrap();
+        for (file, text) in
+            [("AGENTS.md", "above"), ("key", "secret"), ("repo/.env", "secret"), ("repo/B.md", "b")]
+        {
+            std::fs::write(world.path().join(file), text).unwrap();
+        }
+        let link = root.join("AGENTS.md");
+        assert_eq!(project_notes(&root), None, "nothing above the repository counts");
+        for (target, notes) in [
+            ("../key", None),
+            ("../AGENTS.md", None),
+            (".env", None),
+            ("/etc/hostname", None),
+            ("nowhere.md", None),
+            ("B.md", Some("b")),
+        ] {
+            symlink(target, &link).unwrap();
+            assert_eq!(project_notes(&sub).as_deref(), notes, "{target}");
+            std::fs::remove_file(&link).unwrap();
+        }
+        std::fs::write(&link, "x".repeat(MAX_NOTES + 1)).unwrap();
+        assert!(project_notes(&sub).is_some_and(|notes| notes.ends_with("it is too long]")));
+        std::fs::remove_dir(root.join(".git")).unwrap();
+        assert_eq!(project_notes(&sub), None, "without a repository only the folder counts");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_fifo() {
+        let world = tempfile::tempdir().unwrap();
+        let made =
+            std::process::Command::new("mkfifo").arg(world.path().join("AGENTS.md")).status();
+        assert!(made.unwrap().success());
+        assert_eq!(project_notes(world.path()), None);
+    }
 }

@@ -23,7 +23,7 @@ impl Session {
         sub: SubRun,
         cancel: &CancellationToken,
     ) {
-        let (engine, workshop) = (self.engine.clone(), self.workshop.derive());
+        let (engine, workshop) = (self.engine.clone(), self.confined());
         let (name, cancel): (Box<str>, _) = (name.into(), cancel.child_token());
         self.background.spawn(async move {
             let ended = Box::pin(subrun::run_in(&engine, &workshop, sub, &cancel)).await;

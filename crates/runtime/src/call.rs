@@ -25,7 +25,7 @@ use crate::drive::milliseconds_since;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::Session;
-use crate::subrun::{self, SubRun, Which};
+use crate::subrun::{self, SubRun};
 
 /// How long a tool has to end after it was told to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -326,7 +326,7 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             who: Who::Model,
-            ..SubRun::new(Which::Name(facts.name.clone()))
+            ..self.part(&facts.name)
         };
         let may_wait = self.engine.parts.settings.background
             && self.journal.depth == 0
@@ -340,7 +340,7 @@ impl Session {
             );
             return self.answered(ToolResult::of(call, text)).await;
         }
-        let ended = Box::pin(subrun::run_in(&self.engine, &self.workshop, sub, cancel)).await;
+        let ended = Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await;
         let (result, usage) = match ended {
             Ok(finished) => {
                 let (text, is_error) = subrun::report(&facts.name, &finished);
@@ -454,7 +454,9 @@ fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> 
     match outcome.verdict {
         Some(Verdict::Deny) => Err(refused()),
         Some(Verdict::Ask) => {
-            let what = format!("Calling {}: {}", call.name, call.input);
+            // The person sees what would be done, and not what the model wanted first.
+            let input = outcome.updated_input.as_ref().unwrap_or(&call.input);
+            let what = format!("Calling {}: {input}", call.name);
             let decision = Decision::new(Verdict::Ask, outcome.reason());
             let skill = outcome.reasons.first().map(|said| &*said.skill);
             let question = Question { what: &what, decision: &decision, skill, action: None };

@@ -7,6 +7,7 @@
 
 mod active;
 mod background;
+mod below;
 mod call;
 mod drive;
 mod engine;

@@ -1,8 +1,9 @@
 //! Taking a session up again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use prowess_agent::{ActiveSkill, Budget, Event, Part, Stamped, Started, ToolCall};
+use prowess_agent::{ActiveSkill, Budget, Event, Part, Run, Stamped, Started, ToolCall};
 use prowess_catalog::Who;
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Decision, Verdict};
@@ -11,12 +12,13 @@ use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
 
 use crate::active::Facts;
 use crate::background::{Background, MAX_BACKGROUND};
+use crate::below;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
 use crate::say::Words;
 use crate::session::{Notes, Session, toolset};
-use crate::subrun;
+use crate::subrun::{self, MAX_DEPTH};
 
 impl Session {
     /// Takes a session up again where it was left. The model is the one it had, if that is there.
@@ -114,6 +116,13 @@ impl Session {
             choice.runs_as = Some(skill.clone());
         }
         let mut tools = toolset(engine, &choice)?;
+        let above = skills_above(engine, started).await?;
+        let derived = workshop.derive();
+        let above = blocking(move || {
+            let facts = above.iter().filter_map(|name| Facts::of(&derived, name, Who::Person));
+            facts.collect::<Vec<_>>()
+        });
+        below::restrict(&workshop, &above.await?);
         if let Some(name) = started.skill.clone() {
             let derived = workshop.derive();
             let asked = name.clone();
@@ -206,6 +215,27 @@ impl Session {
         self.pending_skills.extend(said.loaded);
         Ok(())
     }
+}
+
+/// The skills that are loaded in the sessions that a sub-run is a part of: what they take away is not
+/// there in it.
+async fn skills_above(
+    engine: &Engine,
+    started: &Started,
+) -> Result<BTreeSet<Box<str>>, RuntimeError> {
+    let mut names = BTreeSet::new();
+    let mut parent = started.parent.as_ref().map(|parent| parent.session.clone());
+    for _ in 0..=MAX_DEPTH {
+        let Some(id) = parent else { break };
+        let (store, asked) = (Arc::clone(&engine.parts.store), id.clone());
+        let events = blocking(move || store.events(&asked)).await??;
+        let run =
+            Run::replay(&events).map_err(|fault| RuntimeError::Fold { session: id, fault })?;
+        names.extend(run.active().iter().map(|skill| skill.name.clone()));
+        let above = run.started().and_then(|started| started.parent.as_ref());
+        parent = above.map(|parent| parent.session.clone());
+    }
+    Ok(names)
 }
 
 /// The model that a session had, or the engine's with a word about it.

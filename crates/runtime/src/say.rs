@@ -12,7 +12,7 @@ use crate::call::active;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::Session;
-use crate::subrun::{self, SubRun, Which};
+use crate::subrun::{self, SubRun};
 
 /// What became of what a person said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,9 +162,10 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             who: Who::Person,
-            ..SubRun::new(Which::Name(one.name.clone()))
+            ..self.part(&one.name)
         };
-        let finished = Box::pin(subrun::run_in(&self.engine, &self.workshop, sub, cancel)).await?;
+        let finished =
+            Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await?;
         let (text, _) = subrun::report(&one.name, &finished);
         said.parts
             .push(Part::text(format!("The person called for the skill {}.\n\n{text}", one.name)));

@@ -118,6 +118,10 @@ pub(crate) async fn run_in(
         let why = format!("the skill {} runs already and cannot start itself", acting.name);
         return Err(RuntimeError::Skill(ActivationError::Read { name: acting.name.clone(), why }));
     }
+    if let Some(acting) = parent.acting.as_ref().filter(|acting| !acting.is_trusted()) {
+        let why = format!("the skill {} is not trusted, so it starts no other", acting.name);
+        return Err(RuntimeError::Skill(ActivationError::Read { name: facts.name.clone(), why }));
+    }
     let mut session = begin(engine, workshop, &sub, &facts, depth).await?;
     let given = Given { who: sub.who, ..Given::by_person(sub.arguments.clone()) };
     let activation = {
@@ -173,7 +177,8 @@ async fn begin(
     };
     let mut tools = toolset(engine, &choice)?;
     confine(&mut tools, &mut workshop, facts, sub.tools.as_deref());
-    let wanted = facts.model.as_deref().filter(|_| facts.standing.is_trusted());
+    let trusted = facts.standing.is_trusted();
+    let wanted = facts.model.as_deref().filter(|_| trusted);
     let (model, missing) = match (sub.model.as_deref(), wanted) {
         (Some(name), _) => (engine.find_model(name)?, None),
         // A skill written for others asks for a model that is not here: that is no reason to fail.
@@ -184,7 +189,10 @@ async fn begin(
         (None, None) => (Arc::clone(engine.model()), None),
     };
     let default = engine.parts.settings.sub_budget;
-    let turns = sub.budget.turns.or(facts.max_ticks).or(default.turns).unwrap_or(MAX_TICKS);
+    let usual = default.turns.unwrap_or(MAX_TICKS);
+    // What nobody trusts may ask for less, and not for more.
+    let ticks = facts.max_ticks.map(|ticks| if trusted { ticks } else { ticks.min(usual) });
+    let turns = sub.budget.turns.or(ticks).unwrap_or(usual);
     let budget = Budget {
         turns: Some(turns),
         tokens: sub.budget.tokens.or(default.tokens),
@@ -196,7 +204,7 @@ async fn begin(
         workshop,
         tools,
         limits: Limits { budget, window: model.about().window, ..Limits::default() },
-        effort: sub.effort.or(facts.effort).or(engine.parts.settings.effort),
+        effort: sub.effort.or(facts.effort.filter(|_| trusted)).or(engine.parts.settings.effort),
         model,
         parent: sub.parent.clone().map(|parent| Parent { depth, ..parent }),
         skill: Some(facts.name.clone()),
@@ -237,7 +245,7 @@ pub(crate) fn confine(
 }
 
 /// Agents that only look, as Claude Code has them.
-fn is_read_only_agent(agent: &str) -> bool {
+pub(crate) fn is_read_only_agent(agent: &str) -> bool {
     agent.eq_ignore_ascii_case("explore") || agent.eq_ignore_ascii_case("plan")
 }
 

@@ -166,7 +166,11 @@ fn permit_name(
     arguments: &str,
 ) -> Result<(), ToolError> {
     let action = Action::Skill { name, also, action: deed.as_str(), arguments };
-    let decision = workshop.gate().decide(&action, &Actor::default());
+    // A skill that runs on its own uses the skills that it lists. Its own text it has.
+    let acting =
+        workshop.acting.as_deref().filter(|acting| deed == Deed::Load && *acting.name != *name);
+    let actor = acting.map(|acting| acting.actor(workshop.is_ceiling(acting))).unwrap_or_default();
+    let decision = workshop.gate().decide(&action, &actor);
     if deed.is_left_to_rules() && decision.rule.is_none() {
         return Ok(());
     }

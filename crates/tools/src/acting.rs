@@ -95,7 +95,7 @@ impl Workshop {
     }
 
     /// Whether a skill may use nothing but what it lists: in a sub-run, or where a person wants so.
-    fn is_ceiling(&self, standing: &Standing) -> bool {
+    pub(crate) fn is_ceiling(&self, standing: &Standing) -> bool {
         (self.acting.is_some() || self.settings.confine) && has_ceiling(standing)
     }
 

@@ -22,6 +22,7 @@ mod isolation;
 mod keys;
 mod processes;
 mod resume;
+mod rights;
 mod script;
 mod sessions;
 mod skills;
@@ -43,6 +44,7 @@ fn main() {
         ("keys", keys::TESTS),
         ("processes", processes::TESTS),
         ("resume", resume::TESTS),
+        ("rights", rights::TESTS),
         ("sessions", sessions::TESTS),
         ("skills", skills::TESTS),
         ("stores", stores::TESTS),

@@ -1,0 +1,58 @@
+//! What a session hands down to the sub-runs it starts: what is left of its budget, and what it may
+//! not do.
+
+use prowess_agent::Budget;
+use prowess_tools::Workshop;
+
+use crate::active::Facts;
+use crate::session::Session;
+use crate::subrun::{SubRun, Which, is_read_only_agent};
+
+impl Session {
+    /// A skill to run as a part of this session, with what is left of its budget and of its tools.
+    pub(crate) fn part(&self, skill: &str) -> SubRun {
+        let started = self.journal.run.started();
+        let runs = started.and_then(|started| started.skill.as_deref());
+        let own = self.facts.iter().find(|facts| Some(&*facts.name) == runs);
+        let looks = own.and_then(|own| own.agent.as_deref()).is_some_and(is_read_only_agent);
+        let tools = if looks {
+            Some(self.tools.tools(&self.workshop).map(|tool| tool.name().into()).collect())
+        } else {
+            started.and_then(|started| started.tools.clone())
+        };
+        SubRun { budget: self.left(), tools, ..SubRun::new(Which::Name(skill.into())) }
+    }
+
+    /// What is left for a sub-run, which has turns of its own.
+    fn left(&self) -> Budget {
+        let run = &self.journal.run;
+        let (budget, spent) =
+            (run.started().map(|started| started.limits.budget).unwrap_or_default(), run.spent());
+        let usual = self.engine.parts.settings.sub_budget;
+        let least = |limit: Option<u64>, spent: u64, usual: Option<u64>| {
+            let left = limit.map(|limit| limit.saturating_sub(spent));
+            left.into_iter().chain(usual).min()
+        };
+        Budget {
+            turns: None,
+            tokens: least(budget.tokens, spent.usage.tokens(), usual.tokens),
+            micros: least(budget.micros, spent.usage.micros.unwrap_or(0), usual.micros),
+            milliseconds: least(budget.milliseconds, spent.milliseconds, usual.milliseconds),
+        }
+    }
+
+    /// The workshop of a sub-run: what loaded skills take away here is not there either.
+    pub(crate) fn confined(&self) -> Workshop {
+        let workshop = self.workshop.derive();
+        restrict(&workshop, &self.facts);
+        workshop
+    }
+}
+
+/// Adds what skills forbid to the rules of a workshop.
+pub(crate) fn restrict(workshop: &Workshop, facts: &[Facts]) {
+    let mut gate = workshop.gate();
+    for facts in facts.iter().filter(|facts| facts.standing.is_trusted()) {
+        gate.rules.restrict(&facts.standing.tools);
+    }
+}
