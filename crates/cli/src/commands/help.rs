@@ -107,13 +107,13 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
 }
 
 fn environment(width: usize) -> String {
-    let column = VARIABLES.iter().map(|variable| variable.name.len()).max().unwrap_or(0);
+    let column = VARIABLES.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let indent = column + 4;
     let mut text = String::from("Environment variables\n\n");
-    for variable in VARIABLES {
-        let summary = wrap(variable.summary, width.saturating_sub(indent).max(24));
+    for (name, summary) in VARIABLES {
+        let summary = wrap(summary, width.saturating_sub(indent).max(24));
         let summary = summary.join(&format!("\n{}", " ".repeat(indent)));
-        text.push_str(&format!("  {:column$}  {summary}\n", variable.name));
+        text.push_str(&format!("  {name:column$}  {summary}\n"));
     }
     text
 }
