@@ -5,46 +5,27 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
-/// A variable and what it does; the documentation is made from this table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Variable {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// What it does.
-    pub(crate) summary: &'static str,
-}
-
-/// Every variable we read.
-pub(crate) const VARIABLES: &[Variable] = &[
-    Variable {
-        name: "PROWESS_HOME",
-        summary: "One folder for configuration and data, instead of the usual ones",
-    },
-    Variable {
-        name: "PROWESS_CONFIG_FILE",
-        summary: "The user's configuration file (default: `config.toml` in the configuration folder)",
-    },
-    Variable {
-        name: "PROWESS_STORE_URL",
-        summary: "Where the use of skills is remembered: `sqlite:PATH` (default: `prowess.db` in the data folder)",
-    },
-    Variable {
-        name: "PROWESS_SKILLS_PATH",
-        summary: "More folders with skills, separated like `PATH`",
-    },
-    Variable {
-        name: "PROWESS_NO_PROGRESS",
-        summary: "Show no progress on the terminal when set to `1` or `true`",
-    },
-    Variable { name: "NO_COLOR", summary: "Print no colours when set to anything" },
-    Variable {
-        name: "CLICOLOR_FORCE",
-        summary: "Print colours even when the output is not a terminal",
-    },
-    Variable {
-        name: "COLUMNS",
-        summary: "Width of the terminal, instead of what the terminal reports",
-    },
+/// Every variable we read, and what it does; the documentation is made from this table.
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
+    ("PROWESS_HOME", "One folder for configuration and data, instead of the usual ones"),
+    (
+        "PROWESS_CONFIG_FILE",
+        "The user's configuration file (default: `config.toml` in the configuration folder)",
+    ),
+    (
+        "PROWESS_STORE_URL",
+        "Where the use of skills is remembered: `sqlite:PATH` (default: `prowess.db` in the data folder)",
+    ),
+    ("PROWESS_SKILLS_PATH", "More folders with skills, separated like `PATH`"),
+    ("PROWESS_NO_PROGRESS", "Show no progress on the terminal when set to `1` or `true`"),
+    ("PROWESS_LOG", "What to tell on standard error, like `prowess=debug`"),
+    (
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "The collector that gets spans, in builds with the feature `otel`",
+    ),
+    ("NO_COLOR", "Print no colours when set to anything"),
+    ("CLICOLOR_FORCE", "Print colours even when the output is not a terminal"),
+    ("COLUMNS", "Width of the terminal, instead of what the terminal reports"),
 ];
 
 /// What the process was started with.

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use crate::args::{Cli, Command};
 use crate::env::Environment;
+use prowess_console::telemetry;
 use prowess_terminal::{Exit, Printer};
 
 fn main() -> ExitCode {
@@ -26,7 +27,11 @@ fn main() -> ExitCode {
         Err(error) => return args::explain_usage(&error, &environment),
     };
     let printer = Printer::new(cli.global.look(&environment));
-    match run(&cli, &environment, &printer) {
+    let screen = matches!(cli.command, Some(Command::Chat(_)));
+    let asked = telemetry::Asked { verbose: cli.global.verbose, screen };
+    let variables = commands::sessions::variables(&environment);
+    let work = || run(&cli, &environment, &printer);
+    match telemetry::during(asked, &variables, &printer, work) {
         Ok(_) if printer.reader_left() => Exit::Done.into(),
         Ok(code) => code.into(),
         Err(error) => {

@@ -7,4 +7,5 @@ pub mod kit;
 pub mod run;
 pub mod session;
 pub mod talk;
+pub mod telemetry;
 pub mod wait;

@@ -1,5 +1,6 @@
 //! One request, and an answer in pieces.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
@@ -76,7 +77,7 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// A header of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
-    name: &'static str,
+    name: Cow<'static, str>,
     value: String,
     is_secret: bool,
 }
@@ -84,12 +85,12 @@ pub struct Header {
 impl Header {
     /// A header that anybody may see.
     pub fn plain(name: &'static str, value: impl Into<String>) -> Self {
-        Self { name, value: value.into(), is_secret: false }
+        Self { name: name.into(), value: value.into(), is_secret: false }
     }
 
     /// A header that nobody may see, such as a key.
-    pub fn secret(name: &'static str, value: impl Into<String>) -> Self {
-        Self { name, value: value.into(), is_secret: true }
+    pub fn secret(name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: value.into(), is_secret: true }
     }
 }
 
@@ -230,11 +231,19 @@ impl HttpClient {
         headers: &[Header],
         json: Vec<u8>,
     ) -> Result<Answer, HttpError> {
-        let request = self
-            .inner
-            .post(address.url().clone())
-            .header("content-type", "application/json")
-            .body(json);
+        self.post_as("application/json", address, headers, json).await
+    }
+
+    /// Sends something of a media type.
+    pub async fn post_as(
+        &self,
+        media: &str,
+        address: &Address,
+        headers: &[Header],
+        body: Vec<u8>,
+    ) -> Result<Answer, HttpError> {
+        let request =
+            self.inner.post(address.url().clone()).header("content-type", media).body(body);
         self.send(request, headers).await
     }
 

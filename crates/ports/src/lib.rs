@@ -11,6 +11,7 @@ pub mod command;
 pub mod fetch;
 pub mod model;
 pub mod sessions;
+pub mod telemetry;
 pub mod usage;
 
 pub use approve::{Approver, Nobody, Noted, Question, Recorder};

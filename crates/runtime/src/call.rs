@@ -17,7 +17,7 @@ use prowess_tools::{
 use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use crate::active::{Facts, SUBMIT};
 use crate::background::MAX_BACKGROUND;
@@ -26,6 +26,7 @@ use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::Session;
 use crate::subrun::{self, SubRun};
+use crate::trace;
 
 /// How long a tool has to end after it was told to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -51,18 +52,24 @@ impl Session {
         open: Open,
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
+        let span = trace::tool(self, &open.call);
+        self.call_within(open, cancel, &span).instrument(span.clone()).await
+    }
+
+    async fn call_within(
+        &mut self,
+        open: Open,
+        cancel: &CancellationToken,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
         let call = open.call;
-        let span = tracing::info_span!(
-            "execute_tool",
-            gen_ai.operation.name = "execute_tool",
-            gen_ai.tool.name = %call.name,
-            gen_ai.tool.call.id = %call.id,
-        );
         if let Some(text) = self.refusal(&call, open.state) {
+            trace::failed(span, trace::REFUSED);
             return self.answered(ToolResult::error(&call, text)).await;
         }
         if let Some(facts) = self.forked(&call).await? {
-            return self.fork(&call, &facts, cancel).instrument(span).await;
+            trace::skill(span, &facts.name, Some(&facts.standing.digest));
+            return self.fork(&call, &facts, cancel, span).await;
         }
         let hooked = self.facts.iter().any(|facts| !facts.hooks.is_empty());
         let read_only = !hooked
@@ -75,12 +82,13 @@ impl Session {
             .write(Event::CallStarted { call: call.id.clone(), read_only, child: None })
             .await?;
         let began = Instant::now();
-        let Some(called) = self.work(&call, cancel).instrument(span).await? else {
+        let Some(called) = self.work(&call, cancel).await? else {
             // It did not end when it was told to: nobody knows what it did, and the record says so.
+            trace::failed(span, trace::CANCELLED);
             return Ok(());
         };
         let milliseconds = milliseconds_since(began);
-        self.ended(&call, called, milliseconds).await
+        self.ended(&call, called, milliseconds, span).await
     }
 
     /// Why a call is answered without being done.
@@ -138,8 +146,8 @@ impl Session {
         let workshop = Arc::clone(&self.workshop);
         let (facts, loaded, hooks) = (self.facts.clone(), self.loaded.clone(), self.hooks.clone());
         let call = call.clone();
-        let mut work =
-            tokio::spawn(blocking(move || work(&workshop, &tools, &facts, loaded, hooks, &call)));
+        let work = move || work(&workshop, &tools, &facts, loaded, hooks, &call);
+        let mut work = tokio::spawn(blocking(work).in_current_span());
         let ended = tokio::select! {
             biased;
             ended = &mut work => ended,
@@ -170,6 +178,7 @@ impl Session {
         call: &ToolCall,
         called: Called,
         milliseconds: u64,
+        span: &Span,
     ) -> Result<(), RuntimeError> {
         let Called { mut result, submitted, loaded: after, hooks, messages, stop } = called;
         let mut loaded: Vec<ActiveSkill> = Vec::new();
@@ -184,6 +193,10 @@ impl Session {
             self.loaded.names().filter(|name| after.get(name).is_none()).map(Into::into).collect();
         if let [skill] = &*loaded {
             result.keep = Some(skill.name.clone());
+            trace::skill(span, &skill.name, Some(&skill.digest));
+        }
+        if result.is_error {
+            trace::failed(span, trace::TOOL_ERROR);
         }
         let changed = !loaded.is_empty() || !unloaded.is_empty();
         self.touch(call, &result);
@@ -295,12 +308,14 @@ impl Session {
         call: &ToolCall,
         facts: &Facts,
         cancel: &CancellationToken,
+        span: &Span,
     ) -> Result<(), RuntimeError> {
         // The rules and the schema of the tool count here as well.
         let (tools, workshop) = (Arc::clone(&self.tools), Arc::clone(&self.workshop));
         let asked = call.clone();
         let admitted = blocking(move || tools.admit(&workshop, &asked.name, &asked.input)).await?;
         if let Err(error) = admitted {
+            trace::failed(span, trace::REFUSED);
             return self.answered(ToolResult::error(call, error.to_string())).await;
         }
         self.journal
@@ -351,6 +366,9 @@ impl Session {
             Err(RuntimeError::Store(error)) => return Err(error.into()),
             Err(error) => (ToolResult::error(call, error.to_string()), None::<Usage>),
         };
+        if result.is_error {
+            trace::failed(span, trace::TOOL_ERROR);
+        }
         let mut events = self.notes.take(Some(&call.id));
         events.push(Event::CallEnded {
             result,

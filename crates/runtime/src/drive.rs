@@ -19,6 +19,7 @@ use crate::journal::blocking;
 use crate::outcome::Pause;
 use crate::say::Words;
 use crate::session::Session;
+use crate::trace;
 use crate::watch::Update;
 
 /// How a question to a model ended.
@@ -40,13 +41,10 @@ impl Session {
     /// Goes on until the model answered, or the session ended. Cancelling ends what is under way,
     /// and leaves a session that can be taken up again.
     pub async fn proceed(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
-        let span = tracing::info_span!(
-            "invoke_agent",
-            gen_ai.operation.name = "invoke_agent",
-            gen_ai.conversation.id = %self.journal.id,
-            gen_ai.request.model = %self.model.about().name,
-        );
-        self.go_on(cancel).instrument(span).await
+        let span = trace::agent(self);
+        let pause = self.go_on(cancel).instrument(span.clone()).await;
+        trace::paused(&span, &pause);
+        pause
     }
 
     async fn go_on(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
@@ -158,13 +156,7 @@ impl Session {
         let budget = run.started().and_then(|started| started.limits.budget.milliseconds);
         let left = budget.map(|budget| budget.saturating_sub(run.spent().milliseconds));
         let model = Arc::clone(&self.model);
-        let span = tracing::info_span!(
-            "chat",
-            gen_ai.operation.name = "chat",
-            gen_ai.request.model = %model.about().name,
-            gen_ai.usage.input_tokens = tracing::field::Empty,
-            gen_ai.usage.output_tokens = tracing::field::Empty,
-        );
+        let span = trace::chat(self);
         let (engine, id, depth) = (&self.engine, &self.journal.id, self.journal.depth);
         let mut deltas = |delta: Delta| {
             if heard == Heard::ByAll {
@@ -181,19 +173,27 @@ impl Session {
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Asked::Cancelled,
+            () = cancel.cancelled() => {
+                trace::failed(&span, trace::CANCELLED);
+                Asked::Cancelled
+            }
             answer = answer => match answer {
                 Ok(mut reply) => {
                     if reply.usage.micros.is_none() {
                         reply.usage.micros = model.about().price.map(|price| cost(&price, &reply));
                     }
-                    span.record("gen_ai.usage.input_tokens", reply.usage.prompt());
-                    span.record("gen_ai.usage.output_tokens", reply.usage.output);
+                    trace::replied(&span, &reply);
                     Asked::Answer(reply, milliseconds_since(began))
                 }
-                Err(error) => Asked::Failed(error),
+                Err(error) => {
+                    trace::failed(&span, error.kind.as_str());
+                    Asked::Failed(error)
+                }
             },
-            () = time => Asked::OutOfTime,
+            () = time => {
+                trace::failed(&span, ModelErrorKind::Timeout.as_str());
+                Asked::OutOfTime
+            }
         }
     }
 

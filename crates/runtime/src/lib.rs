@@ -20,6 +20,7 @@ mod say;
 mod session;
 mod subrun;
 mod task;
+mod trace;
 mod watch;
 
 pub use engine::{Engine, Models, Parts, Settings};

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
 
 fn environment(width: usize) -> String {
     let models = prowess_console::kit::variable_list();
-    let ours = VARIABLES.iter().map(|variable| (variable.name, variable.summary));
+    let ours = VARIABLES.iter().copied();
     let theirs = models.iter().map(|(name, summary)| (*name, summary.as_str()));
     let column = ours.clone().chain(theirs.clone()).map(|(name, _)| name.len()).max().unwrap_or(0);
     let indent = column + 4;

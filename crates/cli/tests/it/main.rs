@@ -34,6 +34,7 @@ mod schema;
 mod sessions;
 mod show;
 mod stats;
+mod telemetry;
 mod tool;
 mod trust;
 mod unsafe_fixes;

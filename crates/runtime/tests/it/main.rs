@@ -28,6 +28,7 @@ mod sessions;
 mod skills;
 mod stores;
 mod subruns;
+mod telemetry;
 mod typed;
 mod world;
 
@@ -49,6 +50,7 @@ fn main() {
         ("skills", skills::TESTS),
         ("stores", stores::TESTS),
         ("subruns", subruns::TESTS),
+        ("telemetry", telemetry::TESTS),
         ("typed", typed::TESTS),
     ]);
 }

@@ -1,0 +1,229 @@
+//! The spans of a run: names, kinds, what they carry, what is within what; and nothing that was said.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use prowess_agent::{Reply, Usage};
+use prowess_ports::{ModelErrorKind, telemetry as names};
+use prowess_runtime::{Engine, Session};
+use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::harness::{Tests, tests};
+use crate::script::{Act, Script, bash, call, load, says};
+use crate::world::{World, children, never, wait};
+
+pub(crate) const TESTS: Tests = tests! {
+    a_run_is_told_in_the_words_of_opentelemetry
+    a_sub_run_is_within_the_call_that_wanted_it
+    what_goes_wrong_has_a_type
+    nothing_that_was_said_is_in_a_span
+};
+
+/// A span, when it is over.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    parent: Option<u64>,
+    fields: BTreeMap<&'static str, String>,
+    closed: bool,
+}
+
+impl Seen {
+    fn get(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+
+    fn name(&self) -> &str {
+        self.get(names::SPAN_NAME)
+    }
+}
+
+impl Visit for Seen {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.fields.insert(field.name(), value.to_owned());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.fields.insert(field.name(), format!("{value:?}"));
+    }
+}
+
+/// Keeps every span, in the order in which they began.
+#[derive(Clone, Debug, Default)]
+struct Capture(Arc<Mutex<BTreeMap<u64, Seen>>>);
+
+/// The number of a span among all. The registry uses its own again.
+struct Number(u64);
+
+impl Capture {
+    fn change<S>(&self, id: &Id, context: &Context<'_, S>, change: impl FnOnce(&mut Seen))
+    where
+        S: tracing::Subscriber + for<'l> LookupSpan<'l>,
+    {
+        let span = context.span(id).unwrap();
+        let number = span.extensions().get::<Number>().unwrap().0;
+        change(self.0.lock().unwrap().get_mut(&number).unwrap());
+    }
+}
+
+impl<S: tracing::Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Capture {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let span = context.span(id).unwrap();
+        let parent = span.parent().map(|parent| parent.extensions().get::<Number>().unwrap().0);
+        let mut seen = Seen { parent, ..Seen::default() };
+        attributes.record(&mut seen);
+        let mut all = self.0.lock().unwrap();
+        let number = all.len() as u64;
+        span.extensions_mut().insert(Number(number));
+        all.insert(number, seen);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        self.change(id, &context, |seen| values.record(seen));
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        self.change(&id, &context, |seen| seen.closed = true);
+    }
+}
+
+/// Says something in a new session; returns its id and the spans.
+fn talk(engine: &Engine, message: &str) -> (String, Vec<Seen>) {
+    let capture = Capture::default();
+    let subscriber = tracing_subscriber::registry().with(capture.clone());
+    let id = tracing::subscriber::with_default(subscriber, || {
+        wait(async {
+            let mut session = Session::start(engine, "t").await.unwrap();
+            session.say(message, &never()).await.unwrap();
+            session.proceed(&never()).await.unwrap();
+            session.id().to_owned()
+        })
+    });
+    let spans: Vec<Seen> = capture.0.lock().unwrap().values().cloned().collect();
+    assert!(spans.iter().all(|span| span.closed), "{spans:#?}");
+    (id, spans)
+}
+
+/// Names with the places of their parents.
+fn tree(spans: &[Seen]) -> Vec<(&str, Option<u64>)> {
+    spans.iter().map(|span| (span.name(), span.parent)).collect()
+}
+
+fn a_run_is_told_in_the_words_of_opentelemetry() {
+    let world = World::new();
+    world.skill("greet", "", "Say good morning.");
+    let answer = Reply {
+        model: "one-2026".to_owned(),
+        usage: Usage { input: 7, output: 5, cache_read: 3, cache_write: 1, micros: None },
+        ..Reply::text("Good morning.")
+    };
+    let model = Script::of([load("greet"), Act::Reply(answer)]);
+    let (id, spans) = talk(&world.engine(model), "Hello.");
+    let expected = [
+        ("invoke_agent prowess", None),
+        ("chat one", Some(0)),
+        ("execute_tool load_skill", Some(0)),
+        ("chat one", Some(0)),
+    ];
+    assert_eq!(tree(&spans), expected);
+    for span in &spans {
+        assert_eq!(span.get(names::CONVERSATION_ID), id);
+        assert_eq!(span.get(names::ERROR_TYPE), "");
+        assert_eq!(span.get(names::SPAN_STATUS), "");
+        assert!(span.name().starts_with(span.get(names::OPERATION)));
+    }
+    let [agent, first, tool, second] = &spans[..] else { unreachable!() };
+    assert_eq!((agent.get("otel.kind"), tool.get("otel.kind")), ("internal", "internal"));
+    assert_eq!((first.get("otel.kind"), second.get("otel.kind")), ("client", "client"));
+    assert_eq!(agent.get("gen_ai.agent.name"), "prowess");
+    for span in [agent, first] {
+        assert_eq!(span.get("gen_ai.provider.name"), "script");
+        assert_eq!(span.get("gen_ai.request.model"), "one");
+    }
+    assert_eq!(first.get("gen_ai.response.finish_reasons"), "tool_calls");
+    assert_eq!(first.get("gen_ai.response.model"), "");
+    assert_eq!(second.get("gen_ai.response.finish_reasons"), "stop");
+    assert_eq!(second.get("gen_ai.response.model"), "one-2026");
+    assert_eq!(second.get("gen_ai.usage.input_tokens"), "11");
+    assert_eq!(second.get("gen_ai.usage.output_tokens"), "5");
+    assert_eq!(second.get("gen_ai.usage.cache_read.input_tokens"), "3");
+    assert_eq!(second.get("gen_ai.usage.cache_creation.input_tokens"), "1");
+    assert_eq!(tool.get("gen_ai.tool.name"), "load_skill");
+    assert_eq!(tool.get("gen_ai.tool.type"), "function");
+    assert!(!tool.get("gen_ai.tool.call.id").is_empty());
+    assert_eq!(tool.get("prowess.skill.name"), "greet");
+    assert!(!tool.get("prowess.skill.digest").is_empty());
+}
+
+fn a_sub_run_is_within_the_call_that_wanted_it() {
+    let world = World::new();
+    world.skill("look", "context: fork\n", "Look at it.");
+    let model = Script::of([load("look"), says("It is red."), says("Red.")]);
+    let engine = world.engine(model);
+    let (id, spans) = talk(&engine, "Which colour is it?");
+    let expected = [
+        ("invoke_agent prowess", None),
+        ("chat one", Some(0)),
+        ("execute_tool load_skill", Some(0)),
+        ("invoke_agent look", Some(2)),
+        ("chat one", Some(3)),
+        ("chat one", Some(0)),
+    ];
+    assert_eq!(tree(&spans), expected);
+    let (tool, agent) = (&spans[2], &spans[3]);
+    for span in [tool, agent] {
+        assert_eq!(span.get("prowess.skill.name"), "look");
+    }
+    assert!(!tool.get("prowess.skill.digest").is_empty());
+    assert_eq!(tool.get("prowess.skill.digest"), agent.get("prowess.skill.digest"));
+    assert_eq!(agent.get("prowess.parent.session"), id);
+    assert_eq!(agent.get("gen_ai.agent.name"), "look");
+    assert_eq!(agent.get("gen_ai.conversation.id"), &*children(&engine, &id)[0].id);
+    assert_eq!(spans[4].get("gen_ai.conversation.id"), agent.get("gen_ai.conversation.id"));
+}
+
+fn what_goes_wrong_has_a_type() {
+    let world = World::new();
+    let model = Script::of([
+        call("no_such_tool", json!({})),
+        call("read", json!({ "path": "not/there" })),
+        Act::Fail(ModelErrorKind::Auth),
+    ]);
+    let (_, spans) = talk(&world.free(model), "Try.");
+    let wrong: Vec<(&str, &str)> = spans
+        .iter()
+        .filter(|span| span.get("otel.status_code") == "ERROR")
+        .map(|span| (span.name(), span.get("error.type")))
+        .collect();
+    // A name that the model made up is its own words.
+    let expected = [
+        ("invoke_agent prowess", "auth"),
+        ("execute_tool _OTHER", "tool-error"),
+        ("execute_tool read", "tool-error"),
+        ("chat one", "auth"),
+    ];
+    assert_eq!(wrong, expected);
+}
+
+fn nothing_that_was_said_is_in_a_span() {
+    let world = World::new();
+    world.skill("greet", "", "INSTRUCTIONS-marker");
+    world.file("project/file.txt", "CONTENT-marker");
+    let model = Script::of([
+        load("greet"),
+        bash("echo COMMAND-marker"),
+        call("read", json!({ "path": "file.txt" })),
+        call("MADE-UP-marker", json!({ "name": "NAME-marker" })),
+        call("load_skill", json!({ "name": "NOT-THERE-marker" })),
+        says("ANSWER-marker"),
+    ]);
+    let (_, spans) = talk(&world.free(model), "PROMPT-marker");
+    assert_eq!(spans.len(), 12, "{spans:#?}");
+    let all = format!("{spans:?}");
+    assert!(!all.contains("marker") && !all.contains("file.txt"), "{spans:#?}");
+}
