@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
-use prowess_policy::Answer;
+use prowess_policy::{Answer, Grant};
 use prowess_ports::{Approver, Question};
 use prowess_tools::Workshop;
 use rmcp::model::{
-    ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ProtocolVersion,
-    ServerRequest,
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 /// How long a person may think.
@@ -48,12 +47,7 @@ impl Asker {
 
 impl Approver for Asker {
     fn ask(&self, question: &Question<'_>) -> Answer {
-        let mut text = format!("Allow this? {}", sanitize::block(question.what));
-        if let Some(skill) = question.skill {
-            text.push_str(&format!("\nThe skill {} wants it.", sanitize::line(skill)));
-        }
-        text.push_str(&format!("\nWhy you are asked: {}", question.decision.reason));
-        let text = shorten(&text, MAX_QUESTION);
+        let text = question_text(question);
         let (answer, wait) = oneshot::channel();
         if self.sender.blocking_send(Asked { text, answer }).is_err() {
             return Answer::No;
@@ -62,12 +56,32 @@ impl Approver for Asker {
     }
 }
 
-/// Whether the client can ask a person. From 2026-07-28 on a server sends no requests.
+/// A question as a person reads it.
+pub(crate) fn question_text(question: &Question<'_>) -> String {
+    let mut text = format!("Allow this? {}", sanitize::block(question.what));
+    if let Some(skill) = question.skill {
+        text.push_str(&format!("\nThe skill {} wants it.", sanitize::line(skill)));
+    }
+    text.push_str(&format!("\nWhy you are asked: {}", question.decision.reason));
+    shorten(&text, MAX_QUESTION)
+}
+
+/// Whether the client can be asked while it waits. From 2026-07-28 on a server sends no requests.
 pub(crate) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
-    let is_older =
-        context.protocol_version().is_none_or(|version| version < ProtocolVersion::V_2026_07_28);
+    !super::handler::is_modern(context) && offers_forms(context)
+}
+
+/// Whether the client can show a person a form.
+pub(crate) fn offers_forms(context: &RequestContext<RoleServer>) -> bool {
     let offers = context.client_capabilities().and_then(|known| known.elicitation);
-    is_older && offers.is_some_and(|offers| offers.form.is_some() || offers.url.is_none())
+    offers.is_some_and(|offers| offers.form.is_some() || offers.url.is_none())
+}
+
+/// A yes for the session counts for the next call.
+pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<Grant>) {
+    let mut gate = workshop.gate();
+    let new: Vec<_> = grants.into_iter().filter(|grant| !gate.grants.contains(grant)).collect();
+    gate.grants.extend(new);
 }
 
 /// Does work on a thread of its own, and puts its questions to the person in front of the client.
@@ -95,11 +109,7 @@ pub(crate) async fn working<T: Send + 'static>(
             Some(asked) = questions.recv() => put(context, asked).await,
         }
     };
-    // A yes for the session counts for the next call.
-    let mut gate = workshop.gate();
-    let new: Vec<_> = grants.into_iter().filter(|grant| !gate.grants.contains(grant)).collect();
-    gate.grants.extend(new);
-    drop(gate);
+    keep_grants(workshop, grants);
     Ok(done)
 }
 
@@ -111,6 +121,25 @@ pub(crate) async fn put(context: &RequestContext<RoleServer>, asked: Asked) {
 }
 
 async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option<Answer> {
+    let request = ServerRequest::ElicitRequest(form(message)?);
+    let options = PeerRequestOptions::with_timeout(PATIENCE);
+    let sent = tokio::select! {
+        sent = context.peer.send_request_with_option(request, options) => sent.ok()?,
+        () = context.ct.cancelled() => return None,
+    };
+    let response = tokio::select! {
+        response = sent.await_response() => response.ok()?,
+        () = context.ct.cancelled() => return None,
+    };
+    let ClientResult::ElicitResult(result) = response else { return None };
+    if result.action != ElicitationAction::Accept {
+        return None;
+    }
+    read_answer(&result.content?)
+}
+
+/// The form that a person fills in.
+pub(crate) fn form(message: String) -> Option<ElicitRequest> {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -126,21 +155,12 @@ async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option
     let requested_schema = serde_json::from_value(schema).ok()?;
     let params =
         ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
-    let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
-    let options = PeerRequestOptions::with_timeout(PATIENCE);
-    let sent = tokio::select! {
-        sent = context.peer.send_request_with_option(request, options) => sent.ok()?,
-        () = context.ct.cancelled() => return None,
-    };
-    let response = tokio::select! {
-        response = sent.await_response() => response.ok()?,
-        () = context.ct.cancelled() => return None,
-    };
-    let ClientResult::ElicitResult(result) = response else { return None };
-    if result.action != ElicitationAction::Accept {
-        return None;
-    }
-    match result.content?.get("answer")?.as_str()? {
+    Some(ElicitRequest::new(params))
+}
+
+/// What a person answered in the form; nothing where that is no yes.
+pub(crate) fn read_answer(content: &Value) -> Option<Answer> {
+    match content.get("answer")?.as_str()? {
         "once" => Some(Answer::Once),
         "session" => Some(Answer::Session),
         _ => None,

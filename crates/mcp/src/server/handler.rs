@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use super::ask::working;
 use super::notify::{self, Hub, Watched};
 use super::prompts::Declared;
+use super::rounds::{self, Rounds};
 use super::run_skill::{self, RUN_SKILL};
 use super::session::{MAX_FOLLOWED, Session};
 use super::shelf::Shelf;
@@ -136,7 +137,8 @@ impl Handler {
     }
 }
 
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+/// Whether a request is of protocol 2026-07-28 or later.
+pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
@@ -311,6 +313,21 @@ impl ServerHandler for Handler {
                 return Ok(tools::told(RUN_SKILL, Err(error))?.into());
             }
             return Ok(run_skill::run(engine, &context, &input).await?.into());
+        }
+        // What runs something before it asks must not run it again.
+        if rounds::can_answer(&context) && name != "load_skill" {
+            let asked =
+                Rounds::new(request.request_state.as_deref(), request.input_responses.as_ref());
+            let closed = |_| ErrorData::internal_error("the server is closing", None);
+            let _permit = self.shared.permits.acquire().await.map_err(closed)?;
+            let (shared, session) = (Arc::clone(&self.shared), self.session(&context));
+            let work = move |workshop: &Workshop| {
+                tools::call(&shared.tools, workshop, &session, &name, &input)
+            };
+            return match rounds::working(&self.workshop, asked, work).await? {
+                Ok(called) => Ok(called?.into()),
+                Err(required) => Ok(required.into()),
+            };
         }
         let called = self.work(&context, move |shared, workshop, session| {
             tools::call(&shared.tools, workshop, session, &name, &input)

@@ -231,8 +231,12 @@ impl House {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("30"));
             return Err(response);
         }
-        let request = request.map(Full::new);
-        let response = self.service.handle(request).await;
+        let is_end = request.method() == Method::DELETE;
+        let mut response = self.service.handle(request.map(Full::new)).await;
+        // Clients take `202` for a session that may still be there.
+        if is_end && response.status() == StatusCode::ACCEPTED {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
         if let Some(session) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
             let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
             owners.entry(session.into()).or_insert(token);

@@ -10,6 +10,7 @@ mod notify;
 mod pages;
 mod prompts;
 mod resources;
+mod rounds;
 mod run_skill;
 mod session;
 mod shelf;

@@ -114,6 +114,11 @@ pub(crate) async fn run(
             }
         }
     };
+    // What was reported while the last step was taken.
+    while let Ok(message) = waiting.try_recv() {
+        count += 1.0;
+        report(context, count, message).await;
+    }
     Ok(match finished {
         Ok(finished) => told(&finished),
         Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
