@@ -33,6 +33,22 @@ use super::{instructions, prompts, resources, tools};
 /// Work that is done at the same time, for all clients together.
 const MOST_AT_ONCE: usize = 32;
 
+/// Methods of the protocol that are answered here.
+const METHODS: [&str; 12] = [
+    "completion/complete",
+    "initialize",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
+
 /// What all clients share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -363,6 +379,10 @@ impl ServerHandler for Handler {
                     skills::directory(&shared.shelf, &uri, cursor.as_deref(), hints)
                 };
                 self.work(&context, work).await?
+            }
+            // The library takes what it cannot read for a method that it does not know.
+            known if METHODS.contains(&known) => {
+                Err(ErrorData::invalid_params("the parameters do not fit the method", None))
             }
             _ => Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,

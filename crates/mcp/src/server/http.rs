@@ -142,7 +142,7 @@ impl Server {
             ready(listener.local_addr().map_err(failed)?);
             self.serve_http(listener, http, cancel).await
         });
-        runtime.shutdown_timeout(super::stdio::LAST_WORDS);
+        runtime.shutdown_timeout(super::stdio::LAST_WORK);
         served
     }
 

@@ -2,7 +2,8 @@
 //!
 //! The library would pass over a line that is too long, or that is no JSON, in silence, and end with
 //! the first message that comes too early. Here each of them gets an answer, and the next one is
-//! read.
+//! read. Reading never waits for writing, so that the end is noticed even of a client that sends and
+//! does not listen.
 
 use std::collections::HashSet;
 use std::io;
@@ -17,6 +18,9 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Most bytes of a message.
 pub(crate) const MAX_MESSAGE: usize = 4 * 1024 * 1024;
@@ -24,16 +28,20 @@ pub(crate) const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 pub(crate) const MAX_DEPTH: usize = 64;
 /// Most requests of a client that wait for their answers; more are refused.
 const MAX_WAITING: usize = 1_024;
+/// Messages that wait for a client to take them.
+const MAX_QUEUE: usize = 64;
 /// The code for a request that is refused because there are too many.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
 /// Messages as lines.
-pub(crate) struct Lines<R, W> {
+pub(crate) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     /// Whether the rest of a line that was too long is passed over.
     skipping: bool,
-    output: Arc<tokio::sync::Mutex<Option<W>>>,
+    output: Option<mpsc::Sender<Vec<u8>>>,
+    writer: Option<JoinHandle<()>>,
+    ended: CancellationToken,
     waiting: Arc<Mutex<HashSet<RequestId>>>,
     /// Whether the client began; before, only requests make sense.
     begun: bool,
@@ -46,13 +54,20 @@ enum Came {
     End,
 }
 
-impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    pub(crate) fn new(input: R, output: W) -> Self {
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Reads and writes two streams; the token is cancelled when nothing more can come.
+    pub(crate) fn new<W>(input: R, output: W, ended: CancellationToken) -> Self
+    where
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (sender, receiver) = mpsc::channel(MAX_QUEUE);
         Self {
             input: BufReader::with_capacity(64 * 1024, input),
             line: Vec::new(),
             skipping: false,
-            output: Arc::new(tokio::sync::Mutex::new(Some(output))),
+            output: Some(sender),
+            writer: Some(tokio::spawn(write_all(output, receiver))),
+            ended,
             waiting: Arc::default(),
             begun: false,
         }
@@ -123,11 +138,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
-where
-    R: AsyncRead + Send + Unpin,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     type Error = io::Error;
 
     fn send(
@@ -139,17 +150,25 @@ where
             JsonRpcMessage::Error(error) => error.id.clone(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        if let Some(id) = answered {
-            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let (output, waiting) = (self.output.clone(), Arc::clone(&self.waiting));
+        async move {
+            let output = output.ok_or(io::ErrorKind::NotConnected)?;
+            let sent = output.send(line(&message)?).await;
+            // An answer that nobody takes still waits.
+            if let Some(id) = answered {
+                waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            }
+            sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
-        let output = Arc::clone(&self.output);
-        async move { write(&output, &message).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let read = match self.next_line().await {
-                Came::End => return None,
+                Came::End => {
+                    self.ended.cancel();
+                    return None;
+                }
                 Came::TooLong => {
                     let text = format!("a message has at most {MAX_MESSAGE} bytes");
                     Err(refusal(ErrorCode::INVALID_REQUEST, text, None))
@@ -159,29 +178,41 @@ where
             match read {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(answer) => write(&self.output, &answer).await.ok()?,
+                Err(answer) => {
+                    // Whoever does not listen does not miss it.
+                    if let (Some(output), Ok(line)) = (&self.output, line(&answer)) {
+                        let _ = output.try_send(line);
+                    }
+                }
             }
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        drop(self.output.lock().await.take());
+        drop(self.output.take());
+        if let Some(writer) = self.writer.take() {
+            writer.await?;
+        }
         Ok(())
     }
 }
 
-async fn write<W: AsyncWrite + Unpin>(
-    output: &tokio::sync::Mutex<Option<W>>,
-    message: &ServerJsonRpcMessage,
-) -> io::Result<()> {
+/// Writes lines until there are no more, or nobody takes them.
+async fn write_all<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = lines.recv().await {
+        if output.write_all(&line).await.is_err() {
+            return;
+        }
+        if lines.is_empty() && output.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    let mut output = output.lock().await;
-    let Some(output) = output.as_mut() else {
-        return Err(io::ErrorKind::NotConnected.into());
-    };
-    output.write_all(&line).await?;
-    output.flush().await
+    Ok(line)
 }
 
 /// Reads a message; the error is the answer.

@@ -26,6 +26,7 @@ use prowess_runtime::Engine;
 use prowess_tools::{Toolset, Workshop};
 use rmcp::service::serve_server;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
 use self::handler::{Handler, Shared};
 use self::lines::Lines;
@@ -95,7 +96,8 @@ impl Server {
         Self { shared: Arc::new(Shared::new(workshop, Arc::new(tools), options)) }
     }
 
-    /// Serves one client over two streams, until it closes its own.
+    /// Serves one client over two streams, until it closes its own. What is under way then may be
+    /// answered for half a second.
     pub async fn serve<R, W>(&self, input: R, output: W) -> Result<(), ServeError>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -103,10 +105,19 @@ impl Server {
     {
         let handler = Handler::new(&self.shared, false);
         // A client that goes away before it said anything did nothing wrong.
-        let Ok(running) = serve_server(handler, Lines::new(input, output)).await else {
-            return Ok(());
+        let ended = CancellationToken::new();
+        let lines = Lines::new(input, output, ended.clone());
+        let Ok(running) = serve_server(handler, lines).await else { return Ok(()) };
+        let late = async {
+            ended.cancelled().await;
+            tokio::time::sleep(stdio::LAST_ANSWERS).await;
         };
-        running.waiting().await.map_err(|error| ServeError::Broken(error.into()))?;
+        tokio::select! {
+            ended = running.waiting() => {
+                ended.map_err(|error| ServeError::Broken(error.into()))?;
+            }
+            () = late => {}
+        }
         Ok(())
     }
 
@@ -120,7 +131,7 @@ impl Server {
             let (input, output) = stdio::open(input, output).map_err(ServeError::Streams)?;
             self.serve(input, output).await
         });
-        runtime.shutdown_timeout(stdio::LAST_WORDS);
+        runtime.shutdown_timeout(stdio::LAST_WORK);
         served
     }
 

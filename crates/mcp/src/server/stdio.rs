@@ -11,8 +11,10 @@ use rustix::stdio::{dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-/// How long work that is still going on may take when the client is gone.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
+/// How long answers are still given when the client closed its end.
+pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// How long work that is still going on may take after that.
+pub(crate) const LAST_WORK: Duration = Duration::from_millis(200);
 
 pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
