@@ -78,34 +78,25 @@ impl Object {
 /// Adds a member behind the others.
 fn add(text: &str, object: &Object, name: &str, value: &Value) -> String {
     let outer = indent(text, object.start);
-    match object.members.last() {
-        Some(last) => {
-            let own = indent(text, last.key.start);
-            let is_in_one_line = !text[object.start..last.key.start].contains('\n');
-            let own = if is_in_one_line { format!("{outer}{STEP}") } else { own.to_owned() };
-            let line = format!("\n{own}\"{name}\": {}", pretty(value, &own));
-            let closing = if is_in_one_line { format!("\n{outer}") } else { String::new() };
-            match object.comma {
-                Some(at) => format!("{}{line},{closing}{}", &text[..at], &text[at..]),
-                None => {
-                    let at = last.value.end;
-                    format!("{},{line}{closing}{}", &text[..at], &text[at..])
-                }
-            }
-        }
-        None => {
-            let own = format!("{outer}{STEP}");
-            let at = object.start + 1;
-            let rest = &text[at..];
-            let closing = if rest.trim_start_matches([' ', '\t']).starts_with('\n') {
-                String::new()
-            } else {
-                format!("\n{outer}")
-            };
-            let line = format!("\n{own}\"{name}\": {}", pretty(value, &own));
-            format!("{}{line}{closing}{rest}", &text[..at])
-        }
+    let line = |own: &str| format!("\n{own}\"{name}\": {}", pretty(value, own));
+    let Some(last) = object.members.last() else {
+        let at = object.start + 1;
+        let rest = &text[at..];
+        let has_break = rest.trim_start_matches([' ', '\t']).starts_with('\n');
+        let closing = if has_break { String::new() } else { format!("\n{outer}") };
+        return format!("{}{}{closing}{rest}", &text[..at], line(&format!("{outer}{STEP}")));
+    };
+    let is_in_one_line = !text[object.start..last.key.start].contains('\n');
+    let (line, closing) = if is_in_one_line {
+        (line(&format!("{outer}{STEP}")), format!("\n{outer}"))
+    } else {
+        (line(indent(text, last.key.start)), String::new())
+    };
+    if let Some(at) = object.comma {
+        return format!("{}{line},{closing}{}", &text[..at], &text[at..]);
     }
+    let at = last.value.end;
+    format!("{},{line}{closing}{}", &text[..at], &text[at..])
 }
 
 /// The blanks at the beginning of the line of a place.

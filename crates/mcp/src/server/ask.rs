@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 /// How long a person may think.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 /// Most characters of a question.
 const MAX_QUESTION: usize = 2_000;
 

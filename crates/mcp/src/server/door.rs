@@ -95,9 +95,10 @@ impl Door {
         if !self.knows(host) || !named {
             return Err(Refused::Host);
         }
-        let origin = match headers.contains_key(ORIGIN) {
-            true => Some(only(headers, &ORIGIN).ok_or(Refused::Origin)?.to_ascii_lowercase()),
-            false => None,
+        let origin = if headers.contains_key(ORIGIN) {
+            Some(only(headers, &ORIGIN).ok_or(Refused::Origin)?.to_ascii_lowercase())
+        } else {
+            None
         };
         if origin.as_ref().is_some_and(|origin| !self.origins.contains(origin)) {
             return Err(Refused::Origin);

@@ -73,7 +73,7 @@ impl Default for HttpLimits {
             sessions: 64,
             connections: 256,
             patience: Duration::from_secs(15),
-            idle: Duration::from_secs(30 * 60),
+            idle: Duration::from_mins(30),
         }
     }
 }

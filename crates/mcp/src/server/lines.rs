@@ -100,7 +100,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Reads the message of a line; nothing where there is none. The error is the answer.
-    fn message(&mut self) -> Result<Option<ClientJsonRpcMessage>, ServerJsonRpcMessage> {
+    fn message(&mut self) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
         let line = std::mem::take(&mut self.line);
         let read = read(&line);
         // The room is kept for the next line, unless it is a lot.
@@ -216,7 +216,7 @@ fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a message; the error is the answer.
-fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ServerJsonRpcMessage> {
+fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
@@ -267,8 +267,8 @@ pub(crate) fn is_too_deep(json: &[u8]) -> bool {
     false
 }
 
-fn refusal(code: ErrorCode, text: String, id: Option<RequestId>) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id)
+fn refusal(code: ErrorCode, text: String, id: Option<RequestId>) -> Box<ServerJsonRpcMessage> {
+    Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id))
 }
 
 #[cfg(test)]

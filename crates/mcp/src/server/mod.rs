@@ -129,7 +129,7 @@ impl Server {
         let runtime = runtime()?;
         let served = runtime.block_on(async {
             let (input, output) = stdio::open(input, output).map_err(ServeError::Streams)?;
-            self.serve(input, output).await
+            Box::pin(self.serve(input, output)).await
         });
         runtime.shutdown_timeout(stdio::LAST_WORK);
         served

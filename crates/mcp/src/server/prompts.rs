@@ -28,9 +28,11 @@ const ARGUMENTS: &str = "arguments";
 /// Which arguments skills declare, as far as anybody asked.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
-    /// With the version of the text that says so.
-    known: Mutex<HashMap<SkillId, (u64, Arc<[String]>)>>,
+    known: Mutex<HashMap<SkillId, Names>>,
 }
+
+/// Names of arguments, and the version of the text that declares them.
+type Names = (u64, Arc<[String]>);
 
 impl Declared {
     /// The names of a skill's arguments, in order.

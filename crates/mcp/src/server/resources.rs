@@ -37,7 +37,7 @@ pub(crate) fn list(
     let shelved = shelf.now();
     let seen = shelved.after(&from).filter(|served| served.for_models);
     let Page { items, next } = pages::page(seen, RESOURCES, |served| &served.root);
-    let mut resources: Vec<Resource> = items.into_iter().map(|served| resource(served)).collect();
+    let mut resources: Vec<Resource> = items.into_iter().map(resource).collect();
     if with_index && from.is_empty() {
         let index = Resource::new(INDEX, "index.json")
             .with_description("The skills that are served here")

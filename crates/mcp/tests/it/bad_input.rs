@@ -1,11 +1,9 @@
 //! What a server does with a client that makes no sense, or goes away.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{Raw, handshake, plain};
 use serde_json::{Value, json};
-use support::{Raw, handshake, plain};
 
 const A_SECOND: Duration = Duration::from_secs(1);
 
@@ -136,7 +134,7 @@ fn a_client_that_does_not_listen_ends_the_server_all_the_same() {
     use std::process::{Command, Stdio};
 
     let world = world();
-    let mut child = Command::new(support::server())
+    let mut child = Command::new(crate::support::server())
         .arg(world.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -2,14 +2,12 @@
 //! `sep-2640-skills-enumeration`, `-manifest` and `-directory`, and cases 135 and 136 of the
 //! reference. Cases 137 and 138 are about hosts.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::support::{Raw, handshake, modern, plain, skill};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::{Raw, handshake, modern, plain, skill};
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}"))

@@ -1,7 +1,5 @@
 //! A server in a process of its own, and a client that says exactly what a test wants.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};

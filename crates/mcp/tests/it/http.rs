@@ -1,15 +1,13 @@
 //! The server over HTTP: who comes in, and what happens to those who misbehave.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{PATIENCE, handshake, modern, plain};
 use serde_json::{Value, json};
-use support::{PATIENCE, handshake, modern, plain};
 
 const ORIGIN: &str = "https://app.example";
 
@@ -54,7 +52,7 @@ impl House {
         let tokens = vec!["a".repeat(64), "b".repeat(64)];
         let file = world.path().join("token");
         write_private(&file, &format!("{}\n{}\n", tokens[0], tokens[1]));
-        let mut child = Command::new(support::server())
+        let mut child = Command::new(crate::support::server())
             .arg(&skills)
             .args(["--http", "127.0.0.1:0", "--allow-origin", ORIGIN, "--token-file"])
             .arg(&file)
