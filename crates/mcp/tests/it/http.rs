@@ -27,11 +27,10 @@ struct Answer {
 
 impl Answer {
     fn header(&self, name: &str) -> Option<&str> {
-        let line = self.head.lines().find_map(|line| {
+        self.head.lines().find_map(|line| {
             let (known, value) = line.split_once(':')?;
             known.eq_ignore_ascii_case(name).then(|| value.trim())
-        });
-        line
+        })
     }
 
     /// The message of the answer, also where it is one of a stream.
@@ -355,7 +354,7 @@ fn whoever_does_not_listen_is_cut_off() {
                 ) => {}
             Err(_) => break true,
         }
-        if begin.elapsed() > Duration::from_secs(60) {
+        if begin.elapsed() > Duration::from_mins(1) {
             break false;
         }
     };

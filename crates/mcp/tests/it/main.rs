@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::format_collect,
+    clippy::needless_pass_by_value,
     reason = "a test fails by panicking"
 )]
 

@@ -99,7 +99,7 @@ impl Raw {
     }
 
     /// Asks, and returns the whole answer. Notifications in between are dropped.
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let id = self.next;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -113,14 +113,14 @@ impl Raw {
 
     /// Asks, and returns the result.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.ask(method, params);
+        let answer = self.ask(method, &params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].clone()
     }
 
     /// Asks, and returns the code of the error.
     pub(crate) fn refused(&mut self, method: &str, params: Value) -> i64 {
-        let answer = self.ask(method, params);
+        let answer = self.ask(method, &params);
         answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {answer}"))
     }
 
