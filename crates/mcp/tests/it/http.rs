@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{PATIENCE, handshake, modern, plain};
 use serde_json::{Value, json};
+
+use crate::support::{PATIENCE, handshake, modern, plain};
 
 const ORIGIN: &str = "https://app.example";
 

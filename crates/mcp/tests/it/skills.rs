@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::support::{Raw, handshake, modern, plain, skill};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+use crate::support::{Raw, handshake, modern, plain, skill};
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
