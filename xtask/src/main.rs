@@ -13,6 +13,7 @@ mod compat;
 mod corpus;
 mod eval_search;
 mod generate;
+mod mcp_clients;
 mod render;
 mod tidy;
 
@@ -33,6 +34,7 @@ Usage: cargo xtask COMMAND
   corpus FOLDER...           read every skill below the folders, count findings, try all fixes
   render FOLDER...           render every skill below the folders, running nothing
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
+  mcp-clients                drive the MCP server with the SDKs for Python and TypeScript
   eval-search LIBRARY QUERIES [--gate | --skills N | --tune ROUNDS | --misses]
                              measure how well and how fast search finds skills
 ";
@@ -67,6 +69,7 @@ fn main() -> Result<()> {
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)
         }
+        ["mcp-clients"] => mcp_clients::run(&root()?),
         ["eval-search", library, queries, options @ ..] => {
             eval_search::run(Path::new(library), Path::new(queries), options)
         }

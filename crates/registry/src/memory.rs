@@ -298,6 +298,34 @@ impl SkillSource for MemorySource {
         Ok(resource::page(content, offset, limit))
     }
 
+    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error> {
+        let wanted = ResourcePath::new(path)
+            .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
+        let skills = self.lock();
+        let missing = || Error::Missing { path: path.to_owned() };
+        let held = skills.get(&id.path).filter(|_| self.owns(id));
+        let (_, skill) = held.ok_or_else(missing)?;
+        let content = match wanted.as_str() {
+            "SKILL.md" => skill.text.as_bytes(),
+            _ => skill.files.get(&wanted).ok_or_else(missing)?,
+        };
+        let size = content.len() as u64;
+        if size > most {
+            return Err(Error::TooLarge { path: path.to_owned(), size });
+        }
+        Ok(content.to_vec())
+    }
+
+    fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {
+        let skills = self.lock();
+        let (_, skill) = skills.get(&id.path).filter(|_| self.owns(id))?;
+        let mut files = vec![("SKILL.md".to_owned(), skill.text.len() as u64)];
+        let others = skill.files.iter().map(|(path, content)| (path, content.len() as u64));
+        files.extend(others.map(|(path, size)| (path.as_str().to_owned(), size)));
+        files.sort();
+        Some(files)
+    }
+
     fn owns(&self, id: &SkillId) -> bool {
         id.origin == self.origin
     }

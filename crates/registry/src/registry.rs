@@ -352,6 +352,17 @@ impl Registry {
         Ok(self.source_of(id)?.file(id, path, offset, limit)?)
     }
 
+    /// Reads the whole of one of a skill's files through the source that listed it.
+    pub fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ReadError> {
+        Ok(self.source_of(id)?.bytes(id, path, most)?)
+    }
+
+    /// Lists a skill's files with their sizes, SKILL.md included, in order of path. Nothing where
+    /// the skill is a file alone, or has too many files, or one whose name is not text.
+    pub fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {
+        self.source_of(id).ok()?.files(id)
+    }
+
     fn source_of(&self, id: &SkillId) -> Result<Arc<dyn SkillSource>, ReadError> {
         let sources = self.shared.sources.read().unwrap_or_else(PoisonError::into_inner);
         sources.iter().find(|source| source.owns(id)).map(Arc::clone).ok_or(ReadError::Gone)

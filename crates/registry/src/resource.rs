@@ -88,7 +88,7 @@ pub enum Error {
         kind: &'static str,
     },
     /// It is larger than is read.
-    #[error("`{path}` has {size} bytes, more than the {MAX_RESOURCE} that are read")]
+    #[error("`{path}` has {size} bytes, more than are read")]
     TooLarge {
         /// What was asked for.
         path: String,
@@ -119,6 +119,31 @@ impl SkillFolder {
 
     /// Reads a part of a file: `limit` bytes from `offset` on, cut between characters.
     pub fn read(&self, raw: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
+        let (path, file, size) = self.open_file(raw, MAX_RESOURCE)?;
+        part(&|from, length| read_at(&file, from, length), size, offset, limit)
+            .map_err(|error| Error::Read { path, source: error.into() })
+    }
+
+    /// Reads the whole of a file, of at most so many bytes.
+    pub fn bytes(&self, raw: &str, most: u64) -> Result<Vec<u8>, Error> {
+        let (path, file, size) = self.open_file(raw, most)?;
+        // One byte more, to see a file that grows.
+        let length = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1);
+        let failed = |source| Error::Read { path: path.clone(), source };
+        let bytes = read_at(&file, 0, length).map_err(|error| failed(error.into()))?;
+        if bytes.len() as u64 != size {
+            return Err(failed(std::io::Error::other("the file changed while it was read")));
+        }
+        Ok(bytes)
+    }
+
+    /// The size of a file.
+    pub fn size(&self, raw: &str) -> Result<u64, Error> {
+        self.open_file(raw, u64::MAX).map(|(_, _, size)| size)
+    }
+
+    /// Opens a regular file, and says how large it is.
+    fn open_file(&self, raw: &str, most: u64) -> Result<(String, OwnedFd, u64), Error> {
         let path =
             ResourcePath::new(raw).map_err(|fault| Error::Path { path: raw.to_owned(), fault })?;
         let path = path.as_str();
@@ -133,10 +158,10 @@ impl SkillFolder {
             });
         }
         let size = u64::try_from(stat.st_size).unwrap_or(0);
-        if size > MAX_RESOURCE {
+        if size > most {
             return Err(Error::TooLarge { path: path.to_owned(), size });
         }
-        part(&|from, length| read_at(&file, from, length), size, offset, limit).map_err(failed)
+        Ok((path.to_owned(), file, size))
     }
 
     /// Opens a path that the system resolves below the folder, links included.

@@ -28,6 +28,13 @@ pub trait SkillSource: Send + Sync + Debug {
     /// Reads a part of one of its files.
     fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error>;
 
+    /// Reads the whole of one of its files, of at most so many bytes.
+    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error>;
+
+    /// Lists its files with their sizes, SKILL.md included, in order of path. Nothing where they
+    /// cannot all be named.
+    fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>>;
+
     /// Tells whether a skill comes from here.
     fn owns(&self, id: &SkillId) -> bool;
 

@@ -17,6 +17,7 @@ use super::scopes::{self, Holds, Place, Root};
 use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
 use super::{commands, nested};
 use crate::cache::{Cache, was_at_rest};
+use crate::digest::FactKind;
 use crate::resource::{Error, Resource, SkillFolder};
 use crate::source::{Fault, FaultKind, Known, Places, Scan, SkillSource, fingerprint};
 
@@ -318,6 +319,27 @@ impl SkillSource for FileSource {
         let folder = self.path_of(id).filter(|path| path.is_dir());
         let folder = folder.ok_or_else(|| Error::Missing { path: path.to_owned() })?;
         SkillFolder::open(&folder)?.read(path, offset, limit)
+    }
+
+    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error> {
+        let folder = self.path_of(id).filter(|path| path.is_dir());
+        let folder = folder.ok_or_else(|| Error::Missing { path: path.to_owned() })?;
+        SkillFolder::open(&folder)?.bytes(path, most)
+    }
+
+    fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {
+        let folder = self.path_of(id).filter(|path| path.is_dir())?;
+        let held = SkillFolder::open(&folder).ok()?;
+        let mut files = Vec::new();
+        for fact in crate::digest::files(&folder).ok()? {
+            let path = fact.path.into_os_string().into_string().ok()?;
+            match fact.kind {
+                // A link counts as the file that it leads to, if that is one of the skill's.
+                FactKind::Link => files.extend(held.size(&path).ok().map(|size| (path, size))),
+                FactKind::File | FactKind::Executable => files.push((path, fact.size)),
+            }
+        }
+        Some(files)
     }
 
     fn owns(&self, id: &SkillId) -> bool {

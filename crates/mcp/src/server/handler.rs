@@ -1,0 +1,400 @@
+//! What the protocol asks, and who answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prowess_catalog::index::Budget;
+use prowess_runtime::Engine;
+use prowess_tools::{Toolset, Workshop};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse,
+    Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::ask::working;
+use super::notify::{self, Hub, Watched};
+use super::prompts::Declared;
+use super::rounds::{self, Rounds};
+use super::run_skill::{self, RUN_SKILL};
+use super::session::{MAX_FOLLOWED, Session};
+use super::shelf::Shelf;
+use super::skills::{self, EXTENSION, FRESH_MS, Hints};
+use super::{instructions, prompts, resources, tools};
+
+/// Work that is done at the same time, for all clients together.
+const MOST_AT_ONCE: usize = 32;
+
+/// Methods of the protocol that are answered here.
+const METHODS: [&str; 12] = [
+    "completion/complete",
+    "initialize",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
+
+/// What all clients share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) workshop: Arc<Workshop>,
+    pub(crate) tools: Arc<Toolset>,
+    pub(crate) engine: Option<Engine>,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) legacy_index: bool,
+    pub(crate) watch: bool,
+    pub(crate) index: Budget,
+    declared: Declared,
+    /// For clients that come with each request anew.
+    passing: Arc<Session>,
+    permits: Semaphore,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        workshop: Arc<Workshop>,
+        tools: Arc<Toolset>,
+        options: &super::Options,
+    ) -> Self {
+        let shelf = Shelf::new(Arc::clone(&workshop.registry), workshop.visibility.clone());
+        let hub = Arc::new(Hub::new());
+        Self {
+            passing: Arc::new(Session::new(&hub, Some(Duration::from_millis(FRESH_MS)))),
+            workshop,
+            tools,
+            engine: options.engine.clone(),
+            shelf: Arc::new(shelf),
+            hub,
+            legacy_index: options.legacy_index,
+            watch: options.watch,
+            index: options.index,
+            declared: Declared::default(),
+            permits: Semaphore::new(MOST_AT_ONCE),
+        }
+    }
+}
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Handler {
+    shared: Arc<Shared>,
+    workshop: Arc<Workshop>,
+    session: Arc<Session>,
+    /// Whether another handler may get the next request of the same client.
+    may_pass: bool,
+}
+
+/// The parameters of `skills/list`.
+#[derive(Debug, Default, Deserialize)]
+struct ListParams {
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+/// The parameters of `skills/get` and `resources/directory/read`.
+#[derive(Debug, Deserialize)]
+struct GetParams {
+    uri: String,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+impl Handler {
+    pub(crate) fn new(shared: &Arc<Shared>, may_pass: bool) -> Self {
+        Self {
+            workshop: Arc::new(shared.workshop.derive()),
+            session: Arc::new(Session::new(&shared.hub, None)),
+            shared: Arc::clone(shared),
+            may_pass,
+        }
+    }
+
+    /// What is remembered of whoever asks.
+    fn session(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
+        let passes = self.may_pass && is_modern(context);
+        Arc::clone(if passes { &self.shared.passing } else { &self.session })
+    }
+
+    /// Does something on a thread for work that blocks. Only so much is done at once.
+    async fn work<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce(&Shared, &Workshop, &Session) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let closed = |_| ErrorData::internal_error("the server is closing", None);
+        let _permit = self.shared.permits.acquire().await.map_err(closed)?;
+        let (shared, session) = (Arc::clone(&self.shared), self.session(context));
+        working(context, &self.workshop, move |workshop| work(&shared, workshop, &session)).await
+    }
+
+    fn watched(&self) -> Watched {
+        Watched {
+            workshop: Arc::clone(&self.shared.workshop),
+            tools: Arc::clone(&self.shared.tools),
+            shelf: Arc::clone(&self.shared.shelf),
+            folders: self.shared.watch,
+        }
+    }
+}
+
+/// Whether a request is of protocol 2026-07-28 or later.
+pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
+    request.and_then(|request| request.cursor)
+}
+
+fn params<T: serde::de::DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
+    serde_json::from_value(params.unwrap_or_else(|| json!({})))
+        .map_err(|error| ErrorData::invalid_params(format!("wrong parameters: {error}"), None))
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        let mut settings = JsonObject::new();
+        settings.insert("directoryRead".to_owned(), Value::Bool(true));
+        let mut extensions = ExtensionCapabilities::new();
+        extensions.insert(EXTENSION.to_owned(), settings);
+        capabilities.extensions = Some(extensions);
+        let about = Implementation::new("prowess", env!("CARGO_PKG_VERSION")).with_title("Prowess");
+        ServerConfig::new(capabilities)
+            .with_server_info(about)
+            .with_instructions(instructions::text(&self.workshop, self.shared.index))
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.work(&context, move |shared, workshop, _| {
+            prompts::complete(workshop, &shared.shelf, &shared.declared, &request)
+        })
+        .await?
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let cursor = cursor(request);
+        self.work(&context, move |shared, workshop, _| {
+            prompts::list(workshop, &shared.shelf, &shared.declared, cursor.as_deref())
+        })
+        .await?
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let got = self.work(&context, move |shared, workshop, _| {
+            let given = request.arguments.as_ref();
+            prompts::get(workshop, &shared.shelf, &shared.declared, &request.name, given)
+        });
+        Ok(got.await??.into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = cursor(request);
+        self.work(&context, move |shared, _, _| {
+            resources::list(&shared.shelf, cursor.as_deref(), shared.legacy_index)
+        })
+        .await?
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = self.work(&context, move |shared, workshop, session| {
+            let with_index = shared.legacy_index;
+            resources::read(workshop, &shared.shelf, session, &request.uri, with_index)
+        });
+        Ok(read.await??.into())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(files) = &mut accepted.resource_subscriptions {
+            files.truncate(MAX_FOLLOWED);
+        }
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let news = self.shared.hub.listen(|| self.watched());
+        notify::stream(context, &self.shared.hub, &self.shared.shelf, news).await
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let Shared { hub, shelf, .. } = &*self.shared;
+        if shelf.now().find(&request.uri).is_none() {
+            let text = format!("nothing is served at `{}`", request.uri);
+            return Err(ErrorData::resource_not_found(text, Some(json!({ "uri": request.uri }))));
+        }
+        let mut followed = self.session.followed();
+        if followed.len() >= MAX_FOLLOWED {
+            let text = format!("a client follows at most {MAX_FOLLOWED} resources");
+            return Err(ErrorData::invalid_request(text, None));
+        }
+        if followed.insert(request.uri.clone()) {
+            hub.follow(shelf, &request.uri);
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if self.session.followed().remove(&request.uri) {
+            self.shared.hub.leave(&request.uri);
+        }
+        Ok(())
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::list(&self.shared.tools, &self.workshop)))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let input = Value::Object(request.arguments.unwrap_or_default());
+        let name = request.name;
+        if let Some(engine) = self.shared.engine.as_ref().filter(|_| name == RUN_SKILL) {
+            let asked = input.clone();
+            let admitted = self.work(&context, move |shared, workshop, _| {
+                shared.tools.admit(workshop, RUN_SKILL, &asked)
+            });
+            if let Err(error) = admitted.await? {
+                return Ok(tools::told(RUN_SKILL, Err(error))?.into());
+            }
+            return Ok(run_skill::run(engine, &context, &input).await?.into());
+        }
+        // What runs something before it asks must not run it again.
+        if rounds::can_answer(&context) && name != "load_skill" {
+            let asked =
+                Rounds::new(request.request_state.as_deref(), request.input_responses.as_ref());
+            let closed = |_| ErrorData::internal_error("the server is closing", None);
+            let _permit = self.shared.permits.acquire().await.map_err(closed)?;
+            let (shared, session) = (Arc::clone(&self.shared), self.session(&context));
+            let work = move |workshop: &Workshop| {
+                tools::call(&shared.tools, workshop, &session, &name, &input)
+            };
+            return match rounds::working(&self.workshop, asked, work).await? {
+                Ok(called) => Ok(called?.into()),
+                Err(required) => Ok(required.into()),
+            };
+        }
+        let called = self.work(&context, move |shared, workshop, session| {
+            tools::call(&shared.tools, workshop, session, &name, &input)
+        });
+        Ok(called.await??.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let hints = if is_modern(&context) { Hints::Given } else { Hints::Left };
+        let CustomRequest { method, params: given, .. } = request;
+        let answer = match &*method {
+            "skills/list" => {
+                let ListParams { cursor } = params(given)?;
+                let work = move |shared: &Shared, _: &Workshop, session: &Session| {
+                    skills::list(&shared.shelf, session, cursor.as_deref(), hints)
+                };
+                self.work(&context, work).await?
+            }
+            "skills/get" => {
+                let GetParams { uri, .. } = params(given)?;
+                let work = move |shared: &Shared, _: &Workshop, session: &Session| {
+                    skills::get(&shared.shelf, session, &uri, hints)
+                };
+                self.work(&context, work).await?
+            }
+            "resources/directory/read" => {
+                let GetParams { uri, cursor } = params(given)?;
+                let work = move |shared: &Shared, _: &Workshop, _: &Session| {
+                    skills::directory(&shared.shelf, &uri, cursor.as_deref(), hints)
+                };
+                self.work(&context, work).await?
+            }
+            // The library takes what it cannot read for a method that it does not know.
+            known if METHODS.contains(&known) => {
+                Err(ErrorData::invalid_params("the parameters do not fit the method", None))
+            }
+            _ => Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                format!("there is no method `{}`", prowess_diag::sanitize::line(&method)),
+                None,
+            )),
+        };
+        Ok(CustomResult::new(answer?))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let news = self.shared.hub.listen(|| self.watched());
+        tokio::spawn(notify::tell(context.peer, Arc::downgrade(&self.session), news));
+    }
+}

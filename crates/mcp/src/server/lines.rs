@@ -1,0 +1,286 @@
+//! Messages as lines, with a bound on everything.
+//!
+//! The library would pass over a line that is too long, or that is no JSON, in silence, and end with
+//! the first message that comes too early. Here each of them gets an answer, and the next one is
+//! read. Reading never waits for writing, so that the end is noticed even of a client that sends and
+//! does not listen.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage,
+    RequestId, ServerJsonRpcMessage,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Most bytes of a message.
+pub(crate) const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+/// How deep a message may nest.
+pub(crate) const MAX_DEPTH: usize = 64;
+/// Most requests of a client that wait for their answers; more are refused.
+const MAX_WAITING: usize = 1_024;
+/// Messages that wait for a client to take them.
+const MAX_QUEUE: usize = 64;
+/// The code for a request that is refused because there are too many.
+const BUSY: ErrorCode = ErrorCode(-32000);
+
+/// Messages as lines.
+pub(crate) struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    /// Whether the rest of a line that was too long is passed over.
+    skipping: bool,
+    output: Option<mpsc::Sender<Vec<u8>>>,
+    writer: Option<JoinHandle<()>>,
+    ended: CancellationToken,
+    waiting: Arc<Mutex<HashSet<RequestId>>>,
+    /// Whether the client began; before, only requests make sense.
+    begun: bool,
+}
+
+/// What came.
+enum Came {
+    Line,
+    TooLong,
+    End,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Reads and writes two streams; the token is cancelled when nothing more can come.
+    pub(crate) fn new<W>(input: R, output: W, ended: CancellationToken) -> Self
+    where
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (sender, receiver) = mpsc::channel(MAX_QUEUE);
+        Self {
+            input: BufReader::with_capacity(64 * 1024, input),
+            line: Vec::new(),
+            skipping: false,
+            output: Some(sender),
+            writer: Some(tokio::spawn(write_all(output, receiver))),
+            ended,
+            waiting: Arc::default(),
+            begun: false,
+        }
+    }
+
+    /// Reads a line, as far as it may be long. What was read stays when the future is dropped.
+    async fn next_line(&mut self) -> Came {
+        loop {
+            let Ok(available) = self.input.fill_buf().await else { return Came::End };
+            if available.is_empty() {
+                return Came::End;
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(available.len(), |end| end + 1);
+            let is_too_long = self.line.len() + length > MAX_MESSAGE;
+            if !self.skipping && !is_too_long {
+                self.line.extend_from_slice(&available[..length]);
+            }
+            self.input.consume(length);
+            if self.skipping {
+                self.skipping = end.is_none();
+            } else if is_too_long {
+                self.line = Vec::new();
+                self.skipping = end.is_none();
+                return Came::TooLong;
+            } else if end.is_some() {
+                return Came::Line;
+            }
+        }
+    }
+
+    /// Reads the message of a line; nothing where there is none. The error is the answer.
+    fn message(&mut self) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
+        let line = std::mem::take(&mut self.line);
+        let read = read(&line);
+        // The room is kept for the next line, unless it is a lot.
+        if line.capacity() <= 64 * 1024 {
+            self.line = line;
+            self.line.clear();
+        }
+        let Some(message) = read? else { return Ok(None) };
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let JsonRpcMessage::Request(request) = &message else {
+            // What was cancelled gets no answer.
+            if let JsonRpcMessage::Notification(notification) = &message
+                && let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                && let Some(id) = &cancelled.params.request_id
+            {
+                waiting.remove(id);
+            }
+            return Ok(self.begun.then_some(message));
+        };
+        let is_probe = matches!(
+            request.request,
+            ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_)
+        );
+        self.begun |= !is_probe;
+        if waiting.len() >= MAX_WAITING {
+            let text = format!("more than {MAX_WAITING} requests wait for their answers");
+            return Err(refusal(BUSY, text, Some(request.id.clone())));
+        }
+        if !waiting.insert(request.id.clone()) {
+            let text = "a request of this id waits for its answer".to_owned();
+            return Err(refusal(ErrorCode::INVALID_REQUEST, text, Some(request.id.clone())));
+        }
+        Ok(Some(message))
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let answered = match &message {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let (output, waiting) = (self.output.clone(), Arc::clone(&self.waiting));
+        async move {
+            let output = output.ok_or(io::ErrorKind::NotConnected)?;
+            let sent = output.send(line(&message)?).await;
+            // An answer that nobody takes still waits.
+            if let Some(id) = answered {
+                waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            }
+            sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let read = match self.next_line().await {
+                Came::End => {
+                    self.ended.cancel();
+                    return None;
+                }
+                Came::TooLong => {
+                    let text = format!("a message has at most {MAX_MESSAGE} bytes");
+                    Err(refusal(ErrorCode::INVALID_REQUEST, text, None))
+                }
+                Came::Line => self.message(),
+            };
+            match read {
+                Ok(Some(message)) => return Some(message),
+                Ok(None) => {}
+                Err(answer) => {
+                    // Whoever does not listen does not miss it.
+                    if let (Some(output), Ok(line)) = (&self.output, line(&answer)) {
+                        let _ = output.try_send(line);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.output.take());
+        if let Some(writer) = self.writer.take() {
+            writer.await?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes lines until there are no more, or nobody takes them.
+async fn write_all<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = lines.recv().await {
+        if output.write_all(&line).await.is_err() {
+            return;
+        }
+        if lines.is_empty() && output.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Reads a message; the error is the answer.
+fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if is_too_deep(line) {
+        let text = format!("a message nests at most {MAX_DEPTH} deep");
+        return Err(refusal(ErrorCode::INVALID_REQUEST, text, None));
+    }
+    let error = match serde_json::from_slice(line) {
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => error,
+    };
+    let Ok(value) = serde_json::from_slice::<Value>(line) else {
+        return Err(refusal(ErrorCode::PARSE_ERROR, format!("this is no JSON: {error}"), None));
+    };
+    let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    let method = value.get("method").and_then(Value::as_str);
+    match (method, id) {
+        // Nobody answers a notification, not even a wrong one.
+        (Some(_), None) if value.get("id").is_none() => Ok(None),
+        (Some(_), Some(id)) => {
+            let text = "the parameters do not fit the method".to_owned();
+            Err(refusal(ErrorCode::INVALID_PARAMS, text, Some(id)))
+        }
+        (_, id) => {
+            let text = "this is no message of JSON-RPC 2.0".to_owned();
+            Err(refusal(ErrorCode::INVALID_REQUEST, text, id))
+        }
+    }
+}
+
+/// Whether JSON nests deeper than anybody needs. Brackets in texts do not count.
+pub(crate) fn is_too_deep(json: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
+}
+
+fn refusal(code: ErrorCode, text: String, id: Option<RequestId>) -> Box<ServerJsonRpcMessage> {
+    Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_outside_of_texts() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(!is_too_deep(nested(64).as_bytes()));
+        assert!(is_too_deep(nested(65).as_bytes()));
+        assert!(!is_too_deep(format!("{:?}", nested(100)).as_bytes()));
+        assert!(!is_too_deep(br#"["\"[[[", "\\"]"#));
+    }
+}

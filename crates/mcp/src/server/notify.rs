@@ -1,0 +1,225 @@
+//! Telling clients that something changed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use prowess_registry::WatchOptions;
+use prowess_tools::{Toolset, Workshop};
+use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, Receiver, Sender};
+
+use super::session::Session;
+use super::shelf::Shelf;
+use super::tools;
+
+/// News that wait for a client. One that is slower is told that everything changed.
+const MOST_WAITING: usize = 256;
+/// How often the end of the server is noticed.
+const TICK: Duration = Duration::from_millis(250);
+/// How often files that somebody follows are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Something that clients may want to know.
+#[derive(Clone, Debug)]
+pub(crate) enum News {
+    /// There are other skills, or they say something else.
+    Skills {
+        /// Whether there are other tools, too.
+        tools: bool,
+    },
+    /// A file changed.
+    File(Arc<str>),
+}
+
+/// Where news come together.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    sender: Sender<News>,
+    begun: Once,
+    /// How many clients follow a file, and the version that they know of.
+    followed: Mutex<BTreeMap<String, (usize, Option<String>)>>,
+}
+
+/// What is watched.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) workshop: Arc<Workshop>,
+    pub(crate) tools: Arc<Toolset>,
+    pub(crate) shelf: Arc<Shelf>,
+    /// Whether folders are watched here; else somebody else does that.
+    pub(crate) folders: bool,
+}
+
+impl Hub {
+    pub(crate) fn new() -> Self {
+        let (sender, _) = broadcast::channel(MOST_WAITING);
+        Self { sender, begun: Once::new(), followed: Mutex::default() }
+    }
+
+    /// Listens from now on. The first one to listen starts the watch.
+    pub(crate) fn listen(self: &Arc<Self>, watched: impl FnOnce() -> Watched) -> Receiver<News> {
+        let receiver = self.sender.subscribe();
+        self.begun.call_once(|| {
+            let (hub, watched) = (Arc::downgrade(self), watched());
+            let subscription = watched.workshop.registry.subscribe();
+            let thread = std::thread::Builder::new().name("mcp-news".to_owned());
+            // Without the thread clients hear of nothing, and everything else works.
+            let _ = thread.spawn(move || watch(&hub, &watched, &subscription));
+        });
+        receiver
+    }
+
+    fn followed(&self) -> MutexGuard<'_, BTreeMap<String, (usize, Option<String>)>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows a file.
+    pub(crate) fn follow(&self, shelf: &Shelf, uri: &str) {
+        let version = shelf.version(uri);
+        let mut followed = self.followed();
+        followed.entry(uri.to_owned()).or_insert((0, version)).0 += 1;
+    }
+
+    /// Follows it no longer.
+    pub(crate) fn leave(&self, uri: &str) {
+        let mut followed = self.followed();
+        if let Some((count, _)) = followed.get_mut(uri) {
+            *count -= 1;
+            if *count == 0 {
+                followed.remove(uri);
+            }
+        }
+    }
+
+    /// Looks whether files changed that somebody follows.
+    fn look(&self, shelf: &Shelf) {
+        let uris: Vec<String> = self.followed().keys().cloned().collect();
+        for uri in uris {
+            let now = shelf.version(&uri);
+            let mut followed = self.followed();
+            let Some((_, known)) = followed.get_mut(&uri) else { continue };
+            if *known != now {
+                *known = now;
+                drop(followed);
+                let _ = self.sender.send(News::File(uri.into()));
+            }
+        }
+    }
+}
+
+fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Subscription) {
+    let Watched { workshop, tools, shelf, folders } = watched;
+    let mut names = tools::names(tools, workshop);
+    let _watching = folders.then(|| {
+        let watching = workshop.registry.watch(WatchOptions::default());
+        // Whatever happened before the watch began.
+        workshop.registry.refresh();
+        watching
+    });
+    let mut looked = Instant::now();
+    loop {
+        let change = subscription.next_within(TICK);
+        let Some(hub) = hub.upgrade() else { return };
+        if change.is_some() {
+            while subscription.try_next().is_some() {}
+            let now = tools::names(tools, workshop);
+            let tools = now != names;
+            names = now;
+            let _ = hub.sender.send(News::Skills { tools });
+        }
+        if change.is_some() || looked.elapsed() >= LOOK {
+            hub.look(shelf);
+            looked = Instant::now();
+        }
+    }
+}
+
+/// Tells a client what changed, as long as it is there.
+pub(crate) async fn tell(peer: Peer<RoleServer>, session: Weak<Session>, mut news: Receiver<News>) {
+    loop {
+        let heard = match news.recv().await {
+            Ok(news) => news,
+            Err(RecvError::Lagged(_)) => News::Skills { tools: true },
+            Err(RecvError::Closed) => return,
+        };
+        let Some(session) = session.upgrade() else { return };
+        let sent = match heard {
+            News::Skills { tools } => {
+                let mut sent = peer.notify_resource_list_changed().await;
+                if sent.is_ok() {
+                    sent = peer.notify_prompt_list_changed().await;
+                }
+                if sent.is_ok() && tools {
+                    sent = peer.notify_tool_list_changed().await;
+                }
+                sent
+            }
+            News::File(uri) => {
+                if !session.followed().contains(&*uri) {
+                    continue;
+                }
+                let changed = ResourceUpdatedNotificationParam::new(&*uri);
+                peer.notify_resource_updated(changed).await
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// The same for a client of protocol 2026-07-28 and later, which says what it wants to hear.
+pub(crate) async fn stream(
+    context: SubscriptionContext,
+    hub: &Hub,
+    shelf: &Shelf,
+    mut news: Receiver<News>,
+) -> Result<(), ErrorData> {
+    let wanted = context.accepted().clone();
+    let files = wanted.resource_subscriptions.clone().unwrap_or_default();
+    for uri in &files {
+        hub.follow(shelf, uri);
+    }
+    let sink = context.sink();
+    loop {
+        let heard = tokio::select! {
+            () = context.cancelled() => break,
+            heard = news.recv() => heard,
+        };
+        let heard = match heard {
+            Ok(news) => news,
+            Err(RecvError::Lagged(_)) => News::Skills { tools: true },
+            Err(RecvError::Closed) => break,
+        };
+        let mut sent = Ok(());
+        match heard {
+            News::Skills { tools } => {
+                if wanted.resources_list_changed == Some(true) {
+                    sent = sink.notify_resource_list_changed().await;
+                }
+                if wanted.prompts_list_changed == Some(true) && sent.is_ok() {
+                    sent = sink.notify_prompt_list_changed().await;
+                }
+                if wanted.tools_list_changed == Some(true) && tools && sent.is_ok() {
+                    sent = sink.notify_tool_list_changed().await;
+                }
+            }
+            News::File(uri) => {
+                if files.iter().any(|file| **file == *uri) {
+                    sent = sink.notify_resource_updated(&*uri).await;
+                }
+            }
+        }
+        if sent.is_err() {
+            break;
+        }
+    }
+    for uri in &files {
+        hub.leave(uri);
+    }
+    Ok(())
+}

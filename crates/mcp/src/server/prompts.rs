@@ -1,0 +1,240 @@
+//! Skills as prompts: what a person picks from a menu, or types behind a slash.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prowess_catalog::SkillId;
+use prowess_catalog::skill::one_line;
+use prowess_registry::Registry;
+use prowess_render::Arguments;
+use prowess_spec::parse;
+use prowess_tools::{ActivationError, Given, Workshop, activate};
+use rmcp::ErrorData;
+use rmcp::model::{
+    CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptResult, JsonObject,
+    ListPromptsResult, Prompt, PromptArgument, PromptMessage, Reference, Role,
+};
+use serde_json::{Value, json};
+
+use super::pages::{self, Page};
+use super::resources::TEMPLATE;
+use super::shelf::{Served, Shelf};
+
+/// Prompts on a page.
+const PROMPTS: usize = 100;
+/// The one argument of a skill that declares none.
+const ARGUMENTS: &str = "arguments";
+
+/// Which arguments skills declare, as far as anybody asked.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    known: Mutex<HashMap<SkillId, Names>>,
+}
+
+/// Names of arguments, and the version of the text that declares them.
+type Names = (u64, Arc<[String]>);
+
+impl Declared {
+    /// The names of a skill's arguments, in order.
+    fn of(&self, registry: &Registry, served: &Served) -> Arc<[String]> {
+        let skill = &served.skill;
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, names)) =
+            known().get(&skill.id).filter(|(seen, _)| *seen == skill.fingerprint)
+        {
+            return Arc::clone(names);
+        }
+        let text = registry.text(&skill.id).unwrap_or_default();
+        let names: Arc<[String]> =
+            parse(&text).manifest.arguments.iter().map(|text| text.value.to_string()).collect();
+        known().insert(skill.id.clone(), (skill.fingerprint, Arc::clone(&names)));
+        names
+    }
+}
+
+/// `prompts/list`: one for each skill that people may call.
+pub(crate) fn list(
+    workshop: &Workshop,
+    shelf: &Shelf,
+    declared: &Declared,
+    cursor: Option<&str>,
+) -> Result<ListPromptsResult, ErrorData> {
+    let from = pages::place(cursor)?;
+    let shelved = shelf.now();
+    let seen = shelved.after(&from).filter(|served| served.for_people);
+    let Page { items, next } = pages::page(seen, PROMPTS, |served| &served.root);
+    let prompts = items.into_iter().map(|served| {
+        let names = declared.of(&workshop.registry, served);
+        let description = one_line(&served.skill.description);
+        Prompt::new(served.name.clone(), Some(description), Some(arguments(served, &names)))
+    });
+    let mut result = ListPromptsResult::with_all_items(prompts.collect());
+    result.next_cursor = next;
+    Ok(result)
+}
+
+fn arguments(served: &Served, names: &[String]) -> Vec<PromptArgument> {
+    let hint = served.skill.argument_hint.as_deref().map(one_line);
+    if names.is_empty() {
+        let hint = hint.unwrap_or_else(|| "What the skill is given, as one text".to_owned());
+        return vec![PromptArgument::new(ARGUMENTS).with_description(hint).with_required(false)];
+    }
+    let hints = hint.as_deref().map(words).unwrap_or_default();
+    let argument = |(at, name): (usize, &String)| {
+        let argument = PromptArgument::new(name.clone()).with_required(false);
+        match hints.get(at) {
+            Some(hint) => argument.with_description((*hint).to_owned()),
+            None => argument,
+        }
+    };
+    names.iter().enumerate().map(argument).collect()
+}
+
+/// `prompts/get`: the skill, as a model receives it when a person calls for it.
+pub(crate) fn get(
+    workshop: &Workshop,
+    shelf: &Shelf,
+    declared: &Declared,
+    name: &str,
+    given: Option<&JsonObject>,
+) -> Result<GetPromptResult, ErrorData> {
+    let shelved = shelf.now();
+    let found = shelved.all().find(|served| served.for_people && served.name == name);
+    let names = found.map(|served| declared.of(&workshop.registry, served)).unwrap_or_default();
+    let arguments = match given {
+        Some(given) => read_arguments(&names, given)?,
+        None => Arguments::none(),
+    };
+    let activation = activate(workshop, name, &Given::by_person(arguments)).map_err(|error| {
+        let text = error.to_string();
+        match error {
+            ActivationError::NotFound(_) | ActivationError::Fill(_) => {
+                ErrorData::invalid_params(text, Some(json!({ "name": name })))
+            }
+            _ => ErrorData::internal_error(text, Some(json!({ "name": name }))),
+        }
+    })?;
+    let message = PromptMessage::new_text(Role::User, activation.text);
+    let description = one_line(&activation.skill.description);
+    Ok(GetPromptResult::new(vec![message]).with_description(description))
+}
+
+/// What was given, as if a person had typed it: declared arguments are words, in their order.
+fn read_arguments(names: &[String], given: &JsonObject) -> Result<Arguments, ErrorData> {
+    let unknown = given.keys().find(|key| *key != ARGUMENTS && !names.contains(key));
+    if let Some(unknown) = unknown {
+        let text = format!("this prompt has no argument named `{unknown}`");
+        return Err(ErrorData::invalid_params(text, None));
+    }
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    if !names.iter().any(|name| given.contains_key(name)) {
+        let whole = given.get(ARGUMENTS).map(text).filter(|text| !text.trim().is_empty());
+        return Ok(whole.map_or_else(Arguments::none, Arguments::from_text));
+    }
+    let last = names.iter().rposition(|name| given.contains_key(name)).map_or(0, |at| at + 1);
+    let word = |name: &String| given.get(name).map(text).unwrap_or_default();
+    Ok(Arguments::from_words(names[..last].iter().map(word).collect()))
+}
+
+/// `completion/complete`: the choices that an `argument-hint` names, names of skills, their files.
+pub(crate) fn complete(
+    workshop: &Workshop,
+    shelf: &Shelf,
+    declared: &Declared,
+    request: &CompleteRequestParams,
+) -> Result<CompleteResult, ErrorData> {
+    let shelved = shelf.now();
+    let (argument, begun) = (&*request.argument.name, &*request.argument.value);
+    let values: Vec<String> = match &request.r#ref {
+        Reference::Prompt(prompt) => {
+            let found =
+                shelved.all().find(|served| served.for_people && served.name == prompt.name);
+            let Some(served) = found else {
+                let text = format!("there is no prompt named `{}`", prompt.name);
+                return Err(ErrorData::invalid_params(text, None));
+            };
+            let names = declared.of(&workshop.registry, served);
+            let place = names.iter().position(|name| name == argument).unwrap_or(0);
+            let hint = served.skill.argument_hint.as_deref().unwrap_or_default();
+            words(hint).get(place).map(|hint| choices(hint)).unwrap_or_default()
+        }
+        Reference::Resource(template) if template.uri == TEMPLATE => {
+            let given = request.context.as_ref().and_then(|context| context.arguments.as_ref());
+            let skill = given.and_then(|given| given.get("skill"));
+            match (argument, skill) {
+                ("skill", _) => {
+                    let seen = shelved.all().filter(|served| served.for_models);
+                    let path =
+                        |served: &Arc<Served>| served.root[crate::uri::SCHEME.len()..].to_owned();
+                    seen.map(path).collect()
+                }
+                ("file", Some(skill)) => {
+                    let root = format!("{}{skill}", crate::uri::SCHEME);
+                    let found = shelved.find(&root).filter(|(_, path)| path.is_empty());
+                    let contents = found.map(|(served, _)| shelf.look(served));
+                    let files = contents.iter().flat_map(|contents| &contents.files);
+                    files.map(|file| file.path.clone()).collect()
+                }
+                _ => Vec::new(),
+            }
+        }
+        Reference::Resource(_) => {
+            return Err(ErrorData::invalid_params("this template is none of ours", None));
+        }
+        _ => Vec::new(),
+    };
+    let begun = begun.to_lowercase();
+    let fitting: Vec<String> =
+        values.into_iter().filter(|value| value.to_lowercase().starts_with(&begun)).collect();
+    let total = u32::try_from(fitting.len()).unwrap_or(u32::MAX);
+    let has_more = fitting.len() > CompletionInfo::MAX_VALUES;
+    let shown = fitting.into_iter().take(CompletionInfo::MAX_VALUES).collect();
+    let info = CompletionInfo::with_pagination(shown, Some(total), has_more)
+        .map_err(|error| ErrorData::internal_error(error, None))?;
+    Ok(CompleteResult::new(info))
+}
+
+/// The words of a hint: `[issue] [low|high]` has two.
+fn words(hint: &str) -> Vec<&str> {
+    let brackets: &[_] = &['[', ']', '<', '>', '(', ')'];
+    let clean = hint.split_whitespace().map(|word| word.trim_matches(brackets));
+    clean.filter(|word| !word.is_empty()).collect()
+}
+
+/// What a word of a hint lets one choose from.
+fn choices(hint: &str) -> Vec<String> {
+    if !hint.contains('|') {
+        return Vec::new();
+    }
+    let choice = |choice: &str| choice.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    hint.split('|').map(choice).filter(|choice| !choice.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_choices() {
+        assert_eq!(words("[issue] <low|high>"), ["issue", "low|high"]);
+        assert_eq!(choices("low|high"), ["low", "high"]);
+        assert!(choices("issue").is_empty());
+    }
+
+    #[test]
+    fn declared_arguments_are_words_in_their_order() {
+        let names = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let read = |value: Value| {
+            let Value::Object(given) = value else { panic!("an object") };
+            read_arguments(&names, &given).map(|arguments| arguments.raw().map(str::to_owned))
+        };
+        assert_eq!(read(json!({ "b": "two words", "a": "x" })).unwrap().unwrap(), "x 'two words'");
+        assert_eq!(read(json!({ "arguments": "as typed" })).unwrap().unwrap(), "as typed");
+        assert_eq!(read(json!({})).unwrap(), None);
+        assert!(read(json!({ "d": "x" })).is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! Skills as ordinary resources, for clients that know nothing of skills.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use prowess_catalog::skill::one_line;
+use prowess_policy::{Action, Actor, Verdict};
+use prowess_ports::Question;
+use prowess_tools::Workshop;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate,
+};
+use serde_json::json;
+
+use super::pages::{self, Page};
+use super::session::Session;
+use super::shelf::{FileFault, MAIN, Served, Shelf, Shelved};
+use super::skills::digest_text;
+
+/// Resources on a page.
+const RESOURCES: usize = 200;
+/// The index that clients of earlier drafts look for.
+pub(crate) const INDEX: &str = "skill://index.json";
+/// The address of any file of any skill.
+pub(crate) const TEMPLATE: &str = "skill://{skill}/{+file}";
+
+/// `resources/list`: the SKILL.md of every skill, and the old index where it is wanted.
+pub(crate) fn list(
+    shelf: &Shelf,
+    cursor: Option<&str>,
+    with_index: bool,
+) -> Result<ListResourcesResult, ErrorData> {
+    let from = pages::place(cursor)?;
+    let shelved = shelf.now();
+    let seen = shelved.after(&from).filter(|served| served.for_models);
+    let Page { items, next } = pages::page(seen, RESOURCES, |served| &served.root);
+    let mut resources: Vec<Resource> = items.into_iter().map(resource).collect();
+    if with_index && from.is_empty() {
+        let index = Resource::new(INDEX, "index.json")
+            .with_description("The skills that are served here")
+            .with_mime_type("application/json");
+        resources.insert(0, index);
+    }
+    let mut result = ListResourcesResult::with_all_items(resources);
+    result.next_cursor = next;
+    Ok(result)
+}
+
+fn resource(served: &Arc<Served>) -> Resource {
+    let skill = &served.skill;
+    Resource::new(served.main(), &*skill.name)
+        .with_title(served.name.clone())
+        .with_description(one_line(&skill.description))
+        .with_mime_type("text/markdown")
+        .with_size(skill.stamp.size)
+}
+
+/// `resources/templates/list`.
+pub(crate) fn templates() -> ListResourceTemplatesResult {
+    let template = ResourceTemplate::new(TEMPLATE, "skill-file")
+        .with_title("File of a skill")
+        .with_description(
+            "Any file of a skill by its path: `SKILL.md` has the instructions, and names the others",
+        );
+    ListResourceTemplatesResult::with_all_items(vec![template])
+}
+
+/// `resources/read`. A client that was told about a skill gets the bytes that it was told of, or an
+/// error. Reading is not using: nothing is loaded, and no command of the skill runs.
+pub(crate) fn read(
+    workshop: &Workshop,
+    shelf: &Shelf,
+    session: &Session,
+    address: &str,
+    with_index: bool,
+) -> Result<ReadResourceResult, ErrorData> {
+    let shelved = shelf.now();
+    if with_index && address == INDEX {
+        let text = ResourceContents::text(index(shelf, &shelved), INDEX);
+        return Ok(ReadResourceResult::new(vec![text.with_mime_type("application/json")]));
+    }
+    let none = |why: &str| {
+        let text = format!("nothing is served at `{address}`{why}");
+        ErrorData::resource_not_found(text, Some(json!({ "uri": address })))
+    };
+    let (served, path) = shelved.find(address).ok_or_else(|| none(""))?;
+    if path.is_empty() {
+        return Err(none(": it is a folder"));
+    }
+    if !may_read(workshop, served, &path) {
+        return Err(none(""));
+    }
+    let contents = session.held(&served.skill.id).unwrap_or_else(|| shelf.look(served));
+    let bytes = shelf.read(served, &path, &contents).map_err(|fault| match fault {
+        FileFault::Missing => none(": the skill has no such file"),
+        fault => {
+            let text = format!("cannot read `{address}`: {fault}");
+            ErrorData::internal_error(text, Some(json!({ "uri": address })))
+        }
+    })?;
+    let known = mime_type(&path);
+    let contents = match String::from_utf8(bytes) {
+        Ok(text) => {
+            ResourceContents::text(text, address).with_mime_type(known.unwrap_or("text/plain"))
+        }
+        Err(error) => {
+            let blob = BASE64_STANDARD.encode(error.as_bytes());
+            ResourceContents::blob(blob, address)
+                .with_mime_type(known.unwrap_or("application/octet-stream"))
+        }
+    };
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+/// Whether rules let a skill be read; a person is asked where a rule wants that.
+fn may_read(workshop: &Workshop, served: &Served, path: &str) -> bool {
+    let skill = &served.skill;
+    let mut also: Vec<&str> = vec![&skill.name];
+    also.extend(skill.alias.as_deref());
+    let action = Action::Skill { name: &served.name, also: &also, action: "read", arguments: path };
+    let decision = workshop.gate().decide(&action, &Actor::default());
+    match decision.verdict {
+        Verdict::Allow => true,
+        // Where no rule speaks, reading a file that is listed needs no question.
+        Verdict::Ask | Verdict::Deny if decision.rule.is_none() => true,
+        Verdict::Deny => false,
+        Verdict::Ask => {
+            let what = format!("Reading {path} of the skill {}", served.name);
+            let question = Question {
+                what: &what,
+                decision: &decision,
+                skill: Some(&served.name),
+                action: Some(&action),
+            };
+            workshop.approver.ask(&question) != prowess_policy::Answer::No
+        }
+    }
+}
+
+/// The index of an earlier draft, for clients that still read it.
+fn index(shelf: &Shelf, shelved: &Shelved) -> String {
+    let entry = |served: &Arc<Served>| {
+        let contents = shelf.look(served);
+        if contents.fault.is_some() {
+            return None;
+        }
+        let digest = contents.file(MAIN).and_then(|file| file.digest.as_ref().map(digest_text));
+        Some(json!({
+            "name": served.skill.name,
+            "type": "skill-md",
+            "description": served.skill.description,
+            "url": served.main(),
+            "digest": digest,
+        }))
+    };
+    let seen = shelved.all().filter(|served| served.for_models);
+    let skills: Vec<_> = seen.filter_map(entry).collect();
+    json!({
+        "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json",
+        "skills": skills,
+    })
+    .to_string()
+}
+
+/// What a file holds, by its name; nothing where the name does not say.
+pub(crate) fn mime_type(path: &str) -> Option<&'static str> {
+    /// By the end of the name.
+    const TYPES: &[(&str, &str)] = &[
+        ("css", "text/css"),
+        ("csv", "text/csv"),
+        ("gif", "image/gif"),
+        ("html", "text/html"),
+        ("jpeg", "image/jpeg"),
+        ("jpg", "image/jpeg"),
+        ("js", "text/javascript"),
+        ("json", "application/json"),
+        ("md", "text/markdown"),
+        ("mjs", "text/javascript"),
+        ("pdf", "application/pdf"),
+        ("png", "image/png"),
+        ("py", "text/x-python"),
+        ("sh", "application/x-sh"),
+        ("svg", "image/svg+xml"),
+        ("toml", "application/toml"),
+        ("ts", "text/plain"),
+        ("txt", "text/plain"),
+        ("webp", "image/webp"),
+        ("xml", "application/xml"),
+        ("yaml", "application/yaml"),
+        ("yml", "application/yaml"),
+        ("zip", "application/zip"),
+    ];
+    let name = path.rsplit('/').next()?;
+    let (_, end) = name.rsplit_once('.')?;
+    let end = end.to_ascii_lowercase();
+    TYPES.binary_search_by(|(known, _)| (*known).cmp(&end)).ok().map(|at| TYPES[at].1)
+}

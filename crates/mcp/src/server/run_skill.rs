@@ -1,0 +1,208 @@
+//! `run_skill`: a skill that runs on its own, with its own conversation, and gives a value back.
+
+use std::sync::Arc;
+
+use prowess_agent::Event;
+use prowess_catalog::Who;
+use prowess_render::Arguments;
+use prowess_runtime::{Engine, Finished, Outcome, Parts, SubRun, Update, Watcher, Which};
+use prowess_tools::input::object;
+use prowess_tools::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};
+use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::ask::{self, Asker};
+
+/// The name of the tool.
+pub(crate) const RUN_SKILL: &str = "run_skill";
+/// Reports of progress that may wait for a slow client; more are dropped.
+const MOST_REPORTS: usize = 64;
+
+/// `run_skill`, as clients are told of it. The server runs it, because that takes a while.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunSkill;
+
+impl Tool for RunSkill {
+    fn name(&self) -> &'static str {
+        RUN_SKILL
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        "Runs a skill on its own: in a conversation of its own, with its own model and tools, and \
+         returns what came out. Give `result_schema` to get a value of that form."
+            .to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        object(
+            &[
+                ("name", json!({ "type": "string", "description": "The skill." })),
+                (
+                    "arguments",
+                    json!({ "type": ["string", "object"], "description": "What it is given: one text, or values by name." }),
+                ),
+                (
+                    "result_schema",
+                    json!({ "type": "object", "description": "JSON Schema of the result (default: a text)." }),
+                ),
+            ],
+            &["name"],
+        )
+    }
+
+    fn output_schema(&self) -> Value {
+        let outcomes = ["submitted", "declined", "exhausted", "cancelled", "failed"];
+        object(
+            &[
+                ("outcome", json!({ "type": "string", "enum": outcomes })),
+                ("value", json!({ "description": "The result; null where there is none." })),
+                ("text", json!({ "type": "string" })),
+                ("session", json!({ "type": "string" })),
+                ("turns", json!({ "type": "integer", "minimum": 0 })),
+                ("tokens", json!({ "type": "integer", "minimum": 0 })),
+            ],
+            &["outcome", "value", "text", "session", "turns", "tokens"],
+        )
+    }
+
+    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+        false
+    }
+
+    fn answer(
+        &self,
+        _workshop: &Workshop,
+        _loaded: &mut Loaded,
+        _input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        Err(ToolError::new(Why::Failed, "This program runs no skills on their own."))
+    }
+}
+
+/// Runs a skill, with reports of progress and questions to the client.
+pub(crate) async fn run(
+    engine: &Engine,
+    context: &RequestContext<RoleServer>,
+    input: &Value,
+) -> Result<CallToolResult, ErrorData> {
+    let name = input.get("name").and_then(Value::as_str).unwrap_or_default();
+    let sub = SubRun {
+        arguments: input
+            .get("arguments")
+            .cloned()
+            .map_or_else(Arguments::none, Arguments::from_json),
+        result: input.get("result_schema").cloned(),
+        who: Who::Model,
+        ..SubRun::new(Which::Name(name.into()))
+    };
+    let (asker, mut questions) = Asker::new();
+    let (reports, mut waiting) = mpsc::channel(MOST_REPORTS);
+    let engine = with(engine, ask::can_ask(context).then_some(asker), Reports { sender: reports });
+    let cancel = context.ct.clone();
+    let mut running = std::pin::pin!(engine.run_skill(sub, &cancel));
+    let mut count = 0.0;
+    let finished = loop {
+        tokio::select! {
+            finished = &mut running => break finished,
+            Some(asked) = questions.recv() => ask::put(context, asked).await,
+            Some(message) = waiting.recv() => {
+                count += 1.0;
+                report(context, count, message).await;
+            }
+        }
+    };
+    // What was reported while the last step was taken.
+    while let Ok(message) = waiting.try_recv() {
+        count += 1.0;
+        report(context, count, message).await;
+    }
+    Ok(match finished {
+        Ok(finished) => told(&finished),
+        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+    })
+}
+
+/// The same engine, which asks whom we say and tells us what happens.
+fn with(engine: &Engine, asker: Option<Asker>, reports: Reports) -> Engine {
+    let parts = engine.parts();
+    let mut workshop = parts.workshop.derive();
+    if let Some(asker) = asker {
+        workshop.approver = Arc::new(asker);
+    }
+    let mut watchers = parts.watchers.clone();
+    watchers.push(Arc::new(reports));
+    Engine::new(Parts {
+        model: Arc::clone(&parts.model),
+        models: parts.models.clone(),
+        store: Arc::clone(&parts.store),
+        clock: Arc::clone(&parts.clock),
+        workshop,
+        tools: parts.tools.clone(),
+        tools_of_skills: parts.tools_of_skills.clone(),
+        watchers,
+        settings: parts.settings.clone(),
+    })
+}
+
+/// Turns events into short reports.
+#[derive(Debug)]
+struct Reports {
+    sender: mpsc::Sender<String>,
+}
+
+impl Watcher for Reports {
+    fn update(&self, _session: &str, depth: u8, update: Update<'_>) {
+        let Update::Event(stamped) = update else { return };
+        let inner = if depth > 1 { "inner skill: " } else { "" };
+        let message = match &stamped.event {
+            Event::Asked { turn, .. } => format!("{inner}turn {turn}"),
+            Event::CallEnded { result, .. } => format!("{inner}called {}", result.name),
+            _ => return,
+        };
+        // A client that does not listen must not hold up the work.
+        let _ = self.sender.try_send(message);
+    }
+}
+
+async fn report(context: &RequestContext<RoleServer>, count: f64, message: String) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    let progress = ProgressNotificationParam::new(token, count).with_message(message);
+    let _ = context.peer.notify_progress(progress).await;
+}
+
+fn told(finished: &Finished) -> CallToolResult {
+    let nothing = Value::Null;
+    let (outcome, value, text, is_error) = match &finished.outcome {
+        Outcome::Submitted(value @ Value::String(text)) => {
+            ("submitted", value, text.clone(), false)
+        }
+        Outcome::Submitted(value) => ("submitted", value, value.to_string(), false),
+        Outcome::Declined { why } => {
+            ("declined", &nothing, format!("It gave no result: {why}"), true)
+        }
+        Outcome::Exhausted { limit } => {
+            let text = format!("It ended without a result: {limit} was reached");
+            ("exhausted", &nothing, text, true)
+        }
+        Outcome::Cancelled => ("cancelled", &nothing, "It was stopped.".to_owned(), true),
+        Outcome::Failed { message, .. } => {
+            ("failed", &nothing, format!("It failed: {message}"), true)
+        }
+    };
+    let structured = json!({
+        "outcome": outcome,
+        "value": value,
+        "text": finished.text,
+        "session": finished.session,
+        "turns": finished.spent.turns,
+        "tokens": finished.spent.usage.tokens(),
+    });
+    let content = vec![ContentBlock::text(text)];
+    let mut result =
+        if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content = Some(structured);
+    result
+}

@@ -1,0 +1,165 @@
+//! The extension for skills: `skills/list`, `skills/get`, `resources/directory/read`.
+
+use std::sync::Arc;
+
+use rmcp::ErrorData;
+use serde_json::{Map, Value, json};
+
+use super::pages::{self, Page};
+use super::resources::mime_type;
+use super::session::Session;
+use super::shelf::{Contents, Fault, Served, Shelf};
+use crate::uri;
+
+/// The name of the extension.
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// Skills on a page.
+const SKILLS: usize = 50;
+/// Entries of a folder on a page.
+const CHILDREN: usize = 200;
+/// How long an answer may be kept.
+pub(crate) const FRESH_MS: u64 = 60_000;
+
+/// Whether answers say how long they may be kept; clients of older protocols do not know that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hints {
+    Given,
+    Left,
+}
+
+/// `skills/list`.
+pub(crate) fn list(
+    shelf: &Shelf,
+    session: &Session,
+    cursor: Option<&str>,
+    hints: Hints,
+) -> Result<Value, ErrorData> {
+    let from = pages::place(cursor)?;
+    let shelved = shelf.now();
+    let seen = shelved.after(&from).filter(|served| served.for_models);
+    let Page { items, next } = pages::page(seen, SKILLS, |served| &served.root);
+    let mut skills = Vec::new();
+    let mut omitted = Vec::new();
+    for served in items {
+        let contents = shelf.look(served);
+        match &contents.fault {
+            None => {
+                skills.push(entry(served, &contents));
+                session.hold(&served.skill.id, contents);
+            }
+            Some(fault) => {
+                omitted.push(json!({ "name": served.name, "reason": fault.to_string() }));
+            }
+        }
+    }
+    let mut result = Map::new();
+    result.insert("skills".to_owned(), skills.into());
+    if let Some(next) = next {
+        result.insert("nextCursor".to_owned(), next.into());
+    }
+    if !omitted.is_empty() {
+        result.insert("_meta".to_owned(), json!({ "prowess/omitted": omitted }));
+    }
+    Ok(complete(result, hints, true))
+}
+
+/// `skills/get`.
+pub(crate) fn get(
+    shelf: &Shelf,
+    session: &Session,
+    address: &str,
+    hints: Hints,
+) -> Result<Value, ErrorData> {
+    let shelved = shelf.now();
+    let none = |why: String| ErrorData::invalid_params(why, Some(json!({ "uri": address })));
+    let served =
+        shelved.skill(address).ok_or_else(|| none(format!("no skill is served at `{address}`")))?;
+    let contents = shelf.look(served);
+    if let Some(fault) = &contents.fault {
+        return Err(none(format!("the skill at `{address}` is not served: {fault}")));
+    }
+    let mut result = Map::new();
+    result.insert("skill".to_owned(), entry(served, &contents));
+    session.hold(&served.skill.id, contents);
+    Ok(complete(result, hints, true))
+}
+
+/// `resources/directory/read`.
+pub(crate) fn directory(
+    shelf: &Shelf,
+    address: &str,
+    cursor: Option<&str>,
+    hints: Hints,
+) -> Result<Value, ErrorData> {
+    let from = pages::place(cursor)?;
+    let shelved = shelf.now();
+    let none = || {
+        let text = format!("`{address}` is not a folder that is served");
+        ErrorData::invalid_params(text, Some(json!({ "uri": address })))
+    };
+    let (served, folder) = shelved.find(address).ok_or_else(none)?;
+    let contents = shelf.look(served);
+    if let Some(fault @ (Fault::Unreadable(_) | Fault::Unnamed)) = &contents.fault {
+        return Err(ErrorData::internal_error(format!("cannot read `{address}`: {fault}"), None));
+    }
+    let children = contents.children(&folder).ok_or_else(none)?;
+    let rest = children.into_iter().filter(|(name, _)| **name > *from);
+    let Page { items, next } = pages::page(rest, CHILDREN, |(name, _)| name);
+    let resources: Vec<Value> = items
+        .into_iter()
+        .map(|(name, file)| {
+            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let uri = uri::join(&served.root, &path);
+            match file {
+                Some(file) => {
+                    let mut resource = json!({ "uri": uri, "name": name, "size": file.size });
+                    if let Some(mime_type) = mime_type(name) {
+                        resource["mimeType"] = mime_type.into();
+                    }
+                    resource
+                }
+                None => json!({ "uri": uri, "name": name, "mimeType": "inode/directory" }),
+            }
+        })
+        .collect();
+    let mut result = Map::new();
+    result.insert("resources".to_owned(), resources.into());
+    if let Some(next) = next {
+        result.insert("nextCursor".to_owned(), next.into());
+    }
+    Ok(complete(result, hints, false))
+}
+
+/// A skill as the extension describes it: its frontmatter, and every file with its digest.
+fn entry(served: &Arc<Served>, contents: &Contents) -> Value {
+    let resources: Vec<Value> = contents
+        .files
+        .iter()
+        .map(|file| {
+            json!({
+                "uri": uri::join(&served.root, &file.path),
+                "digest": file.digest.as_ref().map(digest_text),
+                "size": file.size,
+            })
+        })
+        .collect();
+    json!({ "uri": served.main(), "frontmatter": contents.frontmatter, "resources": resources })
+}
+
+/// `sha256:` and 64 lower-case hexadecimal digits.
+pub(crate) fn digest_text(digest: &[u8; 32]) -> String {
+    let mut text = String::from("sha256:");
+    for byte in digest {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+fn complete(mut result: Map<String, Value>, hints: Hints, may_be_kept: bool) -> Value {
+    result.insert("resultType".to_owned(), "complete".into());
+    if hints == Hints::Given && may_be_kept {
+        result.insert("ttlMs".to_owned(), FRESH_MS.into());
+        result.insert("cacheScope".to_owned(), "private".into());
+    }
+    Value::Object(result)
+}

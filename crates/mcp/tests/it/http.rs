@@ -1,0 +1,364 @@
+//! The server over HTTP: who comes in, and what happens to those who misbehave.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{PATIENCE, handshake, modern, plain};
+
+const ORIGIN: &str = "https://app.example";
+
+/// A server that listens.
+struct House {
+    child: Child,
+    port: u16,
+    tokens: Vec<String>,
+    _world: tempfile::TempDir,
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (known, value) = line.split_once(':')?;
+            known.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    /// The message of the answer, also where it is one of a stream.
+    fn message(&self) -> Value {
+        let line = self.body.lines().rev().find_map(|line| {
+            let line = line.strip_prefix("data:").unwrap_or(line).trim();
+            line.starts_with('{').then(|| serde_json::from_str(line).ok()).flatten()
+        });
+        line.unwrap_or_else(|| panic!("{} {}", self.status, self.body))
+    }
+}
+
+impl House {
+    fn open(options: &[&str]) -> Self {
+        let world = tempfile::tempdir().unwrap();
+        let skills = world.path().join("skills");
+        plain(&skills, "deploy");
+        let tokens = vec!["a".repeat(64), "b".repeat(64)];
+        let file = world.path().join("token");
+        write_private(&file, &format!("{}\n{}\n", tokens[0], tokens[1]));
+        let mut child = Command::new(crate::support::server())
+            .arg(&skills)
+            .args(["--http", "127.0.0.1:0", "--allow-origin", ORIGIN, "--token-file"])
+            .arg(&file)
+            .args(options)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap();
+        let port = port.parse().unwrap_or_else(|_| panic!("{line}"));
+        Self { child, port, tokens, _world: world }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends exactly these headers.
+    fn raw(&self, method: &str, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        let mut stream = self.connect();
+        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        answer(stream)
+    }
+
+    /// Posts a message as a client with a token does.
+    fn post(&self, token: usize, session: Option<&str>, body: &str) -> Answer {
+        let mut headers = self.headers(token);
+        if let Some(session) = session {
+            headers.push(("Mcp-Session-Id", session.to_owned()));
+        }
+        self.raw("POST", "/mcp", &headers, body)
+    }
+
+    fn headers(&self, token: usize) -> Vec<(&'static str, String)> {
+        vec![
+            ("Host", format!("127.0.0.1:{}", self.port)),
+            ("Authorization", format!("Bearer {}", self.tokens[token])),
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/json, text/event-stream".to_owned()),
+        ]
+    }
+
+    fn begin(&self, token: usize) -> Answer {
+        self.post(token, None, &message(1, "initialize", &handshake("2025-11-25")))
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write_private(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+fn message(id: u64, method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+fn answer(mut stream: TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok());
+    Answer { status: status.unwrap_or(0), head: head.to_owned(), body: body.to_owned() }
+}
+
+/// Every host with every origin, token, method and path.
+#[test]
+fn the_door() {
+    let house = House::open(&[]);
+    let port = house.port;
+    let hosts = [
+        (Some(format!("127.0.0.1:{port}")), true),
+        (Some(format!("LocalHost:{port}")), true),
+        (Some(format!("[::1]:{port}")), true),
+        (Some("127.0.0.1".to_owned()), false),
+        (Some(format!("127.0.0.1:{}", port - 1)), false),
+        (Some(format!("0.0.0.0:{port}")), false),
+        (Some(format!("evil.example:{port}")), false),
+        (Some(format!("127.0.0.1:{port}@evil.example")), false),
+        (Some(String::new()), false),
+        (None, false),
+    ];
+    let origins = [
+        (None, true),
+        (Some(ORIGIN), true),
+        (Some("https://app.example:8443"), false),
+        (Some("https://evil.example"), false),
+        (Some("https://app.example.evil.example"), false),
+        (Some("null"), false),
+        (Some("*"), false),
+    ];
+    let tokens = [
+        (Some(format!("Bearer {}", house.tokens[0])), true),
+        (Some(format!("bearer {}", house.tokens[1])), true),
+        (Some(format!("Bearer {}", "c".repeat(64))), false),
+        (Some(format!("Bearer {}", &house.tokens[0][..63])), false),
+        (Some(format!("Basic {}", house.tokens[0])), false),
+        (Some(house.tokens[0].clone()), false),
+        (None, false),
+    ];
+    let methods = ["POST", "GET", "DELETE", "OPTIONS", "PUT", "PATCH", "HEAD"];
+    let body = message(1, "tools/list", &modern(json!({})));
+    let check = |host: &(Option<String>, bool),
+                 origin: &(Option<&str>, bool),
+                 token: &(Option<String>, bool),
+                 method: &str,
+                 path: &str| {
+        let mut headers = vec![
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/json, text/event-stream".to_owned()),
+            ("MCP-Protocol-Version", "2026-07-28".to_owned()),
+            ("Mcp-Method", "tools/list".to_owned()),
+        ];
+        headers.extend(host.0.clone().map(|host| ("Host", host)));
+        headers.extend(origin.0.map(|origin| ("Origin", origin.to_owned())));
+        headers.extend(token.0.clone().map(|token| ("Authorization", token)));
+        let sent = if method == "POST" { body.as_str() } else { "" };
+        let answer = house.raw(method, path, &headers, sent);
+        let case = format!(
+            "{method} {path} {host:?} {origin:?} {token:?}: {} {}",
+            answer.head, answer.body
+        );
+        let status = answer.status;
+        match (host.1, origin.1, token.1) {
+            (false, ..) | (_, false, _) => assert_eq!(status, 403, "{case}"),
+            _ if method == "OPTIONS" && origin.0.is_some() => assert_eq!(status, 204, "{case}"),
+            (_, _, false) => assert_eq!(status, 401, "{case}"),
+            _ if path != "/mcp" => assert_eq!(status, 404, "{case}"),
+            _ => match method {
+                "POST" => {
+                    assert_eq!(status, 200, "{case}");
+                    assert!(answer.message()["result"]["tools"].is_array(), "{case}");
+                }
+                "GET" | "DELETE" => assert!((400..500).contains(&status), "no session: {case}"),
+                _ => assert_eq!(status, 405, "{case}"),
+            },
+        }
+        if status != 200 {
+            assert!(!answer.body.contains("\"result\""), "{case}");
+        }
+        // Nobody but the page that was named may read an answer.
+        let allowed = answer.header("access-control-allow-origin");
+        let is_welcome = host.1 && origin.0 == Some(ORIGIN);
+        assert!(allowed.is_none() || is_welcome && allowed == Some(ORIGIN), "{case}");
+        assert!(allowed.is_some() || !is_welcome || status > 204, "{case}");
+        assert!(answer.header("access-control-allow-credentials").is_none(), "{case}");
+    };
+    std::thread::scope(|scope| {
+        for token in &tokens {
+            let (hosts, origins, methods, check) = (&hosts, &origins, &methods, &check);
+            scope.spawn(move || {
+                for host in hosts {
+                    for origin in origins {
+                        for method in methods {
+                            check(host, origin, token, method, "/mcp");
+                        }
+                        check(host, origin, token, "POST", "/");
+                        check(host, origin, token, "GET", "/mcp/other");
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn headers_that_stand_twice_are_refused() {
+    let house = House::open(&[]);
+    let body = message(1, "initialize", &handshake("2025-11-25"));
+    let right = house.headers(0);
+    for (name, value, statuses) in [
+        ("Host", "evil.example".to_owned(), [400, 403]),
+        ("Origin", "https://evil.example".to_owned(), [403, 403]),
+        ("Authorization", "Bearer wrong".to_owned(), [401, 401]),
+    ] {
+        let mut headers = right.clone();
+        headers.push((name, value));
+        if name == "Origin" {
+            headers.push((name, ORIGIN.to_owned()));
+        }
+        let status = house.raw("POST", "/mcp", &headers, &body).status;
+        assert!(statuses.contains(&status), "{name}: {status}");
+    }
+    // The request line has a host, too.
+    let status = house.raw("POST", "http://evil.example/mcp", &right, &body).status;
+    assert_eq!(status, 403);
+}
+
+#[test]
+fn bodies_are_bounded() {
+    let house = House::open(&["--patience", "1000"]);
+    let host = format!(
+        "Host: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
+        house.port, house.tokens[0]
+    );
+
+    // Too large, as announced, and piece by piece.
+    let mut stream = house.connect();
+    write!(stream, "POST /mcp HTTP/1.1\r\n{host}Content-Length: 1073741824\r\n\r\n").unwrap();
+    assert_eq!(answer(stream).status, 413);
+    let mut stream = house.connect();
+    write!(stream, "POST /mcp HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n").unwrap();
+    let piece = "x".repeat(1024 * 1024);
+    for _ in 0..6 {
+        if write!(stream, "100000\r\n{piece}\r\n").is_err() {
+            break;
+        }
+    }
+    let answered = answer(stream).status;
+    assert!(answered == 413 || answered == 0, "{answered}");
+
+    // Too slow: the body, and the head.
+    let begin = Instant::now();
+    let mut stream = house.connect();
+    write!(stream, "POST /mcp HTTP/1.1\r\n{host}Content-Length: 10\r\n\r\n{{").unwrap();
+    assert_eq!(answer(stream).status, 408);
+    let mut stream = house.connect();
+    write!(stream, "POST /mcp HTTP/1.1\r\nHost: ").unwrap();
+    answer(stream);
+    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+
+    // No JSON, and too deep.
+    let deep = format!("{{\"a\":{}{}}}", "[".repeat(100), "]".repeat(100));
+    for (body, code) in [("nonsense", -32700), ("[1]", -32700), (&*deep, -32600)] {
+        let answer = house.post(0, None, body);
+        assert_eq!(answer.status, 400, "{body}");
+        assert_eq!(answer.message()["error"]["code"], code, "{body}");
+    }
+    assert_eq!(house.begin(0).status, 200, "the next one is served");
+}
+
+#[test]
+fn sessions_belong_to_their_token_and_are_counted() {
+    let house = House::open(&["--sessions", "3"]);
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let answer = house.begin(0);
+        assert_eq!(answer.status, 200);
+        ids.push(answer.header("mcp-session-id").unwrap().to_owned());
+    }
+    assert!(ids.iter().all(|id| id.len() >= 32) && ids[0] != ids[1] && ids[1] != ids[2]);
+    let full = house.begin(0);
+    assert_eq!((full.status, full.header("retry-after")), (503, Some("30")));
+
+    let list = message(2, "tools/list", &json!({}));
+    assert_eq!(house.post(0, Some(&ids[0]), &list).status, 200);
+    assert_eq!(house.post(1, Some(&ids[0]), &list).status, 404, "somebody else's");
+    assert_eq!(house.post(0, Some("made-up"), &list).status, 404);
+    let mut headers = house.headers(1);
+    headers.push(("Mcp-Session-Id", ids[0].clone()));
+    assert_eq!(house.raw("DELETE", "/mcp", &headers, "").status, 404, "nor may others end it");
+
+    let mut headers = house.headers(0);
+    headers.push(("Mcp-Session-Id", ids[0].clone()));
+    assert_eq!(house.raw("DELETE", "/mcp", &headers, "").status, 204);
+    assert_eq!(house.post(0, Some(&ids[0]), &list).status, 404, "it is over");
+    assert_eq!(house.begin(1).status, 200, "there is room again");
+}
+
+/// A client that asks for much and takes nothing is cut off.
+#[test]
+fn whoever_does_not_listen_is_cut_off() {
+    let house = House::open(&["--patience", "1000"]);
+    let mut stream = house.connect();
+    stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let body = message(1, "tools/list", &modern(json!({})));
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nContent-Length: {}\r\n\r\n{body}",
+        house.port,
+        house.tokens[0],
+        body.len()
+    );
+    let begin = Instant::now();
+    let cut = loop {
+        // Never reads: at some point the server cannot write, and then does not wait for long.
+        match stream.write_all(request.as_bytes()) {
+            Ok(()) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                ) => {}
+            Err(_) => break true,
+        }
+        if begin.elapsed() > Duration::from_mins(1) {
+            break false;
+        }
+    };
+    assert!(cut, "the connection is still there");
+    assert_eq!(house.begin(0).status, 200);
+}

@@ -1,0 +1,381 @@
+//! The extension for skills, as SEP-2640 wants it of a server: the scenarios
+//! `sep-2640-skills-enumeration`, `-manifest` and `-directory`, and cases 135 and 136 of the
+//! reference. Cases 137 and 138 are about hosts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::support::{Raw, handshake, modern, plain, skill};
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
+
+/// All pages of `skills/list`.
+fn all(raw: &mut Raw) -> (Vec<Value>, Vec<Value>, usize) {
+    let (mut skills, mut omitted, mut pages) = (Vec::new(), Vec::new(), 0);
+    let mut params = json!({});
+    loop {
+        let page = raw.request("skills/list", params.clone());
+        assert_eq!(page["resultType"], "complete");
+        skills.extend(page["skills"].as_array().unwrap().iter().cloned());
+        let left = page["_meta"]["prowess/omitted"].as_array();
+        omitted.extend(left.into_iter().flatten().cloned());
+        pages += 1;
+        match page.get("nextCursor") {
+            Some(cursor) => params = json!({ "cursor": cursor }),
+            None => return (skills, omitted, pages),
+        }
+    }
+}
+
+fn read(raw: &mut Raw, uri: &str) -> Vec<u8> {
+    use base64::Engine;
+    let content = &raw.request("resources/read", json!({ "uri": uri }))["contents"][0];
+    assert_eq!(content["uri"], uri);
+    match content.get("text") {
+        Some(plain) => text(plain).as_bytes().to_vec(),
+        None => base64::prelude::BASE64_STANDARD.decode(text(&content["blob"])).unwrap(),
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// A skill with files of several kinds, one of them a skill in itself.
+fn rich(folder: &Path) {
+    skill(
+        folder,
+        "pdf-forms",
+        "---\nname: pdf-forms\ndescription: >\n  Fills in\n  forms.\nlicense: MIT\nversion: 1.10\n\
+         allowed-tools: [Read, \"Bash(ls:*)\"]\nx-own: {a: [1, null, true]}\n---\nRead templates/.\n",
+    );
+    let root = folder.join("pdf-forms");
+    for (path, bytes) in [
+        ("templates/invoice.md", b"# Invoice\n".as_slice()),
+        ("templates/regional/eu invoice#1.md", b"EU\n"),
+        ("assets/logo.png", b"\x89PNG\r\n\x1a\n\x00\xff"),
+        ("inner/SKILL.md", b"---\nname: inner\ndescription: x\n---\n"),
+        ("empty.txt", b""),
+    ] {
+        let file = root.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    }
+    std::fs::create_dir_all(root.join(".git")).unwrap();
+    std::fs::write(root.join(".git/config"), "secret").unwrap();
+    std::fs::write(folder.join("outside"), "secret").unwrap();
+    std::os::unix::fs::symlink("../outside", root.join("leak")).unwrap();
+}
+
+#[test]
+fn enumeration() {
+    let world = tempfile::tempdir().unwrap();
+    let names: BTreeSet<String> = (0..120).map(|at| format!("skill-{at:03}")).collect();
+    for name in &names {
+        plain(world.path(), name);
+    }
+    skill(
+        world.path(),
+        "quiet",
+        "---\nname: quiet\ndescription: For people.\ndisable-model-invocation: true\n---\nx\n",
+    );
+    let mut raw = Raw::start(world.path(), &[]);
+    let about = raw.request("initialize", handshake("2025-11-25"));
+    let capabilities = &about["capabilities"];
+    assert_eq!(
+        capabilities["extensions"]["io.modelcontextprotocol/skills"],
+        json!({ "directoryRead": true })
+    );
+    assert!(capabilities["resources"].is_object(), "the extension needs resources");
+    assert!(capabilities.get("experimental").is_none());
+
+    let (skills, omitted, pages) = all(&mut raw);
+    assert_eq!((skills.len(), omitted.len(), pages), (120, 0, 3));
+    let found: BTreeSet<String> =
+        skills.iter().map(|skill| text(&skill["frontmatter"]["name"]).to_owned()).collect();
+    assert_eq!(found, names, "each once");
+    for skill in &skills {
+        let uri = text(&skill["uri"]);
+        let path = uri.strip_prefix("skill://").and_then(|rest| rest.strip_suffix("/SKILL.md"));
+        let last = path.unwrap().rsplit('/').next();
+        assert_eq!(last, skill["frontmatter"]["name"].as_str(), "the name is in the address");
+        assert!(skill["resources"].is_array());
+    }
+    // The entry is the same from both methods, and for a skill that no list names.
+    let got = raw.request("skills/get", json!({ "uri": skills[7]["uri"] }));
+    assert_eq!(got["skill"], skills[7]);
+    assert_eq!(got["resultType"], "complete");
+    let quiet = raw.request("skills/get", json!({ "uri": "skill://quiet/SKILL.md" }));
+    assert_eq!(quiet["skill"]["frontmatter"]["disable-model-invocation"], true);
+
+    for uri in [
+        "skill://nobody/SKILL.md",
+        "skill://skill-001",
+        "skill://skill-001/",
+        "file:///etc/passwd",
+        "",
+    ] {
+        assert_eq!(raw.refused("skills/get", json!({ "uri": uri })), -32602, "{uri}");
+    }
+    assert_eq!(raw.refused("skills/get", json!({})), -32602);
+    assert_eq!(raw.refused("skills/list", json!({ "cursor": "nonsense" })), -32602);
+    assert_eq!(raw.refused("skills/other", json!({})), -32601);
+}
+
+#[test]
+fn manifest() {
+    let world = tempfile::tempdir().unwrap();
+    rich(world.path());
+    let mut raw = Raw::connect(world.path(), &[]);
+    let (skills, omitted, _) = all(&mut raw);
+    assert_eq!((skills.len(), omitted.len()), (1, 0), "{omitted:?}");
+    let entry = skills[0].clone();
+    assert_eq!(
+        entry["frontmatter"],
+        json!({
+            "name": "pdf-forms", "description": "Fills in forms.\n", "license": "MIT",
+            "version": 1.1, "allowed-tools": ["Read", "Bash(ls:*)"],
+            "x-own": { "a": [1, null, true] },
+        })
+    );
+    let files = entry["resources"].as_array().unwrap();
+    let uris: Vec<&str> = files.iter().map(|file| text(&file["uri"])).collect();
+    assert_eq!(
+        uris,
+        [
+            "skill://pdf-forms/SKILL.md",
+            "skill://pdf-forms/assets/logo.png",
+            "skill://pdf-forms/empty.txt",
+            "skill://pdf-forms/inner/SKILL.md",
+            "skill://pdf-forms/templates/invoice.md",
+            "skill://pdf-forms/templates/regional/eu%20invoice%231.md",
+        ],
+        "all files, nothing from outside, nothing of version control"
+    );
+    for file in files {
+        let bytes = read(&mut raw, text(&file["uri"]));
+        assert_eq!(file["size"], bytes.len() as u64);
+        assert_eq!(file["digest"], sha256(&bytes));
+    }
+    let main = raw.request("resources/read", json!({ "uri": uris[0] }));
+    assert_eq!(main["contents"][0]["mimeType"], "text/markdown");
+
+    // Whatever is not in the manifest is not served.
+    for path in
+        ["leak", ".git/config", "../outside", "%2e%2e/outside", "templates", "nothing.md", ""]
+    {
+        let uri = format!("skill://pdf-forms/{path}");
+        assert_eq!(raw.refused("resources/read", json!({ "uri": uri })), -32002, "{uri}");
+    }
+
+    // Case 135: a changed file has a new digest; before the client knows it, it gets no bytes.
+    let invoice = world.path().join("pdf-forms/templates/invoice.md");
+    std::fs::write(&invoice, "# INVOICE\n").unwrap();
+    assert_eq!(raw.refused("resources/read", json!({ "uri": uris[4] })), -32603);
+    std::fs::write(world.path().join("pdf-forms/new.md"), "new").unwrap();
+    let new = "skill://pdf-forms/new.md";
+    assert_eq!(
+        raw.refused("resources/read", json!({ "uri": new })),
+        -32002,
+        "not in the list it has"
+    );
+    let again = raw.request("skills/get", json!({ "uri": uris[0] }))["skill"].clone();
+    assert_ne!(again["resources"], entry["resources"]);
+    assert_eq!(read(&mut raw, uris[4]), b"# INVOICE\n");
+    assert_eq!(read(&mut raw, new), b"new");
+    std::fs::remove_file(&invoice).unwrap();
+    assert_eq!(raw.refused("resources/read", json!({ "uri": uris[4] })), -32603);
+}
+
+#[test]
+fn skills_that_hosts_would_refuse_are_reported() {
+    let world = tempfile::tempdir().unwrap();
+    plain(world.path(), "good");
+    plain(world.path(), "many");
+    for at in 0..512 {
+        std::fs::write(world.path().join(format!("many/{at}")), "x").unwrap();
+    }
+    plain(world.path(), "large");
+    std::fs::write(world.path().join("large/data"), vec![0; 16 * 1024 * 1024]).unwrap();
+    skill(world.path(), "silent", "---\nname: silent\n---\nNo description.\n");
+    skill(world.path(), "other-name", "---\nname: Other Name\ndescription: x\n---\n");
+    skill(world.path(), "broken", "---\nname: broken\ndescription: a: b: c\n---\n");
+    let mut raw = Raw::connect(world.path(), &[]);
+    let (skills, omitted, _) = all(&mut raw);
+    let names: Vec<&str> = skills.iter().map(|skill| text(&skill["frontmatter"]["name"])).collect();
+    assert_eq!(names, ["good"]);
+    let reasons: Vec<String> = omitted
+        .iter()
+        .map(|left| format!("{}: {}", text(&left["name"]), text(&left["reason"])))
+        .collect();
+    for (name, reason) in [
+        ("broken", "frontmatter"),
+        ("large", "16777216"),
+        ("many", "513 files"),
+        ("other-name", "name"),
+        ("silent", "description"),
+    ] {
+        let found = reasons.iter().find(|text| text.starts_with(name)).expect(name);
+        assert!(found.contains(reason), "{found}");
+        let uri = format!("skill://{name}/SKILL.md");
+        assert_eq!(raw.refused("skills/get", json!({ "uri": uri })), -32602, "{name}");
+        // They are resources and tools like all others.
+        assert!(!read(&mut raw, &uri).is_empty());
+    }
+}
+
+#[test]
+fn directory() {
+    let world = tempfile::tempdir().unwrap();
+    rich(world.path());
+    std::fs::create_dir(world.path().join("pdf-forms/wide")).unwrap();
+    for at in 0..250 {
+        std::fs::write(world.path().join(format!("pdf-forms/wide/{at:03}.txt")), "x").unwrap();
+    }
+    let mut raw = Raw::connect(world.path(), &[]);
+    let mut children = |uri: &str, cursor: Option<&Value>| {
+        let mut params = json!({ "uri": uri });
+        if let Some(cursor) = cursor {
+            params["cursor"] = cursor.clone();
+        }
+        raw.request("resources/directory/read", params)
+    };
+    let root = children("skill://pdf-forms", None);
+    assert_eq!(root["resultType"], "complete");
+    let seen: Vec<(String, String)> = root["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|child| {
+            (text(&child["name"]).to_owned(), child["mimeType"].as_str().unwrap_or("-").to_owned())
+        })
+        .collect();
+    let expected = [
+        ("SKILL.md", "text/markdown"),
+        ("assets", "inode/directory"),
+        ("empty.txt", "text/plain"),
+        ("inner", "inode/directory"),
+        ("templates", "inode/directory"),
+        ("wide", "inode/directory"),
+    ];
+    assert_eq!(seen, expected.map(|(name, kind)| (name.to_owned(), kind.to_owned())));
+    let templates = children("skill://pdf-forms/templates", None);
+    let uris: Vec<&str> = templates["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|child| text(&child["uri"]))
+        .collect();
+    assert_eq!(
+        uris,
+        ["skill://pdf-forms/templates/invoice.md", "skill://pdf-forms/templates/regional"]
+    );
+    let first = children("skill://pdf-forms/wide", None);
+    let second = children("skill://pdf-forms/wide", first.get("nextCursor"));
+    let count = |page: &Value| page["resources"].as_array().unwrap().len();
+    assert_eq!((count(&first), count(&second)), (200, 50));
+    assert!(second.get("nextCursor").is_none());
+    for uri in [
+        "skill://pdf-forms/SKILL.md",
+        "skill://pdf-forms/templates/",
+        "skill://pdf-forms/none",
+        "skill://nobody",
+        "skill://",
+        "skill://pdf-forms/..",
+    ] {
+        assert_eq!(raw.refused("resources/directory/read", json!({ "uri": uri })), -32602, "{uri}");
+    }
+}
+
+/// Case 136: reading is transport.
+#[test]
+fn reading_is_not_using() {
+    let world = tempfile::tempdir().unwrap();
+    let mark = world.path().join("mark");
+    let text = format!("---\nname: runs\ndescription: x\n---\nNow: !`touch {}`\n", mark.display());
+    skill(world.path(), "runs", &text);
+    let mut raw = Raw::connect(world.path(), &["--commands"]);
+    let uri = "skill://runs/SKILL.md";
+    assert_eq!(read(&mut raw, uri), text.as_bytes(), "the author's text, nothing filled in");
+    assert!(!mark.exists());
+    let listed = raw.request("tools/call", json!({ "name": "list_skills", "arguments": {} }));
+    assert_eq!(listed["structuredContent"]["skills"][0]["loaded"], false);
+}
+
+#[test]
+fn rules_hold_for_resources_too() {
+    let world = tempfile::tempdir().unwrap();
+    plain(world.path(), "open");
+    plain(world.path(), "secret");
+    let mut raw = Raw::connect(world.path(), &["--deny", "Skill(secret)"]);
+    assert!(!read(&mut raw, "skill://open/SKILL.md").is_empty());
+    let uri = "skill://secret/SKILL.md";
+    assert_eq!(raw.refused("resources/read", json!({ "uri": uri })), -32002);
+    let call = json!({ "name": "load_skill", "arguments": { "name": "secret" } });
+    assert_eq!(raw.request("tools/call", call)["isError"], true);
+}
+
+#[test]
+fn hints_are_for_those_who_know_them() {
+    let world = tempfile::tempdir().unwrap();
+    plain(world.path(), "deploy");
+    let mut raw = Raw::start(world.path(), &[]);
+    let list = raw.request("skills/list", modern(json!({})));
+    assert_eq!((&list["ttlMs"], &list["cacheScope"]), (&json!(60_000), &json!("private")));
+    let uri = "skill://nobody/SKILL.md";
+    assert_eq!(raw.refused("resources/read", modern(json!({ "uri": uri }))), -32602);
+    let mut raw = Raw::connect(world.path(), &[]);
+    let list = raw.request("skills/list", json!({}));
+    assert!(list.get("ttlMs").is_none() && list.get("cacheScope").is_none());
+}
+
+#[test]
+fn the_old_index_is_there_for_those_who_want_it() {
+    let world = tempfile::tempdir().unwrap();
+    plain(world.path(), "deploy");
+    let params = || json!({ "uri": "skill://index.json" });
+    assert_eq!(Raw::connect(world.path(), &[]).refused("resources/read", params()), -32002);
+    let mut raw = Raw::connect(world.path(), &["--legacy-index"]);
+    let index: Value = serde_json::from_slice(&read(&mut raw, "skill://index.json")).unwrap();
+    let main = read(&mut raw, "skill://deploy/SKILL.md");
+    assert_eq!(
+        index["skills"],
+        json!([{
+            "name": "deploy", "type": "skill-md", "description": "Does deploy.",
+            "url": "skill://deploy/SKILL.md", "digest": sha256(&main),
+        }])
+    );
+}
+
+#[test]
+fn news_come_by_themselves() {
+    let world = tempfile::tempdir().unwrap();
+    plain(world.path(), "deploy");
+    std::fs::write(world.path().join("deploy/notes.md"), "one").unwrap();
+    let mut raw = Raw::connect(world.path(), &[]);
+    raw.request("resources/subscribe", json!({ "uri": "skill://deploy/notes.md" }));
+    assert_eq!(raw.refused("resources/subscribe", json!({ "uri": "skill://no/x" })), -32002);
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    std::fs::write(world.path().join("deploy/notes.md"), "two!").unwrap();
+    let news = raw.receive();
+    assert_eq!(news["method"], "notifications/resources/updated");
+    assert_eq!(news["params"]["uri"], "skill://deploy/notes.md");
+    plain(world.path(), "second");
+    let mut methods: BTreeSet<String> = BTreeSet::new();
+    while methods.len() < 2 {
+        methods.insert(text(&raw.receive()["method"]).to_owned());
+    }
+    assert!(methods.contains("notifications/resources/list_changed"));
+    assert!(methods.contains("notifications/prompts/list_changed"));
+    // Without any skill there is no tool for skills.
+    std::fs::remove_dir_all(world.path().join("deploy")).unwrap();
+    std::fs::remove_dir_all(world.path().join("second")).unwrap();
+    while text(&raw.receive()["method"]) != "notifications/tools/list_changed" {}
+    assert_eq!(raw.request("tools/list", json!({}))["tools"], json!([]));
+}

@@ -1,0 +1,169 @@
+//! A server in a process of its own, and a client that says exactly what a test wants.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Longer than anything takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The example `serve`, which lies beside the tests.
+pub(crate) fn server() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let built = test.parent().and_then(Path::parent).unwrap().join("examples/serve");
+    assert!(built.is_file(), "`cargo test` builds {}", built.display());
+    built
+}
+
+/// Writes a skill.
+pub(crate) fn skill(folder: &Path, name: &str, text: &str) {
+    let folder = folder.join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("SKILL.md"), text).unwrap();
+}
+
+/// A plain skill of this name.
+pub(crate) fn plain(folder: &Path, name: &str) {
+    skill(
+        folder,
+        name,
+        &format!("---\nname: {name}\ndescription: Does {name}.\n---\nDo $ARGUMENTS.\n"),
+    );
+}
+
+/// A client on the other end of two pipes.
+pub(crate) struct Raw {
+    pub(crate) child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    next: u64,
+}
+
+impl Raw {
+    pub(crate) fn start(folder: &Path, options: &[&str]) -> Self {
+        let mut child = Command::new(server())
+            .arg(folder)
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let input = child.stdin.take();
+        Self { child, input, lines, next: 0 }
+    }
+
+    /// The same, after the handshake of older protocols.
+    pub(crate) fn connect(folder: &Path, options: &[&str]) -> Self {
+        let mut raw = Self::start(folder, options);
+        raw.request("initialize", handshake("2025-11-25"));
+        raw.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        raw
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(bytes).unwrap();
+        input.flush().unwrap();
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        self.write(format!("{message}\n").as_bytes());
+    }
+
+    /// The next message, whatever it is.
+    pub(crate) fn receive(&self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).expect("a message");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not the protocol: {line}"))
+    }
+
+    /// The next message, if one comes soon.
+    pub(crate) fn receive_within(&self, patience: Duration) -> Option<Value> {
+        match self.lines.recv_timeout(patience) {
+            Ok(line) => Some(serde_json::from_str(&line).unwrap()),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// Asks, and returns the whole answer. Notifications in between are dropped.
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let message = self.receive();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    /// Asks, and returns the result.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.ask(method, &params);
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// Asks, and returns the code of the error.
+    pub(crate) fn refused(&mut self, method: &str, params: Value) -> i64 {
+        let answer = self.ask(method, &params);
+        answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {answer}"))
+    }
+
+    /// Closes our end, and returns how long the server took to end.
+    pub(crate) fn close(mut self) -> Duration {
+        let begin = std::time::Instant::now();
+        drop(self.input.take());
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        begin.elapsed()
+    }
+
+    /// The most memory that the server used so far, in MiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn handshake(version: &str) -> Value {
+    json!({
+        "protocolVersion": version,
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    })
+}
+
+/// What each request of protocol 2026-07-28 carries.
+pub(crate) fn modern(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    params
+}
