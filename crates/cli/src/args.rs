@@ -55,6 +55,7 @@ Use:
   chat                     Talk to a model that has your skills
   session list|show|...    List, show and take up sessions
   exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
+  mcp                      Serve skills to an MCP client
   tool list|call           List and call the tools that models get
 
 Manage:
@@ -182,6 +183,7 @@ pub(crate) enum Command {
     Chat(prowess_console::talk::ChatArgs),
     Session(prowess_console::session::SessionArgs),
     Demo(prowess_console::demo::DemoArgs),
+    Mcp(prowess_console::serve::McpArgs),
     Exec(ExecArgs),
     Tool(ToolArgs),
     Trust(TrustArgs),

@@ -61,6 +61,7 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
             commands::sessions::session(args, global, environment, printer)
         }
         Some(Command::Demo(args)) => commands::sessions::demo(args, global, environment, printer),
+        Some(Command::Mcp(args)) => commands::sessions::mcp(args, global, environment, printer),
         Some(Command::Exec(args)) => commands::exec::run(args, global, environment, printer),
         Some(Command::Tool(args)) => commands::tool::run(args, global, environment, printer),
         Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),

@@ -8,8 +8,8 @@ use prowess::agent::{Budget, Effort};
 use prowess::config::Config;
 use prowess::policy::{Action, Actor, Answer, Effect, Gate, Mode, Source, Verdict};
 use prowess::ports::{Approver, CommandRunner, Model, Question, SessionStore, UsageStore};
-use prowess::store::{MemorySessions, SqliteSessions};
-use prowess::{Builder, Host, Models, Policy, Registry, Runtime, Settings, Watcher};
+use prowess::store::{MemorySessions, SqliteSessions, SystemClock};
+use prowess::{Builder, Host, Models, Policy, Registry, Runtime, Settings, Watcher, Workshop};
 use prowess_diag::sanitize;
 use prowess_http::WebFetcher;
 use prowess_model::{ChooseError, Chosen, RecordingModel};
@@ -158,6 +158,16 @@ impl Kit {
     /// Looks variables up, and asks commands for keys.
     fn lookup(&self) -> Variables {
         keys::with_commands(Arc::clone(&self.variables), &self.config.keys)
+    }
+
+    /// What tools need, with nobody to ask.
+    pub fn workshop(&self) -> Workshop {
+        let clock = Arc::new(SystemClock);
+        let visibility = self.visibility.clone();
+        let mut workshop = self.host.workshop(&self.registry, &self.config, visibility, clock);
+        workshop.runner.clone_from(&self.runner);
+        workshop.usage.clone_from(&self.usage);
+        workshop
     }
 
     /// Where sessions are.

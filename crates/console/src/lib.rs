@@ -1,10 +1,11 @@
-//! The commands about sessions: `run`, `chat`, `session`, `demo`, and what they need.
+//! The commands about sessions: `run`, `chat`, `session`, `demo`, `mcp`, and what they need.
 
 pub mod demo;
 pub mod health;
 mod keys;
 pub mod kit;
 pub mod run;
+pub mod serve;
 pub mod session;
 pub mod talk;
 pub mod telemetry;

@@ -44,3 +44,13 @@ async fn listen(cancel: CancellationToken) {
         prowess_terminal::leave(prowess_terminal::Exit::Interrupted);
     }
 }
+
+/// Cancels something when an interrupt comes, on a thread of its own.
+pub fn cancelling(cancel: CancellationToken) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start").cause(error))?;
+    std::thread::spawn(move || runtime.block_on(listen(cancel)));
+    Ok(())
+}

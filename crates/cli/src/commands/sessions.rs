@@ -5,6 +5,7 @@ use std::sync::Arc;
 use prowess_console::demo::{self, DemoArgs};
 use prowess_console::kit::{Kit, Variables};
 use prowess_console::run::{self, RunArgs};
+use prowess_console::serve::{self, Homes, McpArgs};
 use prowess_console::session::{self, SessionArgs};
 use prowess_console::talk::{self, ChatArgs};
 use prowess_store::{SystemClock, Tolerant};
@@ -66,6 +67,21 @@ pub(crate) fn demo(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     demo::run(args, &kit(global, environment, printer)?, printer)
+}
+
+pub(crate) fn mcp(
+    args: &McpArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let homes = environment.home.clone().zip(environment.config_home.clone());
+    let place = serve::Place {
+        homes: homes.map(|(home, config)| Homes { home, config, mac: cfg!(target_os = "macos") }),
+        program: "prowess".to_owned(),
+        token: environment.state_folder().map(|folder| folder.join("mcp-token")),
+    };
+    serve::run(args, kit(global, environment, printer)?, &place, printer)
 }
 
 /// Looks variables up.
