@@ -88,7 +88,7 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
 
 /// Whether a host is this machine, in a private network or nowhere, as far as its name tells.
 pub fn is_private_host(host: &str) -> bool {
-    reach(host).map_or(true, |reach| reach != Reach::Public)
+    reach(host) != Ok(Reach::Public)
 }
 
 fn reach(host: &str) -> Result<Reach, &'static str> {
