@@ -12,6 +12,8 @@ pub(crate) const RECENT: usize = 6;
 const SHORT: usize = 2_000;
 /// Most bytes of the task that a summary repeats.
 const MAX_TASK: usize = 8_000;
+/// Most bytes of a summary; a model is asked for far less.
+const MAX_SUMMARY: usize = 16_000;
 /// Most bytes of one part in a transcript.
 const MAX_PART: usize = 4_000;
 
@@ -88,7 +90,7 @@ impl CompactPlan {
         }
         let summary = summary.map(str::trim).filter(|summary| !summary.is_empty());
         text.push_str("What happened since:\n");
-        text.push_str(summary.unwrap_or(&self.fallback));
+        text.push_str(&shorten(summary.unwrap_or(&self.fallback), MAX_SUMMARY));
         if !self.unloaded.is_empty() {
             text.push_str(&format!(
                 "\n\nThere was no room for the instructions of these skills; load them again if they are needed: {}",

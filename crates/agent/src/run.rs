@@ -38,6 +38,8 @@ pub struct Run {
     /// Tokens of the last question, and the bytes that it had.
     measured: Option<(u64, usize)>,
     pruned: usize,
+    /// Whether it was shortened since the model answered last. What is still too long then stays so.
+    compacted: bool,
     submitted: Option<Value>,
     misfits: u32,
     reminded: bool,
@@ -251,7 +253,8 @@ impl Run {
         if let Some(before) = self.prunable(limits.window) {
             return Step::Prune { before };
         }
-        if self.tokens().saturating_mul(5) > limits.window.saturating_mul(4)
+        if !self.compacted
+            && self.tokens().saturating_mul(5) > limits.window.saturating_mul(4)
             && let Some(plan) = self.compaction()
         {
             return Step::Compact(Box::new(plan));
@@ -433,6 +436,7 @@ impl Run {
 
     fn replied(&mut self, reply: &Reply, milliseconds: u64) {
         self.spent.turns += 1;
+        self.compacted = false;
         self.spent.usage += reply.usage;
         self.spent.milliseconds = self.spent.milliseconds.saturating_add(milliseconds);
         self.measured = Some((reply.usage.prompt(), self.bytes()));
@@ -550,6 +554,7 @@ impl Run {
         }
         self.pruned = 0;
         self.measured = None;
+        self.compacted = true;
     }
 }
 

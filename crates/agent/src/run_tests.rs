@@ -89,6 +89,36 @@ fn check_valid(run: &Run) {
     }
 }
 
+/// A call that fills the window alone cannot be left out: its answer belongs to it. To shorten what
+/// stands before it again and again would never end, and cost a question each time.
+#[test]
+fn what_cannot_become_shorter_is_shortened_once() {
+    let mut run = Run::default();
+    let input = json!({ "content": "x".repeat(100_000) });
+    let call = ToolCall { id: "c".into(), name: "write".into(), input, fault: None, opaque: None };
+    let result = ToolResult::of(&call, "written");
+    let reply = Reply { parts: vec![Part::Call(call)], ..Reply::default() };
+    for event in [
+        started(Limits { window: 8_000, ..Limits::default() }, None),
+        Event::Said { parts: vec![Part::text("go")], typed: None, loaded: vec![], usage: None },
+        Event::Replied { reply, milliseconds: 0 },
+        Event::answer(result),
+    ] {
+        run.apply(&event).unwrap();
+    }
+    let mut asked = 0;
+    while let Step::Compact(plan) = run.next() {
+        asked += 1;
+        assert!(asked < 3, "without end");
+        let summary = plan.message(Some(&"long ".repeat(100_000)));
+        let (before, unloaded) = (plan.before, plan.unloaded.clone());
+        let event = Event::Compacted { before, summary, unloaded, usage: Usage::default() };
+        run.apply(&event).unwrap();
+    }
+    assert_eq!(run.next(), Step::AskModel);
+    assert!(run.messages()[0].text().len() < 30_000, "a summary has a bound, too");
+}
+
 #[test]
 fn calls_without_end_are_left_out() {
     let call = |at: usize| {

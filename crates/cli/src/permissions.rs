@@ -23,12 +23,17 @@ pub(crate) fn workspace(environment: &Environment) -> PathBuf {
 
 /// Where things are, for the library.
 pub(crate) fn host(environment: &Environment) -> Host {
-    let ours = [
+    let mut ours = vec![
         environment.cache_folder(),
         // Only the files: they may lie in a folder that is not ours.
         environment.settings().user,
-        environment.store_file(),
     ];
+    // SQLite keeps what was written last beside its file, and believes what it finds there.
+    ours.extend(["", "-wal", "-shm", "-journal"].map(|end| {
+        let mut file = environment.store_file()?.into_os_string();
+        file.push(end);
+        Some(PathBuf::from(file))
+    }));
     Host {
         workspace: workspace(environment),
         home: environment.home.clone(),
@@ -91,6 +96,8 @@ pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
     if !input.is_terminal() || !output.is_terminal() {
         return None;
     }
+    // What was typed before the question was there is no answer to it.
+    prowess_terminal::forget_typed();
     write!(output, "{question} [{choices}] ").ok()?;
     output.flush().ok()?;
     let mut answer = String::new();
@@ -107,12 +114,18 @@ pub(crate) fn explain(decision: &Decision) -> String {
     sanitize::line(&text).into_owned()
 }
 
+/// Most bytes of what a person is asked about. Nobody reads more before they say yes.
+const MAX_WHAT: usize = 16 * 1024;
+
 /// Asks on the terminal, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal;
 
 impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Answer {
+        if question.what.len() > MAX_WHAT {
+            return Answer::No;
+        }
         let who = question
             .skill
             .map(|skill| format!("The skill {} wants to run\n", sanitize::line(skill)));

@@ -329,7 +329,17 @@ impl Approver for Approving {
     fn ask(&self, question: &Question<'_>) -> Answer {
         let allowed = |action: &Action<'_>| {
             let decision = self.gate.decide(action, &Actor::default());
-            decision.verdict == Verdict::Allow && decision.rule.is_some()
+            let Some(rule) = decision.rule.filter(|_| decision.verdict == Verdict::Allow) else {
+                return false;
+            };
+            // A yes to every host is none to this machine and the network around it.
+            match action {
+                Action::Fetch { host } => {
+                    !prowess_hands::is_private_host(host)
+                        || rule.text.trim_end_matches(')').ends_with(&format!(":{host}"))
+                }
+                _ => true,
+            }
         };
         if question.action.is_some_and(allowed) {
             return Answer::Once;
@@ -341,6 +351,34 @@ impl Approver for Approving {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_yes_to_every_host_is_none_to_this_machine() {
+        let answer = |rule: &str, host: &str| {
+            let mut gate = Gate { mode: Mode::Allow, ..Gate::default() };
+            gate.rules.add(Effect::Allow, rule, Source::Flag);
+            let approving = Approving { gate, inner: Arc::new(prowess::ports::Nobody) };
+            let action = Action::Fetch { host };
+            let decision = prowess::policy::Decision::new(Verdict::Ask, "why");
+            approving.ask(&Question {
+                what: "Fetch",
+                decision: &decision,
+                skill: None,
+                action: Some(&action),
+            })
+        };
+        for (rule, host, yes) in [
+            ("WebFetch", "example.com", true),
+            ("WebFetch", "localhost", false),
+            ("WebFetch(domain:*)", "127.0.0.1", false),
+            ("WebFetch", "::1", false),
+            ("WebFetch", "printer", false),
+            ("WebFetch", "etch", false),
+            ("WebFetch(domain:localhost)", "localhost", true),
+        ] {
+            assert_eq!(answer(rule, host) == Answer::Once, yes, "{rule} {host}");
+        }
+    }
 
     #[test]
     fn limits_are_read_or_refused() {

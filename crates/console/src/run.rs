@@ -178,7 +178,7 @@ pub(crate) fn print(
             let text = format!("{}\n", text.trim_end());
             // On a terminal the words were shown as they came.
             if printer.width().is_none() || printer.is_quiet() {
-                printer.verbatim(text.as_bytes())?;
+                printer.foreign(&text)?;
             }
         }
         Outcome::Submitted(value) => {

@@ -19,6 +19,7 @@ use prowess_ports::Fetcher;
 use prowess_tools::Tool;
 
 pub use tools::{Bash, Edit, Glob, Grep, HttpGet, Read, Write};
+pub use url::is_private_host;
 
 /// Our names of the tools, and what Claude Code and rules call them.
 const NAMES: &[(&str, &str)] = &[

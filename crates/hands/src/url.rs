@@ -86,6 +86,11 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
     Ok(Url { text, host, reach })
 }
 
+/// Whether a host is this machine, in a private network or nowhere, as far as its name tells.
+pub fn is_private_host(host: &str) -> bool {
+    reach(host) != Ok(Reach::Public)
+}
+
 fn reach(host: &str) -> Result<Reach, &'static str> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(match address {

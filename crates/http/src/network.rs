@@ -11,6 +11,32 @@ pub fn is_private(address: IpAddr) -> bool {
     }
 }
 
+/// Whether an address is where clouds keep their keys, however it is spelt: the local link, and the
+/// addresses that some clouds use beside it. Nobody goes there, whatever was agreed to.
+pub(crate) fn is_never(address: IpAddr) -> bool {
+    let four = |four: Ipv4Addr| {
+        four.is_link_local() || matches!(four.octets(), [100, 100, 100, 200] | [192, 0, 0, 192])
+    };
+    match address {
+        IpAddr::V4(address) => four(address),
+        IpAddr::V6(six) => {
+            let parts = six.segments();
+            let inner = |high: u16, low: u16| {
+                let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+                four(Ipv4Addr::new(a, b, c, d))
+            };
+            match parts {
+                [0, 0, 0, 0, 0, 0xffff | 0, high, low]
+                | [0, 0, 0, 0, 0xffff, 0, high, low]
+                | [0x64, 0xff9b, .., high, low]
+                | [0x2002, high, low, ..] => inner(high, low),
+                [0xfd00, 0x0ec2, ..] => true,
+                [first, ..] => first & 0xffc0 == 0xfe80,
+            }
+        }
+    }
+}
+
 fn four_is_private(four: Ipv4Addr) -> bool {
     let [a, b, c, _] = four.octets();
     match a {
@@ -51,6 +77,26 @@ fn six_is_private(six: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_keys_are_nobody_goes() {
+        for text in [
+            "169.254.169.254",
+            "169.254.170.2",
+            "100.100.100.200",
+            "192.0.0.192",
+            "fd00:ec2::254",
+            "fe80::a9fe:a9fe",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "2002:a9fe:a9fe::",
+        ] {
+            assert!(is_never(text.parse().unwrap()), "{text}");
+        }
+        for text in ["127.0.0.1", "10.0.0.1", "192.168.1.1", "::1", "fd12::1", "8.8.8.8"] {
+            assert!(!is_never(text.parse().unwrap()), "{text}");
+        }
+    }
 
     #[test]
     fn what_is_for_everybody_and_what_is_not() {

@@ -16,7 +16,7 @@ use rustls::ClientConfig;
 
 use crate::address::Address;
 use crate::client::HttpError;
-use crate::network::is_private;
+use crate::network::{is_never, is_private};
 use crate::tls;
 
 /// Finds the addresses of a host.
@@ -144,9 +144,14 @@ async fn follow(
 fn check_literal(address: &Address, private: bool) -> Result<(), FetchError> {
     let host = address.host().trim_start_matches('[').trim_end_matches(']');
     match host.parse::<IpAddr>() {
-        Ok(ip) if !private && is_private(ip) => Err(fault(Private)),
+        Ok(ip) if !may_ask(ip, private) => Err(fault(Private)),
         _ => Ok(()),
     }
+}
+
+/// Whether an address may be asked; `private` says that private networks were agreed to.
+fn may_ask(ip: IpAddr, private: bool) -> bool {
+    !is_never(ip) && (private || !is_private(ip))
 }
 
 /// Whether a redirect stays where it was allowed: the same host and port, and never from `https` to
@@ -207,7 +212,7 @@ impl Resolve for Checked {
             let known = !found.is_empty();
             let allowed: Vec<SocketAddr> = found
                 .into_iter()
-                .filter(|ip| private || !is_private(*ip))
+                .filter(|ip| may_ask(*ip, private))
                 .map(|ip| SocketAddr::new(ip, 0))
                 .collect();
             if known && allowed.is_empty() {

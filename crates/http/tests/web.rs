@@ -147,6 +147,18 @@ fn a_name_that_changes_its_address_gains_nothing() {
     assert!(error.message.contains("private network"), "{error}");
 }
 
+/// `metadata`, `instance-data`: names of a private network may lead to where clouds keep their keys.
+#[test]
+fn a_private_name_does_not_lead_to_keys() {
+    let lookup: Lookup = Arc::new(|_| Ok(vec![IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254))]));
+    let fetcher = WebFetcher::with_lookup("prowess-test", Some(&lookup)).unwrap();
+    let limits = FetchLimits { private: true, deadline_ms: 2_000, ..LIMITS };
+    for url in ["http://instance-data/latest/", "http://169.254.169.254/latest/"] {
+        let error = fetcher.fetch(url, &limits).unwrap_err();
+        assert!(error.message.contains("private network"), "{url}: {error}");
+    }
+}
+
 #[test]
 fn a_server_that_says_nothing_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

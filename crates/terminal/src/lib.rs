@@ -14,6 +14,6 @@ pub use exit::{Exit, leave};
 pub use failure::Failure;
 pub use foreign::Foreign;
 pub use path::{display_path, plain_path};
-pub use printer::{Look, Printer, bold, json_line, wrap};
+pub use printer::{Look, Printer, bold, forget_typed, json_line, wrap};
 pub use progress::{Progress, into_inner};
 pub use table::{Cell, Table, cut};

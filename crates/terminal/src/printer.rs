@@ -10,6 +10,7 @@ use prowess_diag::render::wrap::hang;
 use prowess_diag::{LineIndex, sanitize};
 
 use crate::failure::Failure;
+use crate::foreign::Foreign;
 
 /// Widest text that is laid out for people; wider terminals get margins.
 const MAX_WIDTH: usize = 120;
@@ -106,6 +107,13 @@ impl Printer {
     pub fn verbatim(&self, text: &[u8]) -> Result<(), Failure> {
         let mut stream = std::io::stdout().lock();
         self.finish(stream.write_all(text).and_then(|()| stream.flush()))
+    }
+
+    /// Writes text of strangers as the answer: to the byte in a pipe, and on a terminal with nothing
+    /// in it that the terminal would act on.
+    pub fn foreign(&self, text: &str) -> Result<(), Failure> {
+        let mut stream = Foreign::new(std::io::stdout().lock());
+        self.finish(stream.write(text.as_bytes()).and_then(|()| stream.finish()))
     }
 
     /// Writes a diff as the answer. In a pipe it keeps every byte, so that it can be applied; a
@@ -256,6 +264,13 @@ impl Printer {
 /// A bold style in one of the sixteen colours.
 pub fn bold(color: AnsiColor) -> Style {
     color.on_default().bold()
+}
+
+/// Forgets what was typed on the terminal and not read yet.
+pub fn forget_typed() {
+    use rustix::termios::{QueueSelector, tcflush};
+    // Where there is no terminal, nothing was typed.
+    let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
 }
 
 fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {

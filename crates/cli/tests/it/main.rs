@@ -23,6 +23,7 @@ mod find;
 mod fix;
 mod frontmatter;
 mod help;
+mod hijacked;
 mod list;
 mod new;
 mod output;

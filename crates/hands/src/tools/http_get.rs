@@ -161,7 +161,9 @@ fn permit(
                 skill: None,
                 action: Some(&action),
             };
-            match workshop.approver.ask(&question) {
+            let answer = workshop.approver.ask(&question);
+            workshop.note(question.what, &decision, Some(answer), None);
+            match answer {
                 Answer::No => Err(ToolError::denied(&short, &decision)),
                 Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
             }

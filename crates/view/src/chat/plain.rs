@@ -186,6 +186,8 @@ impl Approver for Plain {
         }
         // Whoever types something else now is not interrupted.
         let mut input = self.input();
+        // What was typed before the question was there is no answer to it.
+        prowess_terminal::forget_typed();
         let who = asked.skill.map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
         let what = asked.what.replace('\n', "\n  ");
         let why = asked.why;
