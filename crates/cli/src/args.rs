@@ -119,8 +119,7 @@ pub(crate) struct GlobalArgs {
     /// Print less: `-q` leaves results and errors, `-qq` only the exit code
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) quiet: u8,
-    /// Say what was done; `-vv` also says what begins [env: PROWESS_LOG]
-    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help = "Say what was done; `-vv` also says what begins [env: PROWESS_LOG]")]
     pub(crate) verbose: u8,
     /// When to use colours
     #[arg(

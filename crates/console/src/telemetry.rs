@@ -79,7 +79,7 @@ fn start(asked: Asked, variables: &Variables, out: Aside) -> Result<Telemetry, F
 
 impl Telemetry {
     /// Tells the rest, and warns where that does not work.
-    #[cfg_attr(not(feature = "otel"), expect(clippy::unused_self, reason = "nothing is kept back"))]
+    #[cfg_attr(not(feature = "otel"), allow(clippy::unused_self, reason = "nothing is kept back"))]
     fn finish(self, printer: &Printer) {
         #[cfg(feature = "otel")]
         if let Some(Err(why)) = self.export.map(otlp::Export::finish) {
