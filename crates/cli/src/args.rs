@@ -70,7 +70,7 @@ Manage:
 
 Options:
   -q, --quiet...           Print less: `-q` leaves results and errors, `-qq` only the exit code
-  -v, --verbose...         Say what is done: `-v` what has ended, `-vv` also what begins
+  -v, --verbose...         Say what was done; `-vv` also says what begins
       --color <WHEN>       When to use colours: auto, always, never (default: auto)
       --skills-dir <DIR>   Also look for skills here (can be repeated)
       --no-cache           Read every skill again and remember nothing
@@ -120,8 +120,7 @@ pub(crate) struct GlobalArgs {
     /// Print less: `-q` leaves results and errors, `-qq` only the exit code
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) quiet: u8,
-    /// Say what is done: `-v` what has ended, `-vv` also what begins [env: PROWESS_LOG]
-    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help = "Say what was done; `-vv` also says what begins [env: PROWESS_LOG]")]
     pub(crate) verbose: u8,
     /// When to use colours
     #[arg(

@@ -88,7 +88,7 @@ pub fn run(
             Arc::new(Silent)
         } else {
             Arc::new(Live::new(
-                Box::new(std::io::stderr()),
+                Box::new(printer.live()),
                 printer.has_colours() && std::io::stderr().is_terminal(),
             ))
         };

@@ -324,7 +324,7 @@ fn resume(
             chosen.model.about().note.as_deref(),
         ));
         let watcher: Arc<dyn Watcher> = Arc::new(Live::new(
-            Box::new(std::io::stderr()),
+            Box::new(printer.live()),
             printer.has_colours() && std::io::stderr().is_terminal(),
         ));
         let runtime = kit.runtime(&model, chosen.model, approver, vec![watcher], |_| {})?;

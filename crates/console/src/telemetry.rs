@@ -1,12 +1,12 @@
 //! What the program tells about its own work: lines on standard error, and spans for a collector.
 
 use std::fmt::{Debug, Write as _};
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::time::Instant;
 
 use prowess::ports::telemetry as names;
 use prowess_diag::sanitize;
-use prowess_terminal::{Failure, Printer};
+use prowess_terminal::{Aside, Failure, Printer};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -38,7 +38,7 @@ pub fn during<T>(
     printer: &Printer,
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let telemetry = start(asked, variables)?;
+    let telemetry = start(asked, variables, printer.live())?;
     let done = work();
     telemetry.finish(printer);
     done
@@ -50,11 +50,11 @@ struct Telemetry {
     export: Option<otlp::Export>,
 }
 
-fn start(asked: Asked, variables: &Variables) -> Result<Telemetry, Failure> {
+fn start(asked: Asked, variables: &Variables, out: Aside) -> Result<Telemetry, Failure> {
     let wanted = filter(asked.verbose, variables("PROWESS_LOG").as_deref())?;
     let lines =
         wanted.filter(|_| !(asked.screen && std::io::stderr().is_terminal())).map(|filter| {
-            let lines = Lines { filter: filter.clone(), began: Instant::now() };
+            let lines = Lines { filter: filter.clone(), began: Instant::now(), out };
             lines.with_filter(filter)
         });
     #[cfg(feature = "otel")]
@@ -79,7 +79,7 @@ fn start(asked: Asked, variables: &Variables) -> Result<Telemetry, Failure> {
 
 impl Telemetry {
     /// Tells the rest, and warns where that does not work.
-    #[cfg_attr(not(feature = "otel"), expect(clippy::unused_self, reason = "nothing is kept back"))]
+    #[cfg_attr(not(feature = "otel"), allow(clippy::unused_self, reason = "nothing is kept back"))]
     fn finish(self, printer: &Printer) {
         #[cfg(feature = "otel")]
         if let Some(Err(why)) = self.export.map(otlp::Export::finish) {
@@ -113,6 +113,7 @@ fn ours(level: LevelFilter) -> Targets {
 struct Lines {
     filter: Targets,
     began: Instant,
+    out: Aside,
 }
 
 /// What is known about a span that is not over.
@@ -151,8 +152,7 @@ impl Lines {
         let level = level.as_str().to_ascii_lowercase();
         // Names come from models and skills.
         let line = sanitize::line(line);
-        // Whoever closed standard error does not want to know.
-        let _ = writeln!(std::io::stderr().lock(), "[{seconds:8.3}] {level:5} {line}");
+        self.out.line(&format!("[{seconds:8.3}] {level:5} {line}"));
     }
 
     fn tells_beginnings(&self, about: &Metadata<'_>) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! Knows how things look, not what they mean: no skill, no command line, no environment variable.
 
+mod aside;
 mod exit;
 mod failure;
 mod foreign;
@@ -10,6 +11,7 @@ mod printer;
 mod progress;
 mod table;
 
+pub use aside::Aside;
 pub use exit::{Exit, leave};
 pub use failure::Failure;
 pub use foreign::Foreign;

@@ -9,6 +9,7 @@ use prowess_diag::render::full;
 use prowess_diag::render::wrap::hang;
 use prowess_diag::{LineIndex, sanitize};
 
+use crate::aside::Aside;
 use crate::failure::Failure;
 use crate::foreign::Foreign;
 
@@ -20,6 +21,7 @@ const MAX_WIDTH: usize = 120;
 pub struct Printer {
     look: Look,
     reader_left: Cell<bool>,
+    aside: Aside,
 }
 
 /// What was asked for.
@@ -45,7 +47,13 @@ impl Printer {
     /// Makes a printer. Progress is only ever shown on a terminal.
     pub fn new(look: Look) -> Self {
         let progress = look.progress && look.quiet == 0 && std::io::stderr().is_terminal();
-        Self { look: Look { progress, ..look }, reader_left: Cell::new(false) }
+        let look = Look { progress, ..look };
+        Self { look, reader_left: Cell::new(false), aside: Aside::default() }
+    }
+
+    /// Standard error for what is written while something goes on.
+    pub fn live(&self) -> Aside {
+        self.aside.clone()
     }
 
     /// Whether only results and errors are wanted.

@@ -30,10 +30,11 @@ fn nothing_is_told_unless_it_is_asked_for() {
 
 #[test]
 fn one_v_tells_what_has_ended() {
-    let output = world().command(&RUN).env("PROWESS_LOG", "off").run().expect(0);
+    let world = world();
+    let output = world.command(&RUN).env("PROWESS_LOG", "off").run().expect(0);
     assert!(lines(&output.stderr).is_empty(), "{}", output.stderr);
     let quiet = output.stdout;
-    let output = world().run(&[&RUN[..], &["-v"]].concat()).expect(0);
+    let output = world.run(&[&RUN[..], &["-v"]].concat()).expect(0);
     let told = lines(&output.stderr);
     assert_eq!(told.len(), 2, "{}", output.stderr);
     assert!(told[0].starts_with("info  chat echo ("), "{told:?}");
@@ -53,6 +54,16 @@ fn two_tell_what_begins_as_well() {
     assert_eq!(told[..2], ["debug invoke_agent greet begins", "debug chat echo begins"]);
     let output = world().command(&RUN).env("PROWESS_LOG", "prowess=debug").run().expect(0);
     assert_eq!(lines(&output.stderr).len(), 4, "{}", output.stderr);
+}
+
+#[test]
+fn a_line_does_not_begin_behind_the_words_of_a_model() {
+    let world = world();
+    world.file("script.jsonl", "{\"text\": \"without an end\"}\n");
+    let run = ["run", "--task", "x", "--model", "scripted:script.jsonl", "-v"];
+    let output = world.run(&run).expect(0);
+    assert!(output.stderr.contains("\nwithout an end\n["), "{}", output.stderr);
+    assert!(!output.stderr.contains("\n\n"), "{}", output.stderr);
 }
 
 #[test]
