@@ -1,6 +1,6 @@
-//! Measures the MCP server beside FastMCP's provider of skills, in one run, in turns.
+//! Measures the MCP server beside the skills of `fastmcp`, in one run, in turns.
 //!
-//! FastMCP has no tool that loads a skill: where ours is asked with `load_skill`, its resource is
+//! `fastmcp` has no tool that loads a skill: where ours is asked with `load_skill`, its resource is
 //! read. Reading the same resource from ours is a row of its own.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -24,7 +24,7 @@ const EACH: usize = 50;
 /// How long a server is asked at most; a slow one answers fewer calls.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Serves a folder with FastMCP: `FOLDER`, or `FOLDER PORT` for HTTP.
+/// Serves a folder with `fastmcp`: `FOLDER`, or `FOLDER PORT` for HTTP.
 const PEER: &str = "
 import sys
 from pathlib import Path
@@ -180,7 +180,7 @@ fn parallel(
     let _child = Ended(child);
     let begin = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if begin.elapsed() > Duration::from_secs(60) {
+        if begin.elapsed() > Duration::from_mins(1) {
             bail!("the server does not listen");
         }
         std::thread::sleep(Duration::from_millis(10));
