@@ -9,6 +9,7 @@
 mod bench;
 mod bench_gate;
 mod bench_library;
+mod bench_mcp;
 mod compat;
 mod corpus;
 mod eval_search;
@@ -31,6 +32,7 @@ Usage: cargo xtask COMMAND
                              measure opening, searching, listing, following (default: 10000)
   bench-gate                 measure decisions about commands
   bench-start                measure the start of the command beside `true`
+  bench-mcp [SKILLS]         measure the MCP server beside FastMCP (default: 1000 skills)
   corpus FOLDER...           read every skill below the folders, count findings, try all fixes
   render FOLDER...           render every skill below the folders, running nothing
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
@@ -64,6 +66,11 @@ fn main() -> Result<()> {
         }
         ["bench-gate"] => bench_gate::run(&root()?),
         ["bench-start"] => bench::start(&root()?),
+        ["bench-mcp"] => bench_mcp::run(&root()?, 1_000, true),
+        ["bench-mcp", "--debug"] => bench_mcp::run(&root()?, 1_000, false),
+        ["bench-mcp", skills] => {
+            bench_mcp::run(&root()?, skills.parse().context("SKILLS is a number")?, true)
+        }
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {

@@ -18,11 +18,11 @@ fn launch() -> Launch {
 
 #[test]
 fn every_client_gets_its_lines() {
-    let home = homes(Path::new("/home/me"));
+    let home = homes(Path::new("/people/me"));
     let program = "/opt/my tools/prowess";
     for client in Client::ALL {
         let snippet = snippet(client, &launch(), &home);
-        assert!(snippet.path.starts_with("/home/me"), "{snippet:?}");
+        assert!(snippet.path.starts_with("/people/me"), "{snippet:?}");
         assert_eq!(Client::parse(client.as_str()), Ok(client));
         let read = |section: &str| -> Value {
             let value: Value = serde_json::from_str(&snippet.text).unwrap();
@@ -60,7 +60,7 @@ fn every_client_gets_its_lines() {
     let mac = Homes { mac: true, ..home };
     assert_eq!(
         Client::VsCode.path(&mac),
-        Path::new("/home/me/Library/Application Support/Code/User/mcp.json")
+        Path::new("/people/me/Library/Application Support/Code/User/mcp.json")
     );
 }
 
