@@ -18,7 +18,7 @@ pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
     ActiveSkill, Decided, Ending, Event, Limits, Listed, Parent, Stamped, Started, VERSION,
 };
-pub use message::{Image, Message, Opaque, Part, Role, ToolCall, ToolResult};
+pub use message::{Image, Message, Messages, Opaque, Part, Role, ToolCall, ToolResult};
 pub use request::{Delta, Effort, Options, Reply, Request, Stop, ToolChoice, ToolDeclaration};
 pub use run::{CallState, FoldError, Open, Run, Step};
 pub use usage::{Budget, Limit, Spent, Usage};

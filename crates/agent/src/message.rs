@@ -1,5 +1,8 @@
 //! What a conversation is made of.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -52,6 +55,40 @@ impl Message {
     /// All its text, without reasoning, calls and answers of tools.
     pub fn text(&self) -> String {
         text_of(&self.parts)
+    }
+}
+
+/// Messages in order. Clones share them: whoever changes them while somebody else has them, too,
+/// gets a copy first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Messages(Arc<Vec<Message>>);
+
+impl From<Vec<Message>> for Messages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self(Arc::new(messages))
+    }
+}
+
+impl Deref for Messages {
+    type Target = Vec<Message>;
+
+    fn deref(&self) -> &Vec<Message> {
+        &self.0
+    }
+}
+
+impl DerefMut for Messages {
+    fn deref_mut(&mut self) -> &mut Vec<Message> {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<'a> IntoIterator for &'a Messages {
+    type Item = &'a Message;
+    type IntoIter = std::slice::Iter<'a, Message>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 

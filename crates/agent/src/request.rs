@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::message::{Message, Part, ToolCall};
+use crate::message::{Messages, Part, ToolCall};
 use crate::usage::Usage;
 
 /// Everything that a model is asked.
@@ -15,7 +15,7 @@ pub struct Request {
     pub tools: Vec<ToolDeclaration>,
     /// The conversation. It begins with a message from the outside, and every answer of a tool
     /// stands in the message behind its call.
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// What can be chosen.
     pub options: Options,
 }

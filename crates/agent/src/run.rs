@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::compact::{self, CompactPlan};
 use crate::event::{ActiveSkill, Ending, Event, Stamped, Started, VERSION};
-use crate::message::{Message, Part, Role, ToolCall, ToolResult, text_of};
+use crate::message::{Message, Messages, Part, Role, ToolCall, ToolResult, text_of};
 use crate::request::{Options, Reply, Request, Stop, ToolDeclaration};
 use crate::usage::{Limit, Spent};
 
@@ -26,7 +26,7 @@ const MAX_CUT: u32 = 2;
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     started: Option<Box<Started>>,
-    messages: Vec<Message>,
+    messages: Messages,
     /// Bytes of each message, roughly as a provider counts them.
     sizes: Vec<usize>,
     /// Calls of the last answer, until all of them are answered.
@@ -507,6 +507,9 @@ impl Run {
     }
 
     fn unload(&mut self, names: &[Box<str>]) {
+        if names.is_empty() {
+            return;
+        }
         self.active.retain(|skill| !names.contains(&skill.name));
         // Its text stays where it is, and need not survive any longer.
         for part in self.messages.iter_mut().flat_map(|message| &mut message.parts) {

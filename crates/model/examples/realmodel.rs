@@ -83,7 +83,7 @@ async fn by_address(base: &str) -> Result<String, Box<dyn Error>> {
 async fn says(model: &RemoteModel) -> Done {
     let request = Request {
         system: vec!["Answer in one short sentence.".into()],
-        messages: vec![Message::user("What colour is the sky?")],
+        messages: vec![Message::user("What colour is the sky?")].into(),
         options: Options { max_tokens: Some(40), ..Options::default() },
         ..Request::default()
     };
@@ -107,7 +107,7 @@ async fn calls(model: &RemoteModel) -> Done {
     };
     let mut request = Request {
         tools: vec![tool],
-        messages: vec![Message::user("What is the weather in Paris?")],
+        messages: vec![Message::user("What is the weather in Paris?")].into(),
         options: Options {
             max_tokens: Some(60),
             choice: ToolChoice::Required,

@@ -66,7 +66,7 @@ pub fn digest(request: &Request) -> String {
         .iter()
         .map(|tool| json!([tool.name, tool.description, sorted(&tool.schema)]))
         .collect();
-    let messages = serde_json::to_value(&request.messages).unwrap_or_default();
+    let messages = serde_json::to_value(&*request.messages).unwrap_or_default();
     let whole = json!([
         request.system,
         tools,

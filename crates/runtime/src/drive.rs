@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use prowess_agent::{
     CompactPlan, Delta, Ending, Event, Limit, Options, Reply, Request, Step, Stop, ToolChoice,
-    ToolDeclaration,
 };
 use prowess_catalog::index::{self, NoteOptions, Shown};
 use prowess_catalog::{View, Who};
@@ -103,16 +102,8 @@ impl Session {
     async fn ask(&mut self, cancel: &CancellationToken) -> Result<Option<Pause>, RuntimeError> {
         self.note_background().await?;
         self.note_changes().await?;
-        let specs = self.declared();
-        let tools: Vec<Box<str>> = specs.iter().map(|spec| spec.name.clone()).collect();
-        let declarations = specs
-            .into_iter()
-            .map(|spec| ToolDeclaration {
-                name: spec.name,
-                description: spec.description,
-                schema: spec.input_schema,
-            })
-            .collect();
+        let declarations = self.declared();
+        let tools: Vec<Box<str>> = declarations.iter().map(|tool| tool.name.clone()).collect();
         let settings = &self.engine.parts.settings;
         let options = Options {
             max_tokens: settings.max_tokens,
@@ -124,7 +115,10 @@ impl Session {
         let turn = self.journal.run.spent().turns + 1;
         let model = self.model.about().name.clone();
         self.journal.write(Event::Asked { turn, model, tools }).await?;
-        match self.question(&request, cancel, Heard::ByAll).await {
+        let asked = self.question(&request, cancel, Heard::ByAll).await;
+        // What nobody else has need not be copied to take the answer in.
+        drop(request);
+        match asked {
             Asked::Answer(reply, milliseconds) => {
                 self.too_long = 0;
                 let reply = self.journal.run.admit(reply);
@@ -238,7 +232,7 @@ impl Session {
         self.tell("The conversation is long: its beginning is summed up");
         let request = Request {
             system: vec!["You sum up conversations so that the work can go on.".to_owned()],
-            messages: vec![prowess_agent::Message::user(plan.question())],
+            messages: vec![prowess_agent::Message::user(plan.question())].into(),
             options: Options { choice: ToolChoice::None, ..Options::default() },
             tools: Vec::new(),
         };

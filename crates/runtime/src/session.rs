@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_agent::{
-    ActiveSkill, Decided, Effort, Event, Limits, Part, Run, Spent, Started, VERSION,
+    ActiveSkill, Decided, Effort, Event, Limits, Part, Run, Spent, Started, ToolDeclaration,
+    VERSION,
 };
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Verdict};
 use prowess_ports::{Model, Noted, Recorder, Stoppable};
-use prowess_tools::{Choice, HookState, Loaded, ToolSpec, Toolset, Workshop};
+use prowess_tools::{Choice, HookState, Loaded, Toolset, Workshop};
 
 use crate::active::{Facts, SUBMIT, facts};
 use crate::background::Background;
@@ -217,10 +218,15 @@ impl Session {
 
     /// What a provider is told about the tools now: what a loaded skill takes away is missing, and
     /// tools that only skills bring are there while a loaded one names them.
-    pub(crate) fn declared(&self) -> Vec<ToolSpec> {
-        let mut specs = self.tools.specs(&self.workshop);
-        specs.retain(|spec| self.is_declared(&spec.name));
-        specs
+    pub(crate) fn declared(&self) -> Vec<ToolDeclaration> {
+        let tools = self.tools.tools(&self.workshop).filter(|tool| self.is_declared(tool.name()));
+        tools
+            .map(|tool| ToolDeclaration {
+                name: tool.name().into(),
+                description: tool.description(&self.workshop),
+                schema: tool.input_schema(),
+            })
+            .collect()
     }
 
     pub(crate) fn is_declared(&self, tool: &str) -> bool {

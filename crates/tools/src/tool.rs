@@ -73,10 +73,20 @@ pub trait Tool: Send + Sync + Debug {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         self.check(input)?;
-        let mut answer = self.answer(workshop, loaded, input)?;
-        answer.text = cap::capped(answer.text, "");
-        Ok(answer)
+        answer(self, workshop, loaded, input)
     }
+}
+
+/// Calls a tool whose input was checked already. Reading its schema is most of a short call.
+pub(crate) fn answer(
+    tool: &(impl Tool + ?Sized),
+    workshop: &Workshop,
+    loaded: &mut Loaded,
+    input: &Value,
+) -> Result<ToolAnswer, ToolError> {
+    let mut answer = tool.answer(workshop, loaded, input)?;
+    answer.text = cap::capped(answer.text, "");
+    Ok(answer)
 }
 
 /// All that a provider is told about a tool.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::access::{Deed, find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::loaded::Loaded;
 use crate::schema::SchemaFault;
-use crate::tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
+use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
 use crate::tools::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
     UnloadSkill,
@@ -152,7 +152,7 @@ impl Toolset {
         // Nobody is asked about an input that is wrong.
         tool.check(input)?;
         permit_tool(workshop, wanted, input)?;
-        tool.call(workshop, loaded, input)
+        tool::answer(tool, workshop, loaded, input)
     }
 
     /// Checks a call without making it: the schema, and rules about the tool and the skill that it

@@ -75,7 +75,7 @@ fn a_recording_gives_the_same_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let script = "{\"text\":\"one\",\"calls\":[{\"name\":\"look\"}]}\n{\"text\":\"two\"}\n{\"text\":\"other\"}";
-    let other = Request { messages: vec![Message::user("other")], ..Request::default() };
+    let other = Request { messages: vec![Message::user("other")].into(), ..Request::default() };
     let inner = Arc::new(ScriptedModel::parse("demo", script).unwrap());
     let recorder = RecordingModel::open(inner, &path).unwrap();
     let first = [&hello(), &hello(), &other].map(|request| ask(&recorder, request));
@@ -84,7 +84,7 @@ fn a_recording_gives_the_same_again() {
     assert_eq!(first, second);
     assert_eq!(&*replay.about().name, "replay/scripted/demo");
     assert_eq!(ask(&replay, &hello()).0.unwrap().parts, [Part::text("two")], "the last again");
-    let unknown = Request { messages: vec![Message::user("new")], ..Request::default() };
+    let unknown = Request { messages: vec![Message::user("new")].into(), ..Request::default() };
     let error = ask(&replay, &unknown).0.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::BadRequest);
     assert!(error.message.contains(&digest(&unknown)), "{error}");

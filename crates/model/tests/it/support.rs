@@ -93,7 +93,7 @@ pub(crate) fn text(text: &str) -> Delta {
 }
 
 pub(crate) fn hello() -> Request {
-    Request { messages: vec![Message::user("hello")], ..Request::default() }
+    Request { messages: vec![Message::user("hello")].into(), ..Request::default() }
 }
 
 pub(crate) fn picture() -> Image {
@@ -134,7 +134,8 @@ pub(crate) fn conversation(own: &str, opaque: serde_json::Value) -> Request {
             Message { role: Role::User, parts: vec![Part::Result(good), Part::Result(bad)] },
             Message::assistant("Done."),
             Message::user("Thanks."),
-        ],
+        ]
+        .into(),
         options: Options { max_tokens: Some(500), ..Options::default() },
     }
 }
