@@ -1,14 +1,13 @@
 //! The gate as commands use it: rules of the configuration, trust, and questions to a person.
 
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use prowess::Host;
 use prowess_catalog::Skill;
+pub(crate) use prowess_console::ask::{Terminal, ask, explain};
 use prowess_diag::sanitize;
 use prowess_policy::command::{Word, script};
-use prowess_policy::{Answer, Decision, Effect, Gate, Source};
-use prowess_ports::{Approver, Question};
+use prowess_policy::{Effect, Gate, Source};
 use prowess_registry::fs::scopes;
 use prowess_trust::Standing;
 
@@ -86,59 +85,6 @@ pub(crate) fn line(typed: &[String]) -> String {
         [text] => text.clone(),
         words => {
             script::canonical(&words.iter().map(|word| Word::plain(&**word)).collect::<Vec<_>>())
-        }
-    }
-}
-
-/// Asks a person, who must be there: standard input and standard error are a terminal.
-pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
-    let (input, mut output) = (std::io::stdin(), std::io::stderr());
-    if !input.is_terminal() || !output.is_terminal() {
-        return None;
-    }
-    // What was typed before the question was there is no answer to it.
-    prowess_terminal::forget_typed();
-    write!(output, "{question} [{choices}] ").ok()?;
-    output.flush().ok()?;
-    let mut answer = String::new();
-    input.lock().read_line(&mut answer).ok()?;
-    Some(answer.trim().to_lowercase())
-}
-
-/// What a person reads about a decision.
-pub(crate) fn explain(decision: &Decision) -> String {
-    let mut text = decision.reason.to_string();
-    if let Some(rule) = &decision.rule {
-        text.push_str(&format!(" (rule `{}`, {})", rule.text, rule.source));
-    }
-    sanitize::line(&text).into_owned()
-}
-
-/// Most bytes of what a person is asked about. Nobody reads more before they say yes.
-const MAX_WHAT: usize = 16 * 1024;
-
-/// Asks on the terminal, if there is one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terminal;
-
-impl Approver for Terminal {
-    fn ask(&self, question: &Question<'_>) -> Answer {
-        if question.what.len() > MAX_WHAT {
-            return Answer::No;
-        }
-        let who = question
-            .skill
-            .map(|skill| format!("The skill {} wants to run\n", sanitize::line(skill)));
-        let text = format!(
-            "{}  {}\n{}. Run it?",
-            who.unwrap_or_default(),
-            sanitize::line(question.what),
-            explain(question.decision)
-        );
-        match ask(&text, "y = once, s = this session, N").as_deref() {
-            Some("y" | "yes") => Answer::Once,
-            Some("s") => Answer::Session,
-            _ => Answer::No,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The commands about sessions: `run`, `chat`, `session`, `demo`, `mcp`, and what they need.
 
+pub mod ask;
 pub mod demo;
 pub mod health;
 mod keys;

@@ -3,5 +3,6 @@
 //! [`straight`] opens what a path led to when it was decided about, and follows no link; [`replace`]
 //! writes a file whole or not at all, and only over what was read.
 
+pub mod kind;
 pub mod replace;
 pub mod straight;

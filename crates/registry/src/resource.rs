@@ -13,6 +13,7 @@ use prowess_spec::{PathFault, ResourcePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use prowess_files::kind::{SAMPLE, binary_kind};
 use prowess_files::straight;
 
 /// Largest file that is read, in parts or whole.
@@ -21,8 +22,6 @@ pub const MAX_RESOURCE: u64 = 10 * 1024 * 1024;
 pub const USUAL_LIMIT: usize = 64 * 1024;
 /// Most bytes that are read at once.
 pub const MAX_LIMIT: usize = 1024 * 1024;
-/// How much of a file decides whether it is text.
-pub const SAMPLE: usize = 8 * 1024;
 /// The system asks to try again when folders move under it; a hostile mover must not keep us.
 const MAX_TRIES: usize = 8;
 
@@ -284,35 +283,6 @@ fn read_text<E>(
     }
     bytes.truncate(end);
     Ok((String::from_utf8(bytes).ok(), begins))
-}
-
-/// What a file is, if its first bytes are not text.
-pub fn binary_kind(sample: &[u8]) -> Option<&'static str> {
-    const KINDS: &[(&[u8], &str)] = &[
-        (b"\x89PNG\r\n\x1a\n", "image/png"),
-        (b"\xff\xd8\xff", "image/jpeg"),
-        (b"GIF8", "image/gif"),
-        (b"%PDF-", "application/pdf"),
-        (b"PK\x03\x04", "application/zip"),
-        (b"\x1f\x8b", "application/gzip"),
-        (b"\x7fELF", "application/x-executable"),
-        (b"\0asm", "application/wasm"),
-        (b"OTTO", "font/otf"),
-        (b"wOF2", "font/woff2"),
-        (b"SQLite format 3\0", "application/vnd.sqlite3"),
-    ];
-    if let Some((_, kind)) = KINDS.iter().find(|(start, _)| sample.starts_with(start)) {
-        return Some(kind);
-    }
-    if sample.starts_with(b"RIFF") && sample.get(8..12) == Some(b"WEBP") {
-        return Some("image/webp");
-    }
-    let is_text = match std::str::from_utf8(sample) {
-        Ok(text) => !text.contains('\0'),
-        // The sample may end inside a character.
-        Err(error) => error.error_len().is_none() && !sample.contains(&0),
-    };
-    (!is_text).then_some("application/octet-stream")
 }
 
 /// The folder of a skill that a path names: the folder itself, or the one around its SKILL.md.

@@ -9,8 +9,8 @@
 use memchr::memmem;
 use prowess_diag::render::diff;
 use prowess_diag::wording::{count, shorten, size, tick};
+use prowess_files::kind::{SAMPLE, binary_kind};
 use prowess_policy::Verdict;
-use prowess_registry::resource::{SAMPLE, binary_kind};
 use prowess_tools::answer::head;
 use prowess_tools::input::{object, text};
 use prowess_tools::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};

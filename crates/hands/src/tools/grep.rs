@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use globset::GlobMatcher;
 use prowess_diag::wording::{count, size, tick};
-use prowess_registry::resource::SAMPLE;
+use prowess_files::kind::SAMPLE;
 use prowess_tools::input::{number, object, text};
 use prowess_tools::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolError, Why, Workshop};
 use regex_automata::meta::Regex;

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 use prowess_diag::wording::{count, shorten, size, thousands, tick};
-use prowess_registry::resource::{SAMPLE, binary_kind, read_at};
+use prowess_files::kind::{SAMPLE, binary_kind};
+use prowess_registry::resource::read_at;
 use prowess_tools::input::{number, object, text};
 use prowess_tools::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolError, Why, Workshop};
 use rustix::fs::Dir;
