@@ -5,12 +5,6 @@
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example prints its answer")]
-#![allow(
-    clippy::print_stdout,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "an example prints, and its checks are assertions"
-)]
 
 use prowess::search::Query;
 use prowess::{FileOptions, Place, Precedence, Registry};
