@@ -24,7 +24,7 @@ use crate::error::CliError;
 use anstream::ColorChoice;
 use prowess_terminal::{Exit, Look, Printer};
 
-/// Find, check, explain and mend Agent Skills
+/// Find, check, mend, explain and run Agent Skills
 #[derive(Debug, Parser)]
 #[command(name = "prowess", version, disable_help_subcommand = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -35,10 +35,9 @@ pub(crate) struct Cli {
 }
 
 const ROOT_HELP: &str = "\
-{about}
+{about}. Without a command, an overview is printed.
 
 Usage: {usage}
-Without a command, an overview of the skills here is printed.
 
 Author:
   new NAME|PATH            Create a skill from a template
