@@ -6,75 +6,12 @@
 #![allow(clippy::disallowed_methods, reason = "these tests run a shell")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use prowess_test::attacks::{CANARY, VALUES};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use prowess_diag::Span;
 use prowess_render::{Arguments, FillError, Part, Prepare, Slot, Variables, prepare};
-
-/// The file that a value makes if it is run.
-const CANARY: &str = "pwned";
-
-/// Values that run `touch pwned` if some interpreter reads them as code. They name nothing outside
-/// the current folder.
-const VALUES: &[(&str, &str)] = &[
-    ("semicolon", "x; touch pwned"),
-    ("semicolon, spaces hidden", "x;touch${IFS}pwned"),
-    ("and", "x && touch pwned"),
-    ("or", "x || touch pwned"),
-    ("pipe", "x | touch pwned"),
-    ("background", "x & touch pwned"),
-    ("newline", "x\ntouch pwned\n"),
-    ("carriage return", "x\r\ntouch pwned\r\n"),
-    ("substitution", "$(touch pwned)"),
-    ("backticks", "`touch pwned`"),
-    ("double quote", "\"; touch pwned; echo \""),
-    ("double quote, substitution", "\"$(touch pwned)\""),
-    ("single quote", "'; touch pwned; echo '"),
-    ("both quotes", "'\"; touch pwned; #"),
-    ("closing brackets", ")); touch pwned; (("),
-    ("closing brace", "}; touch pwned; {"),
-    ("closing bracket, test", "x ]]; touch pwned; [[ x"),
-    ("subscript", "a[$(touch pwned)]"),
-    ("subscript without blanks", "a[$(touch${IFS}pwned)]"),
-    ("subscript of a set array", "PATH[$(touch pwned)]"),
-    ("assignment with subscript", "a[$(touch${IFS}pwned)]=1"),
-    ("option for a variable", "-va[$(touch${IFS}pwned)]"),
-    ("test for a variable", "-v a[$(touch${IFS}pwned)]"),
-    ("here-document end", "x\nEOF\ntouch pwned\ncat <<EOF"),
-    ("process substitution", "<(touch pwned)"),
-    ("indirection", "${x:-$(touch pwned)}"),
-    ("prompt expansion", "${x@P}$(touch pwned)"),
-    ("arithmetic", "$((a[$(touch pwned)]))"),
-    ("a placeholder", "$0 $1 $ARGUMENTS ${ARGUMENTS} $(touch pwned)"),
-    ("an injection", "!`touch pwned`"),
-    ("program", "touch pwned"),
-    ("leading dash, code", "-c touch${IFS}pwned"),
-    ("leading dash, find", ". -exec touch pwned ;"),
-    ("leading dash, sed", "-e1e touch pwned"),
-    ("leading dash, sed, long", "--expression=1e touch pwned"),
-    ("sed command", "e touch pwned"),
-    ("sed replacement", "x/;e touch pwned\n;s/x/"),
-    ("awk program", "BEGIN{system(\"touch pwned\")}"),
-    ("awk break-out", "\"; system(\"touch pwned\"); x=\""),
-    ("python", "__import__('os').system('touch pwned')"),
-    ("perl", "system('touch pwned')"),
-    ("globs", "* ? [a-z] {a,b} ~ $(touch pwned)"),
-    ("format", "%s%n%d $(touch pwned)"),
-    ("backslashes", "\\\\\\$(touch pwned)\\"),
-    ("backslash, newline", "\\\n; touch pwned"),
-    ("unicode quotes", "\u{2019}; touch pwned; \u{201c}\u{ff07}"),
-    ("comment", "# \ntouch pwned"),
-    ("null separator text", "x\\0; touch pwned"),
-    ("escape sequences", "\\x27; touch pwned; \\x27"),
-    ("alias-like", "eval touch pwned"),
-    ("function", "x() { touch pwned; }; x"),
-    ("variable assignment", "IFS=; touch pwned"),
-    ("array end", "x); touch pwned; b=(y"),
-    ("case end", "x) touch pwned;; esac; touch pwned #"),
-    ("for end", "x; do touch pwned; done; for i in x"),
-    ("path", "./x/../$(touch pwned)"),
-];
 
 /// Templates; `§` is a placeholder, in each of its forms. The second field says whether the place is
 /// one where a value works; elsewhere the skill must be refused.

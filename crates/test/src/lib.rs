@@ -1,5 +1,6 @@
 //! Test support: what tests and fuzz targets share.
 
+pub mod attacks;
 pub mod clock;
 pub mod conformance;
 pub mod oracle;

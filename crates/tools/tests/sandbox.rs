@@ -2,7 +2,12 @@
 //!
 //! This program has a `main` of its own because it is also the helper of the sandbox.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "all of this is tests"
+)]
 
 mod harness;
 
@@ -15,6 +20,7 @@ use prowess_exec::Runner;
 use prowess_policy::profile::Strength;
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_test::ManualClock;
+use prowess_test::attacks::{CANARY, VALUES};
 use prowess_tools::{Choice, Loaded, Places, Settings, ToolAnswer, ToolError, Toolset, Workshop};
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
@@ -27,6 +33,7 @@ const TESTS: &[(&str, fn())] = harness::tests! {
     skilled_crew_x2_x3_nothing_outside_is_touched
     trust_opens_the_door_and_a_change_closes_it
     agentick_injection_through_both_doors
+    a_value_is_never_code_in_the_sandbox
 };
 
 fn main() {
@@ -178,4 +185,37 @@ fn agentick_injection_through_both_doors() {
         assert!(answer.text.contains(&format!("Says {hostile} here.")), "{}", answer.text);
     }
     assert!(!world.path("project/pwned").exists() && !world.skill().join("pwned").exists());
+}
+
+/// Every value, in three forms of injection each, through the gate and the real sandbox, with the
+/// project and the skill writable as far as a skill can get: the canary never appears.
+fn a_value_is_never_code_in_the_sandbox() {
+    let head = "---\nname: work\ndescription: Works.\nallowed-tools: Bash\n---\n";
+    let world = World::new("true");
+    let canaries = || {
+        [world.path("project").join(CANARY), world.skill().join(CANARY)].map(|file| file.exists())
+    };
+    // The control: an author who writes it makes the file.
+    world.write("SKILL.md", &format!("{head}!`touch {CANARY}`\n"));
+    world.trust();
+    call(&world.workshop(), &mut Loaded::default(), "load_skill", &json!({"name": "work"}))
+        .unwrap();
+    assert!(canaries().contains(&true), "the canary can appear");
+    for file in [world.path("project").join(CANARY), world.skill().join(CANARY)] {
+        let _ = std::fs::remove_file(file);
+    }
+    let body = "A !`echo \"$ARGUMENTS\"` B !`printf '%s\\n' \"$ARGUMENTS\"` C\n\n```!\necho begun\necho \"$ARGUMENTS\"\n```\n";
+    world.write("SKILL.md", &format!("{head}{body}"));
+    world.trust();
+    let workshop = world.workshop();
+    let mut attacks = 0;
+    for (what, value) in VALUES {
+        let input = json!({"name": "work", "arguments": value});
+        let answer = call(&workshop, &mut Loaded::default(), "load_skill", &input);
+        let answer = answer.unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert!(answer.text.contains("begun"), "{what}: the commands ran\n{}", answer.text);
+        assert_eq!(canaries(), [false, false], "{what}: {value}");
+        attacks += 3;
+    }
+    assert!(attacks >= 120, "{attacks}");
 }

@@ -25,6 +25,7 @@ mod frontmatter;
 mod help;
 mod hijacked;
 mod list;
+mod mcp;
 mod new;
 mod output;
 mod overview;

@@ -136,3 +136,62 @@ fn errors_are_answers_for_a_model() {
     let output = world.run(&["tool", "call", "load_skill", "--json", "{"]).expect(2);
     assert!(output.stderr.contains("is not JSON"), "{}", output.stderr);
 }
+
+/// The same call through the library, the command and a session gives the same bytes.
+#[test]
+fn the_same_call_gives_the_same_bytes_everywhere() {
+    use std::sync::Arc;
+
+    use prowess::tools::{Choice, Loaded, Toolset};
+    use prowess::{FileOptions, Host, Place, Policy, Precedence, Registry};
+
+    let world = World::new();
+    world.skill(
+        "~/.agents/skills/greet",
+        "name: greet\ndescription: Greets people. Use when somebody arrives.\narguments: who\n",
+    );
+    world.file("~/.agents/skills/greet/words.md", "Good morning\n");
+    let project = world.path("x").parent().unwrap().to_owned();
+    let home = world.path("~/x").parent().unwrap().to_owned();
+    let calls = [
+        ("load_skill", serde_json::json!({"name": "greet", "arguments": {"who": "Ada"}})),
+        ("load_skill", serde_json::json!({"name": "great"})),
+        ("load_skill", serde_json::json!({"nmae": "greet"})),
+        ("list_skills", serde_json::json!({})),
+        ("search_skills", serde_json::json!({"query": "somebody arrives"})),
+        (
+            "load_skill_resource",
+            serde_json::json!({"skill_name": "greet", "resource_path": "words.md"}),
+        ),
+        (
+            "load_skill_resource",
+            serde_json::json!({"skill_name": "greet", "resource_path": "../../x"}),
+        ),
+    ];
+    let place = Place { current: project.clone(), home: Some(home.clone()), ..Place::default() };
+    let registry = Registry::open(place, FileOptions::default(), Precedence::default());
+    let host = Host { workspace: project, home: Some(home), ..Host::default() };
+    let clock = Arc::new(prowess::store::SystemClock);
+    let config = prowess::config::Config::default();
+    let workshop = host.workshop(&registry, &config, Policy::default(), clock);
+    for (name, input) in calls {
+        let library = Toolset::new(&Choice::default()).unwrap();
+        let library = match library.call(&workshop, &mut Loaded::default(), name, &input) {
+            Ok(answer) => answer.text,
+            Err(error) => error.to_string(),
+        };
+        let text = input.to_string();
+        let command = world.run(&["tool", "call", name, "--json", &text, "--value"]).json();
+        let command = command["text"].as_str().or(command["error"]["text"].as_str()).unwrap();
+        let script = serde_json::json!({"calls": [{"name": name, "input": input}]});
+        let script = format!("{script}\n{{\"text\": \"done\"}}\n");
+        let model = format!("scripted:{}", world.file("script.jsonl", script).display());
+        let run = world.run(&["run", "--task", "go", "--model", &model, "--json"]).expect(0);
+        let lines: Vec<serde_json::Value> =
+            run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let ended = lines.iter().find(|line| line["event"]["event"] == "call_ended").unwrap();
+        let session = ended["event"]["result"]["text"].as_str().unwrap();
+        assert_eq!(command, library, "{name} {input}: the command and the library");
+        assert_eq!(session, library, "{name} {input}: a session and the library");
+    }
+}

@@ -1,0 +1,48 @@
+//! `prowess mcp`: the lines for clients, and a client over standard input and output.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+#[test]
+fn the_lines_for_a_client_are_printed_or_installed() {
+    let world = World::new();
+    let printed = world.run(&["mcp", "config", "claude-code"]).expect(0);
+    let lines: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(lines["mcpServers"]["prowess"]["args"], json!(["mcp"]));
+    world.file("~/.cursor/mcp.json", "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}\n");
+    world.run(&["mcp", "config", "cursor", "--install"]).expect(0);
+    let text = std::fs::read_to_string(world.path("~/.cursor/mcp.json")).unwrap();
+    let installed: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(installed["mcpServers"]["other"]["command"], "x");
+    assert_eq!(installed["mcpServers"]["prowess"]["command"], "prowess");
+    let near = world.run(&["mcp", "config", "curser"]).expect(2);
+    assert!(near.stderr.contains("did you mean `cursor`?"), "{}", near.stderr);
+}
+
+#[test]
+fn a_client_over_standard_streams_loads_a_skill() {
+    let world = World::new();
+    world.good("~/.agents/skills/pdf-forms");
+    let lines = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+        json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "load_skill", "arguments": {"name": "pdf-forms"}}}),
+        json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "run_command_line", "arguments": {"reason": "x", "commandLine": "true"}}}),
+    ];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let output = world.command(&["mcp"]).stdin(input).run().expect(0);
+    let answers: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answer = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    let instructions = answer(1)["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.contains("pdf-forms"), "{instructions}");
+    let tools = answer(2)["result"]["tools"].to_string();
+    assert!(tools.contains("\"load_skill\"") && !tools.contains("run_command_line"), "{tools}");
+    let text = answer(3)["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("Fill it in."), "{text}");
+    // Without the flag nothing runs.
+    let refused = answer(4);
+    assert!(refused["error"].is_object() || refused["result"]["isError"] == true, "{refused}");
+}
