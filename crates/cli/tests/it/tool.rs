@@ -187,7 +187,7 @@ fn the_same_call_gives_the_same_bytes_everywhere() {
         let script = format!("{script}\n{{\"text\": \"done\"}}\n");
         let model = format!("scripted:{}", world.file("script.jsonl", script).display());
         let run = world.run(&["run", "--task", "go", "--model", &model, "--json"]).expect(0);
-        let lines: Vec<serde_json::Value> =
+        let lines: Vec<Value> =
             run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let ended = lines.iter().find(|line| line["event"]["event"] == "call_ended").unwrap();
         let session = ended["event"]["result"]["text"].as_str().unwrap();
