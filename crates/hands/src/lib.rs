@@ -21,17 +21,6 @@ use prowess_tools::Tool;
 pub use tools::{Bash, Edit, Glob, Grep, HttpGet, Read, Write};
 pub use url::is_private_host;
 
-/// Our names of the tools, and what Claude Code and rules call them.
-const NAMES: &[(&str, &str)] = &[
-    ("read", "Read"),
-    ("write", "Write"),
-    ("edit", "Edit"),
-    ("bash", "Bash"),
-    ("glob", "Glob"),
-    ("grep", "Grep"),
-    ("http_get", "WebFetch"),
-];
-
 /// Every tool, in the order in which a model sees them. Without a fetcher there is no `http_get`.
 pub fn hands(fetcher: Option<Arc<dyn Fetcher>>) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
@@ -48,22 +37,17 @@ pub fn hands(fetcher: Option<Arc<dyn Fetcher>>) -> Vec<Arc<dyn Tool>> {
     tools
 }
 
-/// What rules and `allowed-tools` call one of these tools: `Read` for `read`. Nothing for a tool
-/// that is none of them.
-pub fn rule_name(tool: &str) -> Option<&'static str> {
-    NAMES.iter().find(|(own, _)| *own == tool).map(|(_, rule)| *rule)
-}
-
 #[cfg(test)]
 mod tests {
+    use prowess_tools::rule_names;
+
     use super::*;
 
     #[test]
     fn every_tool_has_a_name_in_rules() {
         for tool in hands(None) {
-            assert!(rule_name(tool.name()).is_some(), "{}", tool.name());
+            assert!(!rule_names(tool.name()).is_empty(), "{}", tool.name());
         }
-        assert_eq!(rule_name("http_get"), Some("WebFetch"));
-        assert_eq!(rule_name("load_skill"), None);
+        assert_eq!(rule_names("http_get"), ["WebFetch"]);
     }
 }

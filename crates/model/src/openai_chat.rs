@@ -3,7 +3,6 @@
 use prowess_agent::{
     Delta, Effort, Image, Message, Part, Reply, Request, Role, Stop, ToolChoice, Usage,
 };
-use prowess_http::Header;
 use prowess_ports::ModelErrorKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -22,18 +21,6 @@ pub enum OpenAiChat {
 impl Wire for OpenAiChat {
     fn path(&self, _model: &str, _stream: bool) -> String {
         "chat/completions".into()
-    }
-
-    fn models_path(&self) -> &'static str {
-        "models"
-    }
-
-    fn headers(&self) -> Vec<Header> {
-        Vec::new()
-    }
-
-    fn key_header(&self, key: &str) -> Header {
-        Header::secret("authorization", format!("Bearer {key}"))
     }
 
     fn body(&self, model: &str, request: &Request, stream: bool) -> Value {

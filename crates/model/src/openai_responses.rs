@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use prowess_agent::{Delta, Message, Opaque, Part, Reply, Request, Role, Stop, ToolResult, Usage};
-use prowess_http::Header;
 use prowess_ports::ModelErrorKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -21,18 +20,6 @@ pub struct OpenAiResponses;
 impl Wire for OpenAiResponses {
     fn path(&self, _model: &str, _stream: bool) -> String {
         "responses".into()
-    }
-
-    fn models_path(&self) -> &'static str {
-        "models"
-    }
-
-    fn headers(&self) -> Vec<Header> {
-        Vec::new()
-    }
-
-    fn key_header(&self, key: &str) -> Header {
-        Header::secret("authorization", format!("Bearer {key}"))
     }
 
     fn body(&self, model: &str, request: &Request, stream: bool) -> Value {

@@ -14,11 +14,17 @@ pub trait Wire: Send + Sync + Debug {
     /// Where a question goes, below the base address.
     fn path(&self, model: &str, stream: bool) -> String;
     /// Where the provider lists its models, below the base address.
-    fn models_path(&self) -> &'static str;
+    fn models_path(&self) -> &'static str {
+        "models"
+    }
     /// Headers beside the key.
-    fn headers(&self) -> Vec<Header>;
+    fn headers(&self) -> Vec<Header> {
+        Vec::new()
+    }
     /// The header that carries the key.
-    fn key_header(&self, key: &str) -> Header;
+    fn key_header(&self, key: &str) -> Header {
+        Header::secret("authorization", format!("Bearer {key}"))
+    }
     /// A question. The same beginning of a conversation gives the same bytes.
     fn body(&self, model: &str, request: &Request, stream: bool) -> Value;
     /// What reads an answer that comes in events.
