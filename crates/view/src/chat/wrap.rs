@@ -5,6 +5,9 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+/// What a line has room for at least: the widest character there is, U+17D8.
+const WIDEST: usize = 3;
+
 /// Breaks spans at words into lines of a width. The first line begins with `first`, the others with
 /// `hang`; a word that is too long is broken anywhere.
 pub(crate) fn wrap(
@@ -62,6 +65,23 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
+/// What of a cluster goes on one line each: all of it, but for one that is wider than a line, as a
+/// letter with many spacing marks is.
+fn parts(cluster: &str, room: usize) -> impl Iterator<Item = &str> {
+    let mut rest = cluster;
+    std::iter::from_fn(move || {
+        let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
+        let mut end =
+            if rest.width() <= room { rest.len() } else { rest.chars().next()?.len_utf8() };
+        if end < rest.len() {
+            end = ends.take_while(|end| rest[..*end].width() <= room).last().unwrap_or(end);
+        }
+        let (part, left) = rest.split_at(end);
+        rest = left;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
 struct Folder<'a> {
     width: usize,
     hang: &'a Span<'static>,
@@ -78,8 +98,7 @@ impl<'a> Folder<'a> {
     fn new(width: usize, first: &Span<'static>, hang: &'a Span<'static>) -> Self {
         let start = first.content.width();
         Self {
-            // A line has room for one wide character at least.
-            width: width.max(start.max(hang.content.width()) + 2),
+            width: width.max(start.max(hang.content.width()) + WIDEST),
             hang,
             done: Vec::new(),
             line: if start == 0 { Vec::new() } else { vec![first.clone()] },
@@ -113,13 +132,15 @@ impl<'a> Folder<'a> {
     fn put(&mut self, text: &str, style: Style) {
         let mut run = String::new();
         for cluster in text.graphemes(true) {
-            let wide = cluster.width();
-            if self.used + wide > self.width && self.used > self.start {
-                self.line.push(Span::styled(std::mem::take(&mut run), style));
-                self.next_line();
+            for (at, part) in parts(cluster, self.width - self.start).enumerate() {
+                let wide = part.width();
+                if at > 0 || (self.used + wide > self.width && self.used > self.start) {
+                    self.line.push(Span::styled(std::mem::take(&mut run), style));
+                    self.next_line();
+                }
+                run.push_str(part);
+                self.used += wide;
             }
-            run.push_str(cluster);
-            self.used += wide;
         }
         if !run.is_empty() {
             self.line.push(Span::styled(run, style));
@@ -167,9 +188,20 @@ mod tests {
         assert_eq!(cut("abc", 0), "");
     }
 
+    #[test]
+    fn a_cluster_wider_than_a_line_is_broken() {
+        let lines =
+            wrap(&[Span::raw("!\u{103b}\u{b47}\u{103b}a")], 5, &Span::raw("> "), &Span::raw("  "));
+        assert_eq!(text(&lines), ["> !\u{103b}\u{b47}", "  \u{103b}a"]);
+    }
+
+    /// Any text, with many of the characters that make a cluster wide.
+    const WORDS: &str = "(\\PC|[ a\u{103b}\u{b47}\u{17d8}\u{fe0f}\u{200d}#👩]){0,80}";
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
-        fn no_line_is_too_wide(words in "\\PC{0,80}", width in 4usize..40) {
+        fn no_line_is_too_wide(words in WORDS, width in 5usize..40) {
             for line in wrap(&[Span::raw(words.clone())], width, &Span::raw("> "), &Span::raw("  ")) {
                 prop_assert!(line.width() <= width, "{line:?}");
             }
