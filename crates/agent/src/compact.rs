@@ -4,7 +4,9 @@
 //! replaces the beginning by a summary. Neither parts a call from its answer, neither touches what
 //! must survive (the texts of loaded skills), and the task stays as it was given.
 
+use crate::event::Event;
 use crate::message::{Message, Part, Role};
+use crate::usage::Usage;
 
 /// Messages at the end that are never pruned.
 pub(crate) const RECENT: usize = 6;
@@ -14,6 +16,10 @@ const SHORT: usize = 2_000;
 const MAX_TASK: usize = 8_000;
 /// Most bytes of a summary; a model is asked for far less.
 const MAX_SUMMARY: usize = 16_000;
+/// Most bytes that stay of the text of one skill: 5,000 tokens, as in Claude Code.
+const MAX_SKILL: usize = 20_000;
+/// Most bytes that stay of the texts of all skills: 25,000 tokens.
+const MAX_SKILLS: usize = 100_000;
 /// Most bytes of one part in a transcript.
 const MAX_PART: usize = 4_000;
 
@@ -63,6 +69,8 @@ pub struct CompactPlan {
     pub transcript: String,
     /// Skills whose text does not fit any more.
     pub unloaded: Vec<Box<str>>,
+    /// Skills of whose text only the beginning stays.
+    pub cut: Vec<Box<str>>,
     task: String,
     fallback: String,
     kept: Vec<Part>,
@@ -78,6 +86,17 @@ impl CompactPlan {
              text, at most 600 words. Do not go on with the work itself.\n\n<conversation>\n{}\n</conversation>",
             self.transcript
         )
+    }
+
+    /// What is written down: the conversation is shortened like this.
+    pub fn event(&self, summary: Option<&str>, usage: Usage) -> Event {
+        Event::Compacted {
+            before: self.before,
+            summary: self.message(summary),
+            unloaded: self.unloaded.clone(),
+            cut: self.cut.clone(),
+            usage,
+        }
     }
 
     /// The message that stands in the place of what goes; without a summary, facts take its place.
@@ -110,15 +129,22 @@ impl CompactPlan {
     }
 }
 
-/// Plans how to shorten a conversation; nothing where it cannot become shorter.
-pub(crate) fn plan(messages: &[Message], sizes: &[usize], window: u64) -> Option<CompactPlan> {
+/// Plans how to shorten a conversation; nothing where it cannot become shorter. The skill that a
+/// conversation is a run of is its task, and stays whole.
+pub(crate) fn plan(
+    messages: &[Message],
+    sizes: &[usize],
+    window: u64,
+    runs: Option<&str>,
+) -> Option<CompactPlan> {
     let before = cut(messages, sizes, window)?;
-    let (gone, _) = messages.split_at(before);
-    let (kept, unloaded) = survivors(gone, &messages[before..], window);
+    let (gone, stays) = messages.split_at(before);
+    let Survivors { kept, unloaded, cut } = survivors(gone, stays, window, runs);
     Some(CompactPlan {
         before,
         transcript: transcript(gone, usize::try_from(window).unwrap_or(usize::MAX)),
         unloaded,
+        cut,
         task: task(gone),
         fallback: digest(gone),
         kept,
@@ -146,18 +172,26 @@ fn cut(messages: &[Message], sizes: &[usize], window: u64) -> Option<usize> {
     best
 }
 
+/// What becomes of the skills in messages that go.
+#[derive(Default)]
+struct Survivors {
+    kept: Vec<Part>,
+    unloaded: Vec<Box<str>>,
+    cut: Vec<Box<str>>,
+}
+
 /// What must survive of messages that go: the newest text of each skill, as long as there is room.
-fn survivors(gone: &[Message], stays: &[Message], window: u64) -> (Vec<Part>, Vec<Box<str>>) {
+fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str>) -> Survivors {
     let stays: Vec<&str> =
         stays.iter().flat_map(|message| &message.parts).filter_map(Part::keep).collect();
-    let mut kept: Vec<Part> = Vec::new();
-    let mut unloaded: Vec<Box<str>> = Vec::new();
-    let mut room = usize::try_from(window).unwrap_or(usize::MAX);
+    let mut all = Survivors::default();
+    // Four bytes are a token: so many bytes are a quarter of the window.
+    let mut room = usize::try_from(window).unwrap_or(usize::MAX).min(MAX_SKILLS);
     for part in gone.iter().rev().flat_map(|message| message.parts.iter().rev()) {
         let Some(name) = part.keep() else { continue };
         let is_known = stays.contains(&name)
-            || kept.iter().any(|known| known.keep() == Some(name))
-            || unloaded.iter().any(|known| **known == *name);
+            || all.kept.iter().any(|known| known.keep() == Some(name))
+            || all.unloaded.iter().any(|known| **known == *name);
         if is_known {
             continue;
         }
@@ -166,18 +200,33 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64) -> (Vec<Part>, Ve
             Part::Result(result) => &result.text,
             Part::Image(_) | Part::Reasoning { .. } | Part::Call(_) => continue,
         };
-        // Four bytes are a token: so many bytes are a quarter of the window.
+        let is_cut = text.len() > MAX_SKILL && runs != Some(name);
+        let text = if is_cut { beginning(text, name) } else { text.clone() };
         match room.checked_sub(text.len()) {
             Some(left) => {
                 room = left;
-                kept.push(Part::Text { text: text.clone(), keep: Some(name.into()) });
+                all.kept.push(Part::Text { text, keep: Some(name.into()) });
+                if is_cut {
+                    all.cut.push(name.into());
+                }
             }
-            None => unloaded.push(name.into()),
+            None => all.unloaded.push(name.into()),
         }
     }
-    kept.reverse();
-    unloaded.reverse();
-    (kept, unloaded)
+    all.kept.reverse();
+    all.unloaded.reverse();
+    all.cut.reverse();
+    all
+}
+
+/// The beginning of the text of a skill, with a word about the rest. No longer than what stays, so
+/// that it is not cut again the next time.
+fn beginning(text: &str, name: &str) -> String {
+    let rest = format!(
+        "\n\n[The rest of the instructions of the skill {name} was left out to save room. Load it again if it is needed.]"
+    );
+    let end = text.floor_char_boundary(MAX_SKILL.saturating_sub(rest.len()));
+    format!("{}{rest}", &text[..end])
 }
 
 /// What the person asked for at first.

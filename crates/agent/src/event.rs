@@ -120,9 +120,21 @@ pub enum Event {
         /// Skills whose text did not fit any more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unloaded: Vec<Box<str>>,
+        /// Skills of whose text only the beginning is left.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cut: Vec<Box<str>>,
         /// What it cost.
         #[serde(default)]
         usage: Usage,
+    },
+    /// A hook that runs only once in a session ran.
+    HookFired {
+        /// The skill.
+        skill: Box<str>,
+        /// The digest over its files.
+        digest: Box<str>,
+        /// The place among its hooks.
+        hook: usize,
     },
     /// It was taken up again.
     Resumed {
@@ -170,6 +182,9 @@ pub struct Started {
     /// The only tools that it was given, where somebody chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Box<str>>>,
+    /// The agents that a sub-run runs as: those of the sub-runs above it, and its own last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Box<str>>,
 }
 
 /// Where a sub-run belongs.

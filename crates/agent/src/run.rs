@@ -165,6 +165,7 @@ impl Run {
             Event::Started(_)
             | Event::Asked { .. }
             | Event::Decided(_)
+            | Event::HookFired { .. }
             | Event::Listed(_)
             | Event::Resumed { .. }
             | Event::Ended { .. } => Ok(()),
@@ -190,7 +191,10 @@ impl Run {
                 self.reminded |= text == REMINDER;
                 self.outside([Part::text(text)]);
             }
-            Event::Asked { .. } | Event::Decided(_) | Event::Listed(_) => {}
+            Event::Asked { .. }
+            | Event::Decided(_)
+            | Event::HookFired { .. }
+            | Event::Listed(_) => {}
             Event::Replied { reply, milliseconds } => self.replied(reply, *milliseconds),
             Event::CallStarted { call, read_only, .. } => {
                 if let Some(open) = self.open.iter_mut().find(|open| open.call.id == *call) {
@@ -207,9 +211,13 @@ impl Run {
                 self.ended(result.clone());
             }
             Event::Pruned { before } => self.prune(*before),
-            Event::Compacted { before, summary, unloaded, usage } => {
+            Event::Compacted { before, summary, unloaded, cut, usage } => {
                 self.spent.usage += *usage;
                 self.unload(unloaded);
+                for skill in self.active.iter_mut().filter(|skill| cut.contains(&skill.name)) {
+                    // What is there is no longer what was loaded, so that can be loaded again.
+                    skill.rendering = Box::default();
+                }
                 self.compact(*before, summary);
             }
             Event::Resumed { budget, unloaded } => {
@@ -328,8 +336,9 @@ impl Run {
 
     /// A plan for shortening the conversation now, where that is possible.
     pub fn compaction(&self) -> Option<CompactPlan> {
-        let window = self.started.as_ref()?.limits.window;
-        compact::plan(&self.messages, &self.sizes, window)
+        let started = self.started.as_ref()?;
+        let (window, runs) = (started.limits.window, started.skill.as_deref());
+        compact::plan(&self.messages, &self.sizes, window, runs)
     }
 
     /// How it began.

@@ -18,6 +18,7 @@ fn started(limits: Limits, result: Option<Value>) -> Event {
         skill: None,
         result,
         tools: None,
+        agents: Vec::new(),
     }))
 }
 
@@ -110,10 +111,7 @@ fn what_cannot_become_shorter_is_shortened_once() {
     while let Step::Compact(plan) = run.next() {
         asked += 1;
         assert!(asked < 3, "without end");
-        let summary = plan.message(Some(&"long ".repeat(100_000)));
-        let (before, unloaded) = (plan.before, plan.unloaded.clone());
-        let event = Event::Compacted { before, summary, unloaded, usage: Usage::default() };
-        run.apply(&event).unwrap();
+        run.apply(&plan.event(Some(&"long ".repeat(100_000)), Usage::default())).unwrap();
     }
     assert_eq!(run.next(), Step::AskModel);
     assert!(run.messages()[0].text().len() < 30_000, "a summary has a bound, too");
@@ -480,15 +478,7 @@ fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
     // Short answers: nothing to prune.
     let mut run = long(200, 1_500, 60_000);
     let Step::Compact(plan) = run.next() else { panic!("{:?}", run.next()) };
-    let summary = plan.message(Some("Ten forms are done."));
-    let before = plan.before;
-    run.apply(&Event::Compacted {
-        before,
-        summary,
-        unloaded: plan.unloaded.clone(),
-        usage: Usage::default(),
-    })
-    .unwrap();
+    run.apply(&plan.event(Some("Ten forms are done."), Usage::default())).unwrap();
     check_valid(&run);
     assert!(run.tokens() < 30_000, "{}", run.tokens());
     let first = run.messages()[0].text();
@@ -505,13 +495,7 @@ fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
         reply(&mut run, vec![call(&id, "bash", json!({"again": turn}))]);
         answer(&mut run, &id, &"y".repeat(1_500));
         if let Step::Compact(plan) = run.next() {
-            let event = Event::Compacted {
-                before: plan.before,
-                summary: plan.message(None),
-                unloaded: plan.unloaded.clone(),
-                usage: Usage::default(),
-            };
-            run.apply(&event).unwrap();
+            run.apply(&plan.event(None, Usage::default())).unwrap();
         }
         check_valid(&run);
     }
@@ -539,15 +523,101 @@ fn skills_that_do_not_fit_are_named_not_lost_silently() {
     assert_eq!(plan.unloaded, ["old".into()], "the newest have the room");
     let text = plan.message(None).text();
     assert!(text.contains("load them again if they are needed: old"), "{text}");
-    let event = Event::Compacted {
-        before: plan.before,
-        summary: plan.message(None),
-        unloaded: plan.unloaded,
-        usage: Usage::default(),
-    };
-    run.apply(&event).unwrap();
+    run.apply(&plan.event(None, Usage::default())).unwrap();
     let names: Vec<&str> = run.active().iter().map(|skill| &*skill.name).collect();
     assert_eq!(names, ["mid", "new"]);
+}
+
+/// A conversation that loaded skills with texts of so many bytes, the oldest first, and worked on.
+fn loaded_with(window: u64, runs: Option<&str>, skills: &[(&str, usize)]) -> Run {
+    let mut begin = started(Limits { window, ..Limits::default() }, None);
+    if let Event::Started(started) = &mut begin {
+        started.skill = runs.map(Into::into);
+    }
+    let mut run = Run::default();
+    run.apply(&begin).unwrap();
+    say(&mut run, "go");
+    for (name, bytes) in skills {
+        reply(&mut run, vec![call(name, "load_skill", json!({"name": name}))]);
+        loaded(&mut run, name, name, &format!("<{name}>{}", "é".repeat(bytes / 2)));
+    }
+    work(&mut run, 120);
+    run
+}
+
+/// Works on with short answers, so that what was loaded is part of the beginning.
+fn work(run: &mut Run, turns: usize) {
+    for turn in 0..turns {
+        let id = format!("c{turn}-{}", run.messages().len());
+        reply(run, vec![call(&id, "bash", json!({"at": id}))]);
+        answer(run, &id, &"x".repeat(1_900));
+    }
+}
+
+/// What a conversation still has of the text of each skill, in bytes.
+fn left(run: &Run) -> Vec<(String, usize)> {
+    let parts = run.messages().iter().flat_map(|message| &message.parts);
+    parts
+        .filter_map(|part| match part {
+            Part::Text { text, keep: Some(name) } => Some((name.to_string(), text.len())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn case_128_the_newest_skills_have_the_room_and_the_others_are_named() {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let mut run = loaded_with(100_000, None, &names.map(|name| (name, 24_000)));
+    let plan = run.compaction().unwrap();
+    let boxed = |names: &[&str]| names.iter().map(|&name| Box::from(name)).collect::<Vec<_>>();
+    assert_eq!(plan.unloaded, boxed(&["a", "b"]), "25,000 tokens are five of 5,000");
+    assert_eq!(plan.cut, boxed(&["c", "d", "e", "f", "g"]));
+    run.apply(&plan.event(None, Usage::default())).unwrap();
+    let first = run.messages()[0].text();
+    assert!(first.contains("load them again if they are needed: a, b"), "{first}");
+    let kept = left(&run);
+    assert_eq!(kept.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), names[2..]);
+    for (name, bytes) in &kept {
+        assert!((19_900..=20_000).contains(bytes), "{name}: {bytes}");
+        let rest = format!("The rest of the instructions of the skill {name} was left out");
+        assert!(first.contains(&format!("<{name}>é")) && first.contains(&rest), "{name}");
+    }
+    // What is there of them is not what was loaded: they can be loaded again.
+    assert!(run.active().iter().all(|skill| skill.rendering.is_empty()));
+    assert_eq!(run.active().len(), 5);
+    // The next time nothing more goes.
+    work(&mut run, 120);
+    let plan = run.compaction().unwrap();
+    assert!(plan.unloaded.is_empty() && plan.cut.is_empty(), "{plan:?}");
+    run.apply(&plan.event(None, Usage::default())).unwrap();
+    assert_eq!(left(&run), kept);
+}
+
+#[test]
+fn case_128_only_the_newest_text_of_a_skill_stays() {
+    let skills = [("a", 1_000), ("b", 19_000), ("a", 2_000)];
+    let mut run = begun(Limits { window: 60_000, ..Limits::default() }, None);
+    say(&mut run, "go");
+    for (at, (name, bytes)) in skills.into_iter().enumerate() {
+        let id = format!("l{at}");
+        reply(&mut run, vec![call(&id, "load_skill", json!({"name": name}))]);
+        loaded(&mut run, &id, name, &"s".repeat(bytes));
+    }
+    work(&mut run, 120);
+    let plan = run.compaction().unwrap();
+    assert!(plan.unloaded.is_empty() && plan.cut.is_empty());
+    run.apply(&plan.event(None, Usage::default())).unwrap();
+    assert_eq!(left(&run), [("b".to_owned(), 19_000), ("a".to_owned(), 2_000)]);
+}
+
+#[test]
+fn case_128_a_run_keeps_the_skill_it_is_a_run_of() {
+    let mut run = loaded_with(60_000, Some("own"), &[("own", 24_000), ("other", 24_000)]);
+    let plan = run.compaction().unwrap();
+    assert_eq!(plan.cut, ["other".into()], "nobody could load it again");
+    run.apply(&plan.event(None, Usage::default())).unwrap();
+    assert_eq!(left(&run)[0], ("own".to_owned(), 24_005));
 }
 
 #[test]
@@ -649,8 +719,7 @@ proptest! {
                     }
                 }
                 Act::Compact => if let Some(plan) = run.compaction() {
-                    let summary = plan.message(None);
-                    take(&mut run, Event::Compacted { before: plan.before, summary, unloaded: plan.unloaded, usage: Usage::default() });
+                    take(&mut run, plan.event(None, Usage::default()));
                 },
                 Act::Prune => {
                     let before = run.messages().len();

@@ -1,5 +1,6 @@
 //! A frozen set of skills.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -88,25 +89,16 @@ impl Catalog {
     /// Freezes a set of skills.
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
         let draft = |skill: Arc<Skill>| Draft { qualified: shown_name(&skill), skill };
-        let mut drafts: Vec<Option<Draft>> =
-            skills.into_iter().map(|skill| Some(draft(skill))).collect();
-        // Most names differ in their first letters, which are compared without going for the rest.
-        let mut order: Vec<(u128, usize)> = drafts
-            .iter()
-            .enumerate()
-            .map(|(at, draft)| (first_letters(draft.as_ref().map_or("", Draft::name)), at))
-            .collect();
-        order.sort_unstable_by_key(|(letters, _)| *letters);
-        for alike in order.chunk_by_mut(|(a, _), (b, _)| a == b) {
-            alike.sort_unstable_by(|(_, a), (_, b)| match (&drafts[*a], &drafts[*b]) {
-                (Some(a), Some(b)) => {
-                    a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
-                }
-                _ => a.cmp(b),
-            });
+        let mut drafts: Vec<Draft> = skills.into_iter().map(draft).collect();
+        let compare = |a: &Draft, b: &Draft| {
+            a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
+        };
+        // A cache keeps them in this order.
+        if !drafts.is_sorted_by(|a, b| compare(a, b).is_le()) {
+            drafts = sorted(drafts, compare);
         }
         let count = drafts.len();
-        let blocks = entries::blocks(order.into_iter().filter_map(|(_, at)| drafts[at].take()));
+        let blocks = entries::blocks(drafts.into_iter());
         let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);
         let listed = listed.count();
         let mut catalog = Self { blocks, count, listed, generation, ..Self::default() };
@@ -293,6 +285,19 @@ impl Catalog {
         let label = labels.find(leads_here);
         label.map_or_else(|| entry.skill.location.to_string(), |label| format!("{label}:{bare}"))
     }
+}
+
+/// Sorts by name. Most names differ in their first letters, which are compared without going for
+/// the rest. Some are in order already, where they come from a cache.
+fn sorted(drafts: Vec<Draft>, compare: impl Fn(&Draft, &Draft) -> Ordering) -> Vec<Draft> {
+    let letters = drafts.iter().map(|draft| first_letters(draft.name()));
+    let mut order: Vec<(u128, usize)> = letters.enumerate().map(|(at, key)| (key, at)).collect();
+    order.sort_by_key(|(letters, _)| *letters);
+    for alike in order.chunk_by_mut(|(a, _), (b, _)| a == b) {
+        alike.sort_unstable_by(|(_, a), (_, b)| compare(&drafts[*a], &drafts[*b]));
+    }
+    let mut drafts: Vec<Option<Draft>> = drafts.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|(_, at)| drafts[at].take()).collect()
 }
 
 /// The first sixteen bytes of a name, as a number that sorts as they do.

@@ -36,6 +36,7 @@ impl Precedence {
             (_, Scope::Extra) => 3,
             (_, Scope::User) => 4,
             (_, Scope::Bundled) => 5,
+            (_, Scope::Server) => 6,
         }
     }
 }

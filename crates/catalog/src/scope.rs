@@ -13,12 +13,14 @@ pub enum Scope {
     User,
     /// Shipped inside the program.
     Bundled,
+    /// Offered by an MCP server.
+    Server,
 }
 
 impl Scope {
     /// Every scope, highest first.
-    pub const ALL: [Self; 5] =
-        [Self::Program, Self::Project, Self::Extra, Self::User, Self::Bundled];
+    pub const ALL: [Self; 6] =
+        [Self::Program, Self::Project, Self::Extra, Self::User, Self::Bundled, Self::Server];
 
     /// Returns the word used in output, and before the colon of a qualified name.
     pub fn as_str(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Scope {
             Self::Extra => "extra",
             Self::User => "user",
             Self::Bundled => "bundled",
+            Self::Server => "server",
         }
     }
 

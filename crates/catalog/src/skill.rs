@@ -115,6 +115,8 @@ pub struct Skill {
     pub fingerprint: u64,
     /// How many problems its text has that a reader had to work around.
     pub problems: u32,
+    /// The digest over all its files, where its source vouches for that before they are read.
+    pub seal: Option<Box<str>>,
 }
 
 /// What is known of a skill before its text is read.
@@ -172,6 +174,7 @@ impl Skill {
             sidecar: place.sidecar,
             fingerprint: place.fingerprint,
             problems: u32::try_from(parsed.problems.len()).unwrap_or(u32::MAX),
+            seal: None,
         }
     }
 

@@ -215,6 +215,22 @@ impl Grant {
         }
         Ok(())
     }
+
+    /// Returns what this grant and another both give. Names mean the skills that they mean now, so
+    /// that two names of one skill are the same; what means none gives none.
+    #[must_use]
+    pub fn and(&self, other: &Self, catalog: &Catalog) -> Self {
+        let id = |name: &String| catalog.lookup(name).map(|entry| &entry.skill.id);
+        let allow = match (&self.allow, &other.allow) {
+            (Some(ours), Some(theirs)) => {
+                let theirs: BTreeSet<&SkillId> = theirs.iter().filter_map(id).collect();
+                let both = |name: &&String| id(name).is_some_and(|id| theirs.contains(id));
+                Some(ours.iter().filter(both).cloned().collect())
+            }
+            (ours, theirs) => ours.as_ref().or(theirs.as_ref()).cloned(),
+        };
+        Self { allow, deny: [&*self.deny, &*other.deny].concat() }
+    }
 }
 
 impl<'c> View<'c> {

@@ -97,16 +97,21 @@ impl<P> Outcome<P> {
 
     /// Returns the closing line of a diff: what would be mended, and what more could be.
     pub fn diff_summary(&self) -> String {
-        let more = match self.counts().suggested {
-            0 => String::new(),
-            more => format!(" ({} more with `--unsafe-fixes`)", wording::thousands(more)),
-        };
-        let skills = |count| wording::count(count, "skill");
-        if self.mended.is_empty() {
-            return format!("Nothing to fix in {}{more}", skills(self.skills));
+        let fixed = wording::count(self.fixed(), "finding");
+        let checked = wording::count(self.skills, "skill");
+        let mended = wording::count(self.mended.len(), "skill");
+        match (self.mended.len(), self.counts().suggested) {
+            (0, 0) => format!("Nothing to fix in {checked}"),
+            (0, more) => {
+                let more = wording::count(more, "suggested one");
+                format!("No safe fixes in {checked}; {more}: add `--unsafe-fixes`")
+            }
+            (_, 0) => format!("Would fix {fixed} in {mended}"),
+            (_, more) => {
+                let more = wording::thousands(more);
+                format!("Would fix {fixed} in {mended} ({more} more with `--unsafe-fixes`)")
+            }
         }
-        let findings = wording::count(self.fixed(), "finding");
-        format!("Would fix {findings} in {}{more}", skills(self.mended.len()))
     }
 
     /// Returns where things were found.

@@ -54,7 +54,7 @@ Use:
   chat                     Talk to a model that has your skills
   session list|show|...    List, show and take up sessions
   exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
-  mcp                      Serve skills to an MCP client
+  mcp [config|list]        Serve skills over MCP, and use those of servers
   tool list|call           List and call the tools that models get
 
 Manage:
@@ -68,11 +68,11 @@ Manage:
   help [COMMAND|TOPIC]     Show help on a command or a topic
 
 Options:
-  -q, --quiet...           Print less: `-q` leaves results and errors, `-qq` only the exit code
-  -v, --verbose...         Say what was done; `-vv` also says what begins
-      --color <WHEN>       When to use colours: auto, always, never (default: auto)
+  -q, --quiet...           Print less; `-qq` prints nothing
+  -v, --verbose...         Say what is done; `-vv` says more
+      --color <WHEN>       Use colours: auto, always, never (default: auto)
       --skills-dir <DIR>   Also look for skills here (can be repeated)
-      --no-cache           Read every skill again and remember nothing
+  -V, --version            Print the version
 
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
@@ -119,7 +119,7 @@ pub(crate) struct GlobalArgs {
     /// Print less: `-q` leaves results and errors, `-qq` only the exit code
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) quiet: u8,
-    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help = "Say what was done; `-vv` also says what begins [env: PROWESS_LOG]")]
+    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help = "Say what is done; `-vv` says more [env: PROWESS_LOG]")]
     pub(crate) verbose: u8,
     /// When to use colours
     #[arg(

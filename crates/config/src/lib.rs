@@ -5,12 +5,14 @@
 
 mod read;
 mod rules;
+mod servers;
 mod skills;
 
 pub use rules::Asked;
+pub use servers::{MCP_FILE, McpFile, McpServer, Reach, project_mcp_file, read_mcp_file};
 pub use skills::AgentFault;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Grant, Override, Precedence};
@@ -76,6 +78,11 @@ pub struct Config {
     pub effort: Option<String>,
     /// `model.keys`: the command that prints the key of a provider, in the user's file only
     pub keys: BTreeMap<String, String>,
+    /// `mcp.servers.NAME`, in the user's file only
+    pub servers: Vec<McpServer>,
+    /// Every name in `mcp.servers`, of those too that are switched off or wrong: nobody else may
+    /// have it.
+    pub server_names: BTreeSet<String>,
 }
 
 impl Config {
@@ -119,6 +126,8 @@ impl Config {
             model: self.model.or(base.model),
             effort: self.effort.or(base.effort),
             keys: base.keys.into_iter().chain(self.keys).collect(),
+            servers: base.servers.into_iter().chain(self.servers).collect(),
+            server_names: base.server_names.into_iter().chain(self.server_names).collect(),
         }
     }
 }

@@ -11,10 +11,12 @@ use prowess_policy::{Effect, Mode, Source};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::servers::{self, McpServer};
+
 use super::Config;
 
-const SECTIONS: [&str; 7] =
-    ["validate", "skills", "prompt", "agents", "permissions", "sandbox", "model"];
+const SECTIONS: [&str; 8] =
+    ["validate", "skills", "prompt", "agents", "permissions", "sandbox", "model", "mcp"];
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
@@ -96,6 +98,11 @@ impl Reader {
                     self.own_settings_only(key.span(), "model");
                 }
                 ("model", DeValue::Table(table)) => self.model(table),
+                // A project's servers stand in `.mcp.json`, which is trusted as a whole or not.
+                ("mcp", DeValue::Table(_)) if self.is_project => {
+                    self.own_settings_only(key.span(), "mcp");
+                }
+                ("mcp", DeValue::Table(table)) => self.mcp(table),
                 (section, _) if SECTIONS.contains(&section) => self.report(
                     Severity::Error,
                     value.span(),
@@ -276,6 +283,51 @@ impl Reader {
         }
     }
 
+    fn mcp(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let servers = value.get_ref().as_table().filter(|_| key.get_ref() == "servers");
+            let Some(servers) = servers else {
+                self.unknown(key, &["servers"]);
+                continue;
+            };
+            for (name, value) in servers {
+                self.server(name, value);
+            }
+        }
+    }
+
+    fn server(&mut self, name: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        let Some(table) = value.get_ref().as_table() else {
+            let message = "a server must be a table".into();
+            return self.report(Severity::Error, value.span(), message, None);
+        };
+        let mut keys = serde_json::Map::new();
+        let mut timeout = None;
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "timeout" => {
+                    let seconds = self.number(value, "timeout");
+                    timeout = seconds.map(|seconds| (seconds as u64).min(servers::MAX_TIMEOUT));
+                }
+                known if servers::KEYS.contains(&known) => {
+                    keys.insert(known.to_owned(), json(value.get_ref()));
+                }
+                _ => self.unknown(key, &servers::KEYS),
+            }
+        }
+        self.config.server_names.insert(name.get_ref().as_ref().to_owned());
+        match McpServer::read(name.get_ref().as_ref(), &keys) {
+            Ok(server) => {
+                self.config.servers.extend(server.map(|server| McpServer { timeout, ..server }));
+            }
+            // One server that cannot be used takes nothing else away.
+            Err(why) => {
+                let message = format!("this server cannot be used: {why}");
+                self.report(Severity::Warning, name.span(), message, None);
+            }
+        }
+    }
+
     fn text(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<String> {
         let text = value.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
         if text.is_none() {
@@ -392,6 +444,22 @@ impl Reader {
     }
 }
 
+/// A value without its place. Numbers and dates, which no key of a server has, are nothing.
+fn json(value: &DeValue<'_>) -> serde_json::Value {
+    match value {
+        DeValue::String(text) => text.to_string().into(),
+        DeValue::Boolean(flag) => (*flag).into(),
+        DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect(),
+        DeValue::Table(table) => serde_json::Value::Object(
+            table
+                .iter()
+                .map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())))
+                .collect(),
+        ),
+        DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => 0.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -459,6 +527,24 @@ mod tests {
         assert_eq!((config.model, config.keys.len()), (None, 0));
         assert_eq!(report.diagnostics.len(), 1);
         check("[model]\nname = 3\n", &["`name` must be a text"]);
+    }
+
+    #[test]
+    fn servers_are_the_persons_too() {
+        let text = "[mcp.servers.docs]\ncommand = 'npx'\nargs = ['-y', 'docs']\ntimeout = 5\n\
+                    [mcp.servers.web]\nurl = 'https://example.com/mcp'\nheaders = { A = 'b' }\n\
+                    [mcp.servers.off]\ncommand = 'x'\nenabled = false\n";
+        let config = check(text, &[]);
+        let names: Vec<&str> = config.servers.iter().map(|server| &*server.name).collect();
+        assert_eq!(names, ["docs", "web"]);
+        assert_eq!(config.servers[0].timeout, Some(5));
+        let (config, report) = read("prowess.toml", text.to_owned(), true);
+        assert_eq!((config.servers.len(), report.diagnostics.len()), (0, 1));
+        let config = check(
+            "[mcp.servers.a]\ncommand = 3\n[mcp.servers.b]\ncommand = 'x'\ntimout = 3\n",
+            &["this server cannot be used: `command` must be a text", "unknown key `timout`"],
+        );
+        assert_eq!(config.servers.len(), 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use prowess::config::Config;
 use prowess::policy::{Action, Actor, Answer, Effect, Gate, Mode, Source, Verdict};
 use prowess::ports::{Approver, CommandRunner, Model, Question, SessionStore, UsageStore};
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock};
+use prowess::tools::Tool;
 use prowess::{Builder, Host, Models, Policy, Registry, Runtime, Settings, Watcher, Workshop};
 use prowess_diag::sanitize;
 use prowess_http::WebFetcher;
@@ -39,6 +40,8 @@ pub struct Kit {
     pub store: Option<PathBuf>,
     /// Looks a variable up.
     pub variables: Variables,
+    /// Tools of MCP servers.
+    pub tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Debug for Kit {
@@ -230,6 +233,9 @@ impl Kit {
         }
         if let Some(usage) = self.usage {
             builder = builder.usage(usage);
+        }
+        for tool in self.tools {
+            builder = builder.tool(tool);
         }
         for watcher in watchers {
             builder = builder.watcher(watcher);

@@ -7,6 +7,7 @@ mod keys;
 pub mod kit;
 pub mod run;
 pub mod serve;
+mod servers;
 pub mod session;
 pub mod talk;
 pub mod telemetry;

@@ -64,7 +64,7 @@ pub struct RunArgs {
 /// Runs a skill or a task.
 pub fn run(
     args: &RunArgs,
-    kit: Kit,
+    mut kit: Kit,
     approver: Arc<dyn Approver>,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
@@ -73,6 +73,7 @@ pub fn run(
     let text = (!args.text.is_empty()).then(|| args.text.join(" "));
     let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
     let task = args.task.as_deref().map(task).transpose()?;
+    let _servers = kit.connect(printer)?;
     wait::on(|cancel| async move {
         let chosen = kit.model(&args.model).await?;
         if !args.json {
@@ -335,6 +336,10 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
             failure.hint(format!("did you mean {}?", wording::either(near)))
         }
         RuntimeError::Skill(_) => failure.hint("see `prowess list`"),
+        RuntimeError::NoAgent { name, .. } => {
+            let name = sanitize::line(name);
+            failure.hint(format!("define it in the configuration: `[agents.{name}]`"))
+        }
         _ => failure,
     }
 }

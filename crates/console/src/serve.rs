@@ -1,4 +1,4 @@
-//! `prowess mcp`: skills for any MCP client.
+//! `prowess mcp`: skills for any MCP client. What agents here use of other servers is in `servers`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use prowess::tools::{Choice, Toolset};
 use prowess::{CancellationToken, Runtime};
-pub use prowess_mcp::config::Homes;
-use prowess_mcp::config::{self, Change, Client, Launch};
-use prowess_mcp::{Http, Options, Server, Token};
+pub use prowess_clients::Homes;
+use prowess_clients::{self as clients, Change, Client, Launch};
+use prowess_mcp::{Http, Invited, Options, Server, Token};
 use prowess_terminal::{Exit, Failure, Printer};
 
 use crate::kit::{Kit, ModelArgs};
+use crate::servers::{self, ListArgs, TrustArgs};
 use crate::wait;
 
 /// Where the server listens, unless it is told otherwise.
@@ -24,7 +25,8 @@ const USUAL_ADDRESS: &str = "127.0.0.1:8971";
     after_help = "\
 Examples:
   prowess mcp config claude-code                 the lines for a client
-  prowess mcp config cursor --json               the same for a program"
+  prowess mcp config cursor --json               the same for a program
+  prowess mcp list                               servers that agents use here"
 )]
 pub struct McpArgs {
     /// Serve over HTTP, at this address (default: 127.0.0.1:8971)
@@ -52,6 +54,10 @@ pub struct McpArgs {
 pub enum McpCommand {
     /// Print the lines that a client needs, or put them into its settings
     Config(ConfigArgs),
+    /// List the MCP servers that agents use here, with their tools and skills
+    List(ListArgs),
+    /// Trust the servers in this project's `.mcp.json`
+    Trust(TrustArgs),
 }
 
 /// What is typed behind `mcp config`.
@@ -83,6 +89,8 @@ pub struct Place {
 pub fn run(args: &McpArgs, kit: Kit, place: &Place, printer: &Printer) -> Result<Exit, Failure> {
     match &args.command {
         Some(McpCommand::Config(args)) => configure(args, place, printer),
+        Some(McpCommand::List(args)) => servers::list(args, &kit, printer),
+        Some(McpCommand::Trust(args)) => servers::trust(args, &kit, printer),
         None => serve(args, kit, place, printer),
     }
 }
@@ -119,7 +127,7 @@ fn serve(args: &McpArgs, kit: Kit, place: &Place, printer: &Printer) -> Result<E
     if !address.ip().is_loopback() {
         printer.warn(&format!("{address} can be reached from other machines; whoever has the token comes in, and nothing is encrypted"));
     }
-    let http = Http { tokens, ..Http::default() };
+    let http = Http { invited: Invited { tokens, ..Invited::default() }, ..Http::default() };
     let cancel = CancellationToken::new();
     wait::cancelling(cancel.clone())?;
     let ready = |address: SocketAddr| {
@@ -152,7 +160,7 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
     };
     let launch = Launch { program: place.program.clone(), ..Launch::default() };
     if args.install {
-        let (path, change) = config::install(client, &launch, homes).map_err(|error| {
+        let (path, change) = clients::install(client, &launch, homes).map_err(|error| {
             let failure = Failure::new(error.to_string());
             match std::error::Error::source(&error) {
                 Some(source) => failure.cause(source),
@@ -168,7 +176,7 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
         printer.status(&format!("{word} {}; start {} anew", path.display(), client.title()));
         return Ok(Exit::Done);
     }
-    let snippet = config::snippet(client, &launch, homes);
+    let snippet = clients::snippet(client, &launch, homes);
     if args.json {
         printer.json(&serde_json::json!({
             "schema": "prowess.mcp-config/1",
@@ -180,7 +188,7 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
     }
     printer.verbatim(snippet.text.as_bytes())?;
     printer.status(&format!(
-        "These lines belong into {}; `--install` puts them there",
+        "These lines belong in {}; `--install` puts them there",
         snippet.path.display()
     ));
     Ok(Exit::Done)

@@ -284,7 +284,7 @@ fn remove(args: &RemoveArgs, kit: &Kit, printer: &Printer) -> Result<Exit, Failu
 
 fn resume(
     args: &ResumeArgs,
-    kit: Kit,
+    mut kit: Kit,
     approver: Arc<dyn Approver>,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
@@ -316,6 +316,7 @@ fn resume(
     };
     let model = ModelArgs { model: args.model.model.clone().or(had), ..args.model.clone() };
     let text = args.text.join(" ");
+    let _servers = kit.connect(printer)?;
     wait::on(|cancel| async move {
         let chosen = kit.model(&model).await?;
         printer.status(&about(

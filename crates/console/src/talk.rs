@@ -33,12 +33,13 @@ pub struct ChatArgs {
 /// Talks until a person leaves. `history` is the file that remembers what was typed.
 pub fn run(
     args: &ChatArgs,
-    kit: Kit,
+    mut kit: Kit,
     history: Option<PathBuf>,
     colours: bool,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let limits = args.model.limits()?;
+    let _servers = kit.connect(printer)?;
     let ChatLink { watcher, approver, ui } = ChatLink::new(Face::choose(args.plain));
     // The chat itself decides what an interrupt means: it ends a turn, not the talk.
     wait::without_interrupts(async move {

@@ -15,7 +15,8 @@ pub fn rule_page(rule: &Rule, width: usize) -> String {
     for (index, line) in rule.page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
             let cyan = AnsiColor::Cyan.on_default().bold();
-            text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{}{dim:#}\n", rule.facts()));
+            let facts = hang(&rule.facts(), width, 0);
+            text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{facts}{dim:#}\n"));
         } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
             is_next = false;
             text.push_str(&format!("{strong}{title}{strong:#}\n"));

@@ -13,22 +13,47 @@ pub fn block(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t') && needs_escape(c))
 }
 
-/// Replaces what a terminal would act on by one visible character of the same length in UTF-8
-/// where possible, so that spans into the text stay right. Used for source lines in snippets.
-pub fn same_width(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| !matches!(c, '\n' | '\t' | '\r') && needs_escape(c)) {
-        return Cow::Borrowed(text);
+/// Writes out what a terminal would act on or nobody would see: `<U+200B>`. Used for text that is
+/// quoted, such as source lines: line breaks and tabs stay.
+pub fn visible(text: &str) -> Visible<'_> {
+    let hidden = text.char_indices().filter(|&(at, c)| match c {
+        '\n' | '\t' => false,
+        '\r' => !text[at..].starts_with("\r\n"),
+        _ => needs_escape(c),
+    });
+    let mut shown = Cow::Borrowed("");
+    let (mut grown, mut from) = (Vec::new(), 0);
+    for (at, c) in hidden {
+        let result = shown.to_mut();
+        result.push_str(&text[from..at]);
+        result.push_str(&format!("<U+{:04X}>", u32::from(c)));
+        from = at + c.len_utf8();
+        grown.push((from, result.len()));
     }
-    let mut result = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '\n' | '\t' | '\r') || !needs_escape(c) {
-            result.push(c);
-        } else {
-            // One, two, three and four bytes: the stand-in must be exactly as long as the original.
-            result.push_str(["?", "¿", "\u{fffd}", "\u{fffd}?"][c.len_utf8() - 1]);
-        }
+    match grown.last() {
+        None => shown = Cow::Borrowed(text),
+        Some(_) => shown.to_mut().push_str(&text[from..]),
     }
-    Cow::Owned(result)
+    Visible { text: shown, ends: grown }
+}
+
+/// Text in which everything can be seen, and where the places of the original went.
+#[derive(Clone, Debug)]
+pub struct Visible<'a> {
+    /// The text.
+    pub text: Cow<'a, str>,
+    /// Where each character that was written out ended, and ends now.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Visible<'_> {
+    /// Returns where a place of the original is in the text.
+    pub fn place(&self, at: usize) -> usize {
+        let before = self.ends.partition_point(|(end, _)| *end <= at);
+        let last = before.checked_sub(1).and_then(|last| self.ends.get(last));
+        let place = last.map_or(at, |(end, now)| now + (at - end));
+        place.min(self.text.len())
+    }
 }
 
 /// Tells whether a character can deceive: controls, bidirectional marks, zero-width and tag
@@ -98,11 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn stand_ins_keep_every_offset() {
-        for text in ["a\x1bb", "a\u{85}b", "a\u{202e}b", "a\u{e0041}b"] {
-            let safe = same_width(text);
-            assert_eq!(safe.len(), text.len(), "{text:?}");
-            assert!(!safe.chars().any(needs_escape), "{text:?}");
-        }
+    fn what_nobody_sees_is_written_out_and_every_place_is_found_again() {
+        let text = "a\x1bb\u{200b}\u{e0041}c\n";
+        let shown = visible(text);
+        assert_eq!(shown.text, "a<U+001B>b<U+200B><U+E0041>c\n");
+        let places = ["a", "\x1b", "b", "\u{200b}", "\u{e0041}", "c"].map(|part| {
+            let at = text.find(part).unwrap();
+            &shown.text[shown.place(at)..shown.place(at + part.len())]
+        });
+        assert_eq!(places, ["a", "<U+001B>", "b", "<U+200B>", "<U+E0041>", "c"]);
+        assert_eq!(shown.place(text.len()), shown.text.len());
+        assert!(matches!(visible("a\tb").text, Cow::Borrowed("a\tb")));
     }
 }

@@ -56,6 +56,23 @@ impl Span {
     pub fn of(self, text: &str) -> &str {
         text.get(self.range()).unwrap_or_default()
     }
+
+    /// Returns where some words first stand in it, between blanks, commas or quotation marks. The
+    /// blanks between the words may be others.
+    pub fn find_words(self, text: &str, words: &str) -> Option<Self> {
+        let separates = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '\'');
+        let raw = self.of(text);
+        raw.match_indices(words.split_whitespace().next()?).find_map(|(start, _)| {
+            let mut rest = raw.get(start..)?;
+            for word in words.split_whitespace() {
+                rest = rest.trim_start().strip_prefix(word)?;
+            }
+            let is_whole = raw[..start].chars().next_back().is_none_or(separates)
+                && rest.chars().next().is_none_or(separates);
+            let (start, end) = (start + self.start as usize, self.end as usize - rest.len());
+            is_whole.then(|| Self::new(start, end))
+        })
+    }
 }
 
 fn clamp(offset: usize) -> u32 {
@@ -75,6 +92,16 @@ mod tests {
     fn a_span_outside_the_text_covers_nothing() {
         assert_eq!(Span::new(2, 99).of("abc"), "");
         assert_eq!(Span::new(1, 2).of("é"), "", "not on a character boundary");
+    }
+
+    #[test]
+    fn words_are_found_whatever_blanks_are_between_them() {
+        let text = "a, ab(c\n  d) a";
+        let all = Span::new(0, text.len());
+        assert_eq!(all.find_words(text, "ab(c d)"), Some(Span::new(3, 12)));
+        assert_eq!(Span::new(1, text.len()).find_words(text, "a"), Some(Span::new(13, 14)));
+        assert_eq!(all.find_words(text, "b(c d)"), None, "part of a word");
+        assert_eq!(all.find_words(text, "ab(c e)"), None);
     }
 
     #[test]

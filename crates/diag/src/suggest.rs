@@ -14,23 +14,42 @@ pub fn nearest_within<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     share: usize,
 ) -> Option<&'a str> {
+    nearest_by(word, candidates.into_iter(), share, |candidate| candidate, letters)
+}
+
+/// Like [`nearest_within`], for candidates whose [`letters`] are known.
+pub fn nearest_known<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = (&'a str, u32)>,
+    share: usize,
+) -> Option<&'a str> {
+    nearest_by(word, candidates.into_iter(), share, |(text, _)| text, |(_, letters)| letters)
+}
+
+fn nearest_by<'a, T: Copy>(
+    word: &str,
+    candidates: impl Iterator<Item = T>,
+    share: usize,
+    text: impl Fn(T) -> &'a str,
+    letters_of: impl Fn(T) -> u32,
+) -> Option<&'a str> {
     let folded = Folded::of(word)?;
     let wanted = folded.letters().len();
     let present = letters(word);
     let limit = (wanted / share.max(1)).clamp(1, 3);
     candidates
-        .into_iter()
-        .filter_map(|candidate| {
-            // Folding takes away a few hyphens at most, so that most candidates are out at once.
-            let length = candidate.len();
-            let too_long = candidate.is_ascii() && length > wanted + limit + MOST_HYPHENS;
-            if length + limit < wanted || too_long {
+        .filter_map(|known| {
+            let candidate = text(known);
+            if candidate.len() + limit < wanted {
                 return None;
             }
-            // Each edit brings or takes one letter at most.
-            let other = letters(candidate);
-            let apart = (present & !other).count_ones().max((other & !present).count_ones());
-            if apart as usize > limit {
+            // Each edit brings or takes one letter at most, so that most candidates are out at once.
+            let other = letters_of(known);
+            if has_more_than(limit, present & !other) || has_more_than(limit, other & !present) {
+                return None;
+            }
+            // Folding takes away a few hyphens at most.
+            if candidate.len() > wanted + limit + MOST_HYPHENS && candidate.is_ascii() {
                 return None;
             }
             let other = Folded::of(candidate)?;
@@ -45,13 +64,23 @@ pub fn nearest_within<'a>(
         .map(|(_, candidate)| candidate)
 }
 
+/// Whether more than so many bits are set. For few this is faster than counting them.
+fn has_more_than(count: usize, bits: u32) -> bool {
+    (0..count).fold(bits, |bits, _| bits & bits.wrapping_sub(1)) != 0
+}
+
 /// Which letters and digits stand in a word, one bit each; other characters share a bit with them.
-fn letters(word: &str) -> u32 {
-    word.bytes().fold(0, |bits, byte| bits | BITS[usize::from(byte)])
+pub const fn letters(word: &str) -> u32 {
+    let (mut bits, mut at) = (0, 0);
+    while at < word.len() {
+        bits |= BITS[word.as_bytes()[at] as usize];
+        at += 1;
+    }
+    bits
 }
 
 /// The bit of each byte.
-static BITS: [u32; 256] = {
+const BITS: [u32; 256] = {
     let (mut bits, mut byte) = ([0; 256], 0_u8);
     while byte < 0x80 {
         if byte.is_ascii_alphanumeric() {

@@ -164,7 +164,7 @@ impl HttpError {
 }
 
 /// The last cause in a chain, which is the one that says something.
-fn innermost(error: &dyn Error) -> String {
+pub fn innermost(error: &dyn Error) -> String {
     let mut last = error;
     // A chain is short; one that is not ends here.
     for _ in 0..16 {
@@ -250,6 +250,11 @@ impl HttpClient {
     /// Asks for something.
     pub async fn get(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
         self.send(self.inner.get(address.url().clone()), headers).await
+    }
+
+    /// Takes something away.
+    pub async fn delete(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
+        self.send(self.inner.delete(address.url().clone()), headers).await
     }
 
     async fn send(

@@ -13,6 +13,8 @@ mod tls;
 mod web;
 
 pub use address::{Address, AddressError, Origin};
-pub use client::{Answer, Deadlines, Header, HttpClient, HttpError, HttpErrorKind, Proxy};
+pub use client::{
+    Answer, Deadlines, Header, HttpClient, HttpError, HttpErrorKind, Proxy, innermost,
+};
 pub use network::is_private;
 pub use web::{Lookup, WebFetcher};

@@ -16,6 +16,7 @@ use prowess_spec::manifest::Text;
 use prowess_spec::name::{self, NameFault};
 use prowess_spec::package::{Facts, ReadFault};
 use prowess_spec::parse::Parsed;
+use prowess_spec::resource_path::{PathFault, ResourcePath};
 use prowess_spec::sidecar::Sidecar;
 
 /// A skill as the rules see it.
@@ -43,6 +44,8 @@ pub struct Link<'a> {
     pub span: Span,
     /// The path, decoded, without fragment.
     pub path: Cow<'a, str>,
+    /// The file of the skill that it means, or why there can be none.
+    pub file: Result<ResourcePath, PathFault>,
 }
 
 impl<'a> Subject<'a> {
@@ -81,8 +84,10 @@ impl<'a> Subject<'a> {
                 ItemKind::Link { target } => Some(target),
                 _ => None,
             });
-            let link =
-                |span: Span| Some(Link { span, path: links::relative(span.of(parsed.text))? });
+            let link = |span: Span| {
+                let path = links::relative(span.of(parsed.text))?;
+                Some(Link { span, file: ResourcePath::new(&path), path })
+            };
             targets.filter_map(link).collect()
         })
     }
@@ -136,13 +141,14 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Most of a text is ASCII; where it is not, it is for a dash or an arrow here and there. Of pieces
+/// that all have one length, the compiler looks at sixteen bytes at a time.
+const PAGE: usize = 512;
+const LINE: usize = 64;
+
 /// Finds characters that change direction or take no room. Pieces of text that are not ASCII are
 /// looked at eight bytes at a time, for the first bytes of characters.
 fn deceptive(text: &str) -> Vec<(usize, char)> {
-    // Most of a text is ASCII; where it is not, it is for a dash or an arrow here and there. Of
-    // pieces that all have one length, the compiler looks at sixteen bytes at a time.
-    const PAGE: usize = 512;
-    const LINE: usize = 64;
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut look = |at: usize| {
@@ -186,7 +192,9 @@ fn look_at_firsts(piece: &[u8], offset: usize, look: &mut impl FnMut(usize)) {
 /// Whether a deceptive character may begin with these bytes.
 fn may_deceive(bytes: &[u8]) -> bool {
     match bytes {
-        [0xe2, second, ..] => matches!(second, 0x80 | 0x81),
+        // What is there most often are dashes, quotation marks and arrows.
+        [0xe2, 0x80, third, ..] => third & 0x08 != 0 && third & 0x10 == 0,
+        [0xe2, second, ..] => *second == 0x81,
         [first, ..] => matches!(first, 0xef | 0xf3 | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xf0),
         [] => false,
     }
@@ -287,15 +295,15 @@ impl Sink<'_> {
         self.out.push(Diagnostic { rule: self.rule.id, severity, message, span, label, help, fix });
     }
 
-    /// Says how many findings were left out, if any.
-    fn finish(mut self) {
-        let more = self.reported.saturating_sub(MOST_FINDINGS);
+    /// Says how many findings of a rule were left out, if any.
+    fn finish(&mut self) {
+        let more = std::mem::take(&mut self.reported).saturating_sub(MOST_FINDINGS);
         if more > 0 {
-            self.reported = 0;
             self.report(Finding::file(format!(
                 "{} like the {MOST_FINDINGS} shown",
                 wording::count(more, "more finding")
             )));
+            self.reported = 0;
         }
     }
 
@@ -323,23 +331,25 @@ impl Sink<'_> {
 /// Checks a skill against the rules in force. Findings come in order of position.
 pub fn check(subject: &Subject<'_>, rules: &RuleSet) -> Vec<Diagnostic> {
     let mut out = Vec::new();
-    for (index, rule) in RULES.iter().enumerate() {
-        let Some(severity) = rules.severity(index) else {
-            continue;
-        };
-        if subject.parsed.is_none() && !rule.on_unread {
-            continue;
+    let is_read = subject.parsed.is_some();
+    // One for all rules: most of them have nothing to say, and dozens are asked for each skill.
+    let mut sink = Sink {
+        rule: &RULES[0],
+        severity: Severity::Note,
+        profile: rules.profile(),
+        target: rules.target(),
+        out: &mut out,
+        reported: 0,
+    };
+    for (rule, severity) in RULES.iter().zip(rules.severities()) {
+        let Some(severity) = *severity else { continue };
+        if is_read || rule.on_unread {
+            (sink.rule, sink.severity) = (rule, severity);
+            (rule.check)(subject, &mut sink);
+            if sink.reported > 0 {
+                sink.finish();
+            }
         }
-        let mut sink = Sink {
-            rule,
-            severity,
-            profile: rules.profile(),
-            target: rules.target(),
-            out: &mut out,
-            reported: 0,
-        };
-        (rule.check)(subject, &mut sink);
-        sink.finish();
     }
     out.sort_by(|a, b| (a.span, a.rule).cmp(&(b.span, b.rule)));
     out
@@ -354,6 +364,8 @@ mod tests {
         // The search goes by first bytes: each character must have one that is searched for.
         for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|&c| sanitize::is_deceptive(c)) {
             assert_eq!(deceptive(&format!("a{c}b")), [(1, c)], "U+{:04X}", u32::from(c));
+            let long = format!("a—“{c}”{}", "b".repeat(PAGE));
+            assert_eq!(deceptive(&long), [(7, c)], "U+{:04X}", u32::from(c));
         }
     }
 

@@ -147,6 +147,11 @@ impl RuleSet {
         self.severities.get(index).copied().flatten()
     }
 
+    /// Returns the severity of each of [`RULES`].
+    pub(crate) fn severities(&self) -> &[Option<Severity>] {
+        &self.severities
+    }
+
     /// Returns the profile these rules began with.
     pub fn profile(&self) -> Profile {
         self.profile

@@ -12,8 +12,8 @@ pub enum Unsafe {
     SingleQuotes,
     /// Inside a here-document.
     HereDocument,
-    /// Inside the code of another interpreter: `bash -c "… $1 …"`.
-    InnerShell,
+    /// Inside the code of another interpreter, named here: `bash -c "… $1 …"`.
+    InnerShell(&'static str),
     /// Where the name of the program stands.
     Program,
     /// Inside `$(( … ))`, which evaluates what it is given.
@@ -30,7 +30,7 @@ impl Unsafe {
             Self::HereDocument => {
                 "inside a here-document the argument would be taken as text of the script"
             }
-            Self::InnerShell => "the argument would become code of another interpreter",
+            Self::InnerShell(_) => "the argument would become code of another interpreter",
             Self::Program => "the argument would choose the program to run",
             Self::Arithmetic => "shell arithmetic would evaluate the argument",
             Self::TooLong => "the command is too long to be sure what becomes of the argument",
@@ -40,51 +40,78 @@ impl Unsafe {
     /// Returns what to write instead.
     pub fn remedy(self, placeholder: &str) -> String {
         match self {
-            Self::SingleQuotes => format!("use double quotes: \"{placeholder}\""),
+            Self::SingleQuotes => format!("use double quotes: `\"{placeholder}\"`"),
             Self::HereDocument => {
-                format!("pass it on standard input: printf '%s' \"{placeholder}\" | …")
+                format!("pass it on standard input: `printf '%s' \"{placeholder}\" | …`")
             }
-            Self::InnerShell => {
-                format!("pass it after the code: bash -c '… \"$1\" …' -- \"{placeholder}\"")
-            }
+            Self::InnerShell(program) => inner_remedy(program, placeholder),
             Self::Program => {
-                format!("name the program, and pass the argument to it: program \"{placeholder}\"")
+                format!(
+                    "name the program, and pass the argument to it: `program \"{placeholder}\"`"
+                )
             }
             Self::TooLong => format!(
-                "move the command to a script, and pass the argument to it: \"{placeholder}\""
+                "move the command to a script, and pass the argument to it: `\"{placeholder}\"`"
             ),
-            Self::Arithmetic => format!("check it first: [[ \"{placeholder}\" =~ ^[0-9]+$ ]]"),
+            Self::Arithmetic => format!(
+                "calculate in a script of the skill, and pass the argument to it: `\"{placeholder}\"`"
+            ),
         }
     }
 }
 
-/// Programs that take code as an argument, with the options that announce it; an empty list means
-/// that every argument is code.
-const INTERPRETERS: &[(&str, &[&str])] = &[
-    ("bash", &["-c"]),
-    ("sh", &["-c"]),
-    ("zsh", &["-c"]),
-    ("dash", &["-c"]),
-    ("ksh", &["-c"]),
-    ("fish", &["-c"]),
-    ("su", &["-c"]),
-    ("python", &["-c"]),
-    ("python3", &["-c"]),
-    ("node", &["-e", "-p", "--eval", "--print"]),
-    ("deno", &["eval"]),
-    ("ruby", &["-e"]),
-    ("perl", &["-e", "-E"]),
-    ("php", &["-r"]),
-    ("pwsh", &["-c", "-Command"]),
-    ("powershell", &["-c", "-Command"]),
-    ("eval", &[]),
-    ("source", &[]),
-    (".", &[]),
-    ("trap", &[]),
-    ("awk", &[]),
-    ("ssh", &[]),
-    ("xargs", &[]),
-    ("let", &[]),
+/// What to write instead of an argument in the code of an interpreter.
+fn inner_remedy(program: &str, placeholder: &str) -> String {
+    match (program, INTERPRETERS.iter().find(|(name, ..)| *name == program)) {
+        ("eval", _) => {
+            "take `eval` away and write the command out, with the argument in double quotes"
+                .to_owned()
+        }
+        ("awk", _) => format!(
+            "pass it as a variable: `awk -v value=\"{placeholder}\" '… value …'`; or write \
+             `\\{placeholder}` if awk is to see it"
+        ),
+        (_, Some((_, [option, ..], Some(reads)))) => {
+            format!(
+                "pass it after the code: `{program} {option} '… {reads} …' -- \"{placeholder}\"`"
+            )
+        }
+        _ => format!(
+            "move the code to a script of the skill, and pass the argument to it: `\"{placeholder}\"`"
+        ),
+    }
+}
+
+/// What a shell calls the argument behind `--`; without the backslash it would be a placeholder.
+const FIRST: Option<&str> = Some("\"\\$1\"");
+
+/// Programs that take code as an argument, with the options that announce it, and what their code
+/// calls the argument behind `--`. An empty list means that every argument is code.
+const INTERPRETERS: &[(&str, &[&str], Option<&str>)] = &[
+    ("bash", &["-c"], FIRST),
+    ("sh", &["-c"], FIRST),
+    ("zsh", &["-c"], FIRST),
+    ("dash", &["-c"], FIRST),
+    ("ksh", &["-c"], FIRST),
+    ("fish", &["-c"], None),
+    ("su", &["-c"], None),
+    ("python", &["-c"], Some("sys.argv[-1]")),
+    ("python3", &["-c"], Some("sys.argv[-1]")),
+    ("node", &["-e", "-p", "--eval", "--print"], Some("process.argv.at(-1)")),
+    ("deno", &["eval"], None),
+    ("ruby", &["-e"], Some("ARGV[0]")),
+    ("perl", &["-e", "-E"], Some("$ARGV[0]")),
+    ("php", &["-r"], Some("$argv[1]")),
+    ("pwsh", &["-c", "-Command"], None),
+    ("powershell", &["-c", "-Command"], None),
+    ("eval", &[], None),
+    ("source", &[], None),
+    (".", &[], None),
+    ("trap", &[], None),
+    ("awk", &[], None),
+    ("ssh", &[], None),
+    ("xargs", &[], None),
+    ("let", &[], None),
 ];
 
 /// Longer commands are not taken apart: every place is judged by all that stands before it.
@@ -105,23 +132,80 @@ pub fn unsafe_places(command: &str, places: &[Range<usize>]) -> Vec<(usize, Unsa
     found
 }
 
-/// Cuts a script into simple commands: what stands between `;`, `|`, `&&`, line breaks and the
-/// like, outside quotation marks. Comments and empty parts are left out. Good enough for advice;
-/// whether a command may run is decided by the policy crate.
-pub fn simple_commands(script: &str) -> Vec<&str> {
-    let mut starts = Scan::of(script).commands;
-    starts.sort_unstable();
-    starts.push(script.len() + 1);
-    let parts =
-        starts.windows(2).filter_map(|pair| script.get(pair[0]..(pair[1] - 1).max(pair[0])));
-    parts
-        .map(|part| without_reserved(part.trim().trim_end_matches([')', '`', '"']).trim()))
-        .filter(|part| {
-            !part.is_empty()
-                && !part.starts_with('#')
-                && !part.chars().all(|c| c == '&' || c == '|')
-        })
-        .collect()
+/// Returns what covers a simple command, as it stands in the parentheses of a tool: its first words,
+/// as long as they are plain. Nothing for a command that nobody should allow, or that has no name.
+pub fn covering(command: &str) -> Option<String> {
+    let program = command.split_whitespace().next()?;
+    if is_interpreter(command) {
+        // Whoever may run an interpreter with any code may run anything.
+        return (program != "eval" && !command.contains('\n')).then(|| command.to_owned());
+    }
+    let is_plain = |word: &&str| {
+        let own = word.strip_prefix("${").and_then(|rest| rest.split_once("_SKILL_DIR}/"));
+        let path = own.map_or(*word, |(_, path)| path);
+        !path.starts_with('-')
+            && path.chars().all(|c| c.is_alphanumeric() || "._-/+:@%=,~".contains(c))
+    };
+    let words: Vec<&str> = command.split_whitespace().take(2).take_while(is_plain).collect();
+    (!words.is_empty()).then(|| format!("{}:*", words.join(" ")))
+}
+
+/// Whether a simple command hands code to an interpreter.
+fn is_interpreter(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let program = words.next().and_then(|word| word.rsplit('/').next());
+    INTERPRETERS.iter().find(|(name, ..)| Some(*name) == program).is_some_and(|(_, options, _)| {
+        options.is_empty() || words.any(|word| options.contains(&word))
+    })
+}
+
+/// Cuts a script into simple commands, each with its offset: what stands between `;`, `|`, `&&`,
+/// line breaks and the like, outside quotation marks and here-documents. Comments, assignments and
+/// empty parts are left out. Good enough for advice; whether a command may run is decided by the
+/// policy crate.
+pub fn simple_commands(script: &str) -> Vec<(usize, &str)> {
+    let Scan { mut commands, here_documents, .. } = Scan::of(script);
+    commands.push(script.len() + 1);
+    let is_text =
+        |start: usize| here_documents.binary_search_by_key(&start, |text| text.start + 1).is_ok();
+    let mut found = Vec::new();
+    for pair in commands.windows(2).filter(|pair| !is_text(pair[0])) {
+        let (start, end) = (pair[0], pair[1] - 1);
+        let Some(part) = script.get(start..end) else { continue };
+        // `$(` belongs to the command that it opens.
+        let opens = script.as_bytes().get(end) == Some(&b'(');
+        let part = if opens { part.trim_end_matches(['$', '<', '>']) } else { part };
+        let inner = without_closers(part);
+        let command = without_reserved(inner);
+        let blanks = part.len() - part.trim_start().len();
+        if !command.starts_with('#')
+            && !command.chars().all(|c| c == '&' || c == '|')
+            && !command.split_whitespace().all(is_assignment)
+        {
+            found.push((start + blanks + inner.len() - command.len(), command));
+        }
+    }
+    found
+}
+
+/// Takes from the end of a command what closes something that was opened before it.
+fn without_closers(command: &str) -> &str {
+    let mut command = command.trim();
+    let count = |c: char| command.matches(c).count();
+    let mut unopened = count(')').saturating_sub(count('('));
+    let mut unpaired = [('"', count('"') % 2), ('`', count('`') % 2)];
+    while let Some(last @ (')' | '`' | '"')) = command.chars().next_back() {
+        let left = match unpaired.iter_mut().find(|(quote, _)| *quote == last) {
+            Some((_, left)) => left,
+            None => &mut unopened,
+        };
+        if *left == 0 {
+            break;
+        }
+        *left -= 1;
+        command = command[..command.len() - 1].trim_end();
+    }
+    command
 }
 
 /// Takes the words of shell grammar from the start of a command: `then rm x` runs `rm x`.
@@ -132,7 +216,7 @@ fn without_reserved(mut command: &str) -> &str {
             "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time" => {
                 command = rest.trim_start();
             }
-            "fi" | "done" | "esac" | "}" => return "",
+            "fi" | "done" | "esac" | "}" | "for" | "case" | "select" => return "",
             _ => return command,
         }
     }
@@ -143,7 +227,8 @@ fn without_reserved(mut command: &str) -> &str {
 struct Scan {
     single_quoted: Vec<Range<usize>>,
     arithmetic: Vec<Range<usize>>,
-    here_document: Option<usize>,
+    /// From the end of the line that announces it.
+    here_documents: Vec<Range<usize>>,
     /// Starts of simple commands.
     commands: Vec<usize>,
 }
@@ -154,8 +239,8 @@ impl Scan {
         let mut scan = Self { commands: vec![0], ..Self::default() };
         let mut in_double = false;
         let mut arithmetic: Vec<usize> = Vec::new();
-        // Whether the end of the line behind a `<<` was looked for.
-        let mut looked = false;
+        // What ends the here-document that begins with the next line.
+        let mut delimiter = None;
         let mut at = 0;
         while at < bytes.len() {
             match bytes[at] {
@@ -179,20 +264,34 @@ impl Scan {
                     }
                     at += 1;
                 }
-                b'<' if !in_double && bytes.get(at + 1) == Some(&b'<') => {
-                    if bytes.get(at + 2) != Some(&b'<') && !looked {
-                        looked = true;
-                        scan.here_document = bytes[at..]
-                            .iter()
-                            .position(|&byte| byte == b'\n')
-                            .map(|line| at + line);
+                b'<' if !in_double && arithmetic.is_empty() && bytes.get(at + 1) == Some(&b'<') => {
+                    if bytes.get(at + 2) != Some(&b'<') && delimiter.is_none() {
+                        delimiter = here_delimiter(&command[at + 2..]);
                     }
                     at += 2;
                     continue;
                 }
+                b'#' if !in_double
+                    && bytes[..at].last().is_none_or(|byte| b" \t\n;|&(".contains(byte)) =>
+                {
+                    at = bytes[at..]
+                        .iter()
+                        .position(|&byte| byte == b'\n')
+                        .map_or(bytes.len(), |line| at + line);
+                    continue;
+                }
+                b'\n' if !in_double => {
+                    scan.commands.push(at + 1);
+                    if let Some(delimiter) = delimiter.take() {
+                        let end = here_end(command, at + 1, delimiter);
+                        scan.here_documents.push(at..end);
+                        at = end;
+                        continue;
+                    }
+                }
                 // `2>&1` and `&>` redirect.
                 b'&' if bytes[..at].ends_with(b">") || bytes.get(at + 1) == Some(&b'>') => {}
-                b';' | b'|' | b'&' | b'\n' if !in_double => scan.commands.push(at + 1),
+                b';' | b'|' | b'&' if !in_double => scan.commands.push(at + 1),
                 b'`' => scan.commands.push(at + 1),
                 b'(' if !in_double || bytes[..at].ends_with(b"$") => scan.commands.push(at + 1),
                 _ => {}
@@ -207,24 +306,26 @@ impl Scan {
         let inside = |ranges: &[Range<usize>]| {
             ranges.iter().any(|range| range.start < place.start && place.start < range.end)
         };
-        if self.here_document.is_some_and(|from| from < place.start) {
+        if self.here_documents.first().is_some_and(|text| text.start < place.start) {
             return Some(Unsafe::HereDocument);
-        }
-        if inside(&self.single_quoted) {
-            return Some(Unsafe::SingleQuotes);
-        }
-        if inside(&self.arithmetic) {
-            return Some(Unsafe::Arithmetic);
         }
         let start = self.commands[..self.commands.partition_point(|&start| start <= place.start)]
             .last()
             .copied()
             .unwrap_or(0);
         let before = command.get(start..place.start)?;
+        let inner = || interpreter_of(before).map(Unsafe::InnerShell);
+        if inside(&self.single_quoted) {
+            // In double quotes it would still be code.
+            return inner().or(Some(Unsafe::SingleQuotes));
+        }
+        if inside(&self.arithmetic) {
+            return Some(Unsafe::Arithmetic);
+        }
         if is_program_position(before) {
             return Some(Unsafe::Program);
         }
-        is_interpreted(before).then_some(Unsafe::InnerShell)
+        inner()
     }
 }
 
@@ -266,25 +367,47 @@ fn is_reserved(word: &str) -> bool {
     )
 }
 
-fn is_interpreted(before: &str) -> bool {
+/// The interpreter whose code goes on behind these words.
+fn interpreter_of(before: &str) -> Option<&'static str> {
     let words: Vec<&str> = before.split_whitespace().collect();
-    words.iter().enumerate().any(|(index, word)| {
+    words.iter().enumerate().find_map(|(index, word)| {
         let program = word.rsplit('/').next().unwrap_or(word);
-        INTERPRETERS.iter().any(|(name, options)| {
-            if *name != program {
-                return false;
-            }
-            // Behind `--` come arguments of the code, not code.
-            let rest = &words[index + 1..];
-            let passes_data = match *name {
-                "awk" => rest.contains(&"-f"),
-                // A remote shell reads whatever follows.
-                "ssh" => false,
-                _ => rest.contains(&"--"),
-            };
-            !passes_data && (options.is_empty() || rest.iter().any(|word| options.contains(word)))
-        })
+        let (name, options, _) = INTERPRETERS.iter().find(|(name, ..)| *name == program)?;
+        // Behind `--` come arguments of the code, not code.
+        let rest = &words[index + 1..];
+        let passes_data = match *name {
+            "awk" => rest.contains(&"-f") || matches!(rest, [.., "-v", _]),
+            // A remote shell reads whatever follows.
+            "ssh" => false,
+            _ => rest.contains(&"--"),
+        };
+        let is_code = options.is_empty() || rest.iter().any(|word| options.contains(word));
+        (is_code && !passes_data).then_some(*name)
     })
+}
+
+/// The word behind `<<` that ends a here-document.
+fn here_delimiter(rest: &str) -> Option<&str> {
+    let word = rest.strip_prefix('-').unwrap_or(rest).trim_start_matches([' ', '\t', '\\']);
+    let quote = word.chars().next().filter(|c| matches!(c, '\'' | '"'));
+    let word = match quote {
+        Some(quote) => word[1..].split([quote, '\n']).next(),
+        None => word.split([' ', '\t', '\r', '\n', ';', '|', '&', '<', '>', '(', ')']).next(),
+    };
+    word.filter(|word| !word.is_empty())
+}
+
+/// Where a here-document ends that begins here: behind the line with its delimiter, or never.
+fn here_end(command: &str, from: usize, delimiter: &str) -> usize {
+    let mut end = from;
+    for line in command[from..].split('\n') {
+        end += line.len();
+        if line.trim_start_matches('\t').trim_end() == delimiter {
+            return end;
+        }
+        end += 1;
+    }
+    command.len()
 }
 
 #[cfg(test)]
@@ -310,6 +433,8 @@ mod tests {
             "cat <<< \"$1\"",
             "python3 tool.py \"$1\"",
             "awk -f prog.awk \"$1\"",
+            "awk -v n=\"$1\" '{ print n }' f",
+            "echo $((1 << 2))\necho \"$1\"",
         ] {
             check(command, None);
         }
@@ -319,13 +444,15 @@ mod tests {
     fn places_where_a_value_becomes_code_are_found() {
         for (command, reason) in [
             ("echo '$1'", Unsafe::SingleQuotes),
-            ("awk '{print $1}' f", Unsafe::SingleQuotes),
+            ("awk '{print $1}' f", Unsafe::InnerShell("awk")),
+            ("sh -c '$1'", Unsafe::InnerShell("sh")),
+            ("sh -c 'x' -- '$1'", Unsafe::SingleQuotes),
             ("cat <<EOF\n$1\nEOF", Unsafe::HereDocument),
-            ("bash -c \"echo $1\"", Unsafe::InnerShell),
-            ("/bin/sh -c \"$1\"", Unsafe::InnerShell),
-            ("eval $1", Unsafe::InnerShell),
-            ("ssh web -- \"$1\"", Unsafe::InnerShell),
-            ("python3 -c \"print($1)\"", Unsafe::InnerShell),
+            ("bash -c \"echo $1\"", Unsafe::InnerShell("bash")),
+            ("/bin/sh -c \"$1\"", Unsafe::InnerShell("sh")),
+            ("eval $1", Unsafe::InnerShell("eval")),
+            ("ssh web -- \"$1\"", Unsafe::InnerShell("ssh")),
+            ("python3 -c \"print($1)\"", Unsafe::InnerShell("python3")),
             ("$1 --help", Unsafe::Program),
             ("\"$1\" x", Unsafe::Program),
             ("a; $1", Unsafe::Program),
@@ -346,10 +473,58 @@ mod tests {
             ("git log &> out", vec!["git log &> out"]),
             ("a && b | c; d", vec!["a", "b", "c", "d"]),
             ("if test -f x; then cat x; fi", vec!["test -f x", "cat x"]),
-            ("echo \"a; b\"", vec!["echo \"a; b"]),
-            ("# note\nls", vec!["ls"]),
+            ("echo \"a; b\"", vec!["echo \"a; b\""]),
+            ("echo \"$(date)\"", vec!["echo", "date"]),
+            ("(cat \"a b\")", vec!["cat \"a b\""]),
+            ("# note; it's one\nls # all; of it", vec!["ls # all; of it"]),
+            ("X=1\nY=$(date)", vec!["date"]),
+            ("for f in a b; do cat $f; done", vec!["cat $f"]),
+            ("cat <<'EOF' | sort\nit's; text\nEOF\nls", vec!["cat <<'EOF'", "sort", "ls"]),
+            ("cat <<EOF\nnever; ended", vec!["cat <<EOF"]),
         ] {
-            assert_eq!(simple_commands(script), commands, "{script}");
+            let found = simple_commands(script);
+            assert!(found.iter().all(|&(at, command)| script[at..].starts_with(command)));
+            let found: Vec<&str> = found.into_iter().map(|(_, command)| command).collect();
+            assert_eq!(found, commands, "{script}");
         }
+    }
+
+    #[test]
+    fn what_covers_a_command_is_plain() {
+        for (command, pattern) in [
+            ("cat \"$1\"", Some("cat:*")),
+            ("cat $1", Some("cat:*")),
+            ("head -n 3 \"$1\"", Some("head:*")),
+            ("wc -l x.txt", Some("wc:*")),
+            ("git log --oneline", Some("git log:*")),
+            ("git describe --tags", Some("git describe:*")),
+            ("ls *.md", Some("ls:*")),
+            ("ls > out", Some("ls:*")),
+            ("${CLAUDE_SKILL_DIR}/scripts/a.sh x", Some("${CLAUDE_SKILL_DIR}/scripts/a.sh x:*")),
+            ("python3 -c 'print(1)'", Some("python3 -c 'print(1)'")),
+            ("python3 -c 'a\nb'", None),
+            ("eval ls", None),
+            ("\"$tool\" x", None),
+        ] {
+            assert_eq!(covering(command).as_deref(), pattern, "{command}");
+        }
+    }
+
+    /// Whoever follows the advice has no finding any more.
+    #[test]
+    fn advice_about_interpreters_names_the_program_and_is_safe() {
+        for (program, options, reads) in INTERPRETERS {
+            let remedy = Unsafe::InnerShell(program).remedy("$1");
+            let Some(code) = reads.and(remedy.split('`').nth(1)) else { continue };
+            assert!(code.starts_with(&format!("{program} {} ", options[0])), "{code}");
+            let at = code.rfind("$1").unwrap();
+            assert_eq!(unsafe_places(code, std::slice::from_ref(&(at..at + 2))), [], "{code}");
+        }
+        let awk = Unsafe::InnerShell("awk").remedy("$1");
+        let code = awk.split('`').nth(1).unwrap();
+        let at = code.find("$1").unwrap();
+        assert_eq!(unsafe_places(code, std::slice::from_ref(&(at..at + 2))), [], "{code}");
+        let eval = Unsafe::InnerShell("eval").remedy("$1");
+        assert!(eval.starts_with("take `eval` away"), "{eval}");
     }
 }

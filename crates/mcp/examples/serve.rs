@@ -38,9 +38,9 @@ fn main() -> Result<()> {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
         match &*word {
             "--http" => address = Some(value()?.parse::<SocketAddr>()?),
-            "--token-file" => http.tokens = Token::load_or_create(Path::new(&value()?))?,
-            "--allow-host" => http.hosts.push(value()?),
-            "--allow-origin" => http.origins.push(value()?),
+            "--token-file" => http.invited.tokens = Token::load_or_create(Path::new(&value()?))?,
+            "--allow-host" => http.invited.hosts.push(value()?),
+            "--allow-origin" => http.invited.origins.push(value()?),
             "--patience" => http.limits.patience = Duration::from_millis(value()?.parse()?),
             "--sessions" => http.limits.sessions = value()?.parse()?,
             "--commands" => {

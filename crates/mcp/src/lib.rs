@@ -2,14 +2,13 @@
 //!
 //! [`Server`] offers the skills of a registry to any client, over standard input and output or over
 //! HTTP: as tools, as resources, as prompts, and by the extension for skills
-//! (`io.modelcontextprotocol/skills`). [`config`] writes the few lines that a client needs to find
-//! it. The only crate that names `rmcp`.
+//! (`io.modelcontextprotocol/skills`). [`Client`] is the other direction: it gives an agent the tools
+//! and skills of other servers. The only crate that names `rmcp`.
 
-pub mod config;
-mod frontmatter;
+mod client;
 mod server;
-mod uri;
 
+pub use client::{Client, ClientPlace, LinkError, ServerView, harmless};
+pub use prowess_door::{Invited, Token, TokenError};
 pub use server::http::{Http, HttpLimits};
-pub use server::token::{Token, TokenError};
 pub use server::{Options, ServeError, Server};

@@ -111,54 +111,10 @@ impl SkillRun<'_> {
         self
     }
 
-    /// Limits what it may use. What is not said here is as the skill or the runtime says.
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.sub.budget = budget;
-        self
-    }
-
-    /// Asks another model: `provider/name`.
-    pub fn model(mut self, name: &str) -> Self {
-        self.sub.model = Some(name.into());
-        self
-    }
-
-    /// Says how hard the model thinks.
-    pub fn effort(mut self, effort: Effort) -> Self {
-        self.sub.effort = Some(effort);
-        self
-    }
-
     /// Gives it only these tools, of those it may have.
     pub fn tools<'t>(mut self, names: impl IntoIterator<Item = &'t str>) -> Self {
         self.sub.tools = Some(names.into_iter().map(Into::into).collect());
         self
-    }
-
-    /// Ends it when the token is cancelled.
-    pub fn cancelled_by(mut self, cancel: &CancellationToken) -> Self {
-        self.cancel = cancel.clone();
-        self
-    }
-
-    /// Runs it, and returns the last text.
-    pub async fn text(self) -> Result<Outcome<String>, RuntimeError> {
-        let finished = self.finish(None).await?;
-        let text = finished.text.clone();
-        Ok(finished.outcome.map(|_| text))
-    }
-
-    /// Runs it, and returns a value of a type that the model is told about.
-    pub async fn submit<T: DeserializeOwned + JsonSchema>(self) -> Result<Outcome<T>, RunError> {
-        let schema = schemars::schema_for!(T).to_value();
-        let finished = self.finish(Some(schema)).await?;
-        Ok(finished.outcome.read()?)
-    }
-
-    /// Runs it with or without a schema, and returns everything that is known of how it ended.
-    pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
-        self.sub.result = schema;
-        self.runtime.engine.run_skill(self.sub, &self.cancel).await
     }
 }
 
@@ -171,50 +127,61 @@ pub struct TaskRun<'r> {
     cancel: CancellationToken,
 }
 
-impl TaskRun<'_> {
-    /// Limits what it may use. What is not said here is as the runtime says.
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.task.budget = budget;
-        self
-    }
+/// What can be said of every run before it begins, and how it begins.
+macro_rules! run {
+    ($run:ident, $what:ident, $begin:ident) => {
+        impl $run<'_> {
+            /// Limits what it may use. What is not said here is as the skill or the runtime says.
+            pub fn budget(mut self, budget: Budget) -> Self {
+                self.$what.budget = budget;
+                self
+            }
 
-    /// Asks another model: `provider/name`.
-    pub fn model(mut self, name: &str) -> Self {
-        self.task.model = Some(name.into());
-        self
-    }
+            /// Asks another model: `provider/name`.
+            pub fn model(mut self, name: &str) -> Self {
+                self.$what.model = Some(name.into());
+                self
+            }
 
-    /// Says how hard the model thinks.
-    pub fn effort(mut self, effort: Effort) -> Self {
-        self.task.effort = Some(effort);
-        self
-    }
+            /// Says how hard the model thinks.
+            pub fn effort(mut self, effort: Effort) -> Self {
+                self.$what.effort = Some(effort);
+                self
+            }
 
-    /// Ends it when the token is cancelled.
-    pub fn cancelled_by(mut self, cancel: &CancellationToken) -> Self {
-        self.cancel = cancel.clone();
-        self
-    }
+            /// Ends it when the token is cancelled.
+            pub fn cancelled_by(mut self, cancel: &CancellationToken) -> Self {
+                self.cancel = cancel.clone();
+                self
+            }
 
-    /// Does it, and returns the last text.
-    pub async fn text(self) -> Result<Outcome<String>, RuntimeError> {
-        let finished = self.finish(None).await?;
-        let text = finished.text.clone();
-        Ok(finished.outcome.map(|_| text))
-    }
+            /// Runs it, and returns the last text.
+            pub async fn text(self) -> Result<Outcome<String>, RuntimeError> {
+                let finished = self.finish(None).await?;
+                let text = finished.text.clone();
+                Ok(finished.outcome.map(|_| text))
+            }
 
-    /// Does it, and returns a value of a type that the model is told about.
-    pub async fn submit<T: DeserializeOwned + JsonSchema>(self) -> Result<Outcome<T>, RunError> {
-        let schema = schemars::schema_for!(T).to_value();
-        Ok(self.finish(Some(schema)).await?.outcome.read()?)
-    }
+            /// Runs it, and returns a value of a type that the model is told about.
+            pub async fn submit<T: DeserializeOwned + JsonSchema>(
+                self,
+            ) -> Result<Outcome<T>, RunError> {
+                let schema = schemars::schema_for!(T).to_value();
+                Ok(self.finish(Some(schema)).await?.outcome.read()?)
+            }
 
-    /// Does it with or without a schema, and returns everything that is known of how it ended.
-    pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
-        self.task.result = schema;
-        self.runtime.engine.run_task(self.task, &self.cancel).await
-    }
+            /// Runs it with or without a schema, and returns everything that is known of how it
+            /// ended.
+            pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
+                self.$what.result = schema;
+                self.runtime.engine.$begin(self.$what, &self.cancel).await
+            }
+        }
+    };
 }
+
+run!(SkillRun, sub, run_skill);
+run!(TaskRun, task, run_task);
 
 /// Why there is no typed result.
 #[derive(Debug, thiserror::Error)]
@@ -276,6 +243,41 @@ impl std::fmt::Debug for Adjust {
     }
 }
 
+/// Parts of a [`Builder`] that are there or not.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $part:ident: $kind:ty,)*) => {
+        impl Builder {
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $part(mut self, $part: $kind) -> Self {
+                self.$part = Some($part);
+                self
+            })*
+        }
+    };
+}
+
+parts! {
+    /// Skills from elsewhere than the project's folders.
+    registry: Registry,
+    /// Which skills agents see.
+    visibility: Policy,
+    /// The model that is asked.
+    model: Arc<dyn Model>,
+    /// Finds the models that skills and sub-runs ask for by name.
+    models: Arc<dyn Models>,
+    /// Where sessions are written down.
+    sessions: Arc<dyn SessionStore>,
+    /// What remembers the use of skills.
+    usage: Arc<dyn UsageStore>,
+    /// Whom to ask.
+    approver: Arc<dyn Approver>,
+    /// What runs commands.
+    runner: Arc<dyn CommandRunner>,
+    /// What tells the time.
+    clock: Arc<dyn Clock>,
+}
+
 impl Builder {
     /// The project: its skills are found, and work happens there.
     #[must_use]
@@ -291,73 +293,10 @@ impl Builder {
         self
     }
 
-    /// Skills from elsewhere than the project's folders.
-    #[must_use]
-    pub fn registry(mut self, registry: Registry) -> Self {
-        self.registry = Some(registry);
-        self
-    }
-
     /// Settings: rules, mode, sandbox.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
-        self
-    }
-
-    /// Which skills agents see.
-    #[must_use]
-    pub fn visibility(mut self, policy: Policy) -> Self {
-        self.visibility = Some(policy);
-        self
-    }
-
-    /// The model that is asked.
-    #[must_use]
-    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
-        self.model = Some(model);
-        self
-    }
-
-    /// Finds the models that skills and sub-runs ask for by name.
-    #[must_use]
-    pub fn models(mut self, models: Arc<dyn Models>) -> Self {
-        self.models = Some(models);
-        self
-    }
-
-    /// Where sessions are written down.
-    #[must_use]
-    pub fn sessions(mut self, store: Arc<dyn SessionStore>) -> Self {
-        self.sessions = Some(store);
-        self
-    }
-
-    /// What remembers the use of skills.
-    #[must_use]
-    pub fn usage(mut self, store: Arc<dyn UsageStore>) -> Self {
-        self.usage = Some(store);
-        self
-    }
-
-    /// Whom to ask.
-    #[must_use]
-    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
-        self.approver = Some(approver);
-        self
-    }
-
-    /// What runs commands.
-    #[must_use]
-    pub fn runner(mut self, runner: Arc<dyn CommandRunner>) -> Self {
-        self.runner = Some(runner);
-        self
-    }
-
-    /// What tells the time.
-    #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
         self
     }
 
@@ -438,6 +377,9 @@ impl Builder {
         }
         if let Some(Adjust(adjust)) = self.adjust {
             adjust(&mut workshop);
+        }
+        for (name, grant) in self.config.agents {
+            self.settings.agents.entry(name.into()).or_insert(grant);
         }
         if self.settings.project_notes.is_none() {
             self.settings.project_notes = project_notes(&workspace);

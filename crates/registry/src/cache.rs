@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Form, Origin, Skill, Stamp};
@@ -34,6 +34,8 @@ const RACY: i64 = 2_000_000_000;
 const HEADER: usize = 8 + 4 + 8 + 4 + 4;
 /// Bytes of a part in the list: how long it is, how many heads it has, its checksum.
 const ENTRY: usize = 4 + 4 + 4;
+/// No head has fewer bytes, so that what a part says it has cannot ask for too much memory.
+const SMALLEST: usize = 64;
 
 /// Whether a version of a skill was at rest when a scan that began then read it, so that its times
 /// tell it from any later one. As git does: what changed in the moment before is read again.
@@ -100,11 +102,10 @@ impl Cache {
             return None;
         }
         let inner = location.strip_prefix(&*self.prefix)?;
-        let is_there = |number: usize| {
-            self.skills.get(number).is_some_and(|skill| *skill.location == *location)
-        };
+        let is_there =
+            |number| self.skill(number).is_some_and(|skill| *skill.location == *location);
         let number = self.table.find(inner, is_there)?;
-        let skill = self.skills.get(number)?;
+        let skill = self.skill(number)?;
         (skill.stamp == stamp && skill.sidecar == sidecar).then_some(number)
     }
 
@@ -140,8 +141,10 @@ impl Cache {
         let mine = |skill: &&Arc<Skill>| {
             Arc::ptr_eq(&skill.id.origin, origin) && skill.form == Form::Folder
         };
-        let skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
+        let mut skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
         if fresh > 0 || skills.len() != self.heads {
+            // In the order of a catalogue, which need not sort them again at the next start.
+            skills.sort_by(|a, b| a.name.cmp(&b.name));
             let _ = write(&file_for(folder, root), began, &skills);
         }
     }
@@ -151,25 +154,28 @@ impl Cache {
 #[derive(Debug, Default)]
 struct Table {
     seed: u64,
-    /// A power of two: a part of the hash, and the number plus one; 0 where there is none.
-    slots: Vec<(u32, u32)>,
+    /// A power of two: half of the hash, and below it the number plus one; 0 where there is none.
+    slots: Vec<AtomicU64>,
 }
 
 impl Table {
     fn with_room(count: usize) -> Self {
         let slots = (count + count / 4 + 1).next_power_of_two();
-        Self { seed: RandomState::new().hash_one(0), slots: vec![(0, 0); slots] }
+        let slots = (0..slots).map(|_| AtomicU64::new(0)).collect();
+        Self { seed: RandomState::new().hash_one(0), slots }
     }
 
     /// Takes a number. At most four fifths of the slots are taken, so there is always a free one.
-    fn insert(&mut self, text: &str, number: usize) -> Option<()> {
+    fn insert(&self, text: &str, number: usize) -> Option<()> {
         let (mark, mut at) = self.place(text);
         let last = self.slots.len().checked_sub(1)?;
-        while self.slots.get(at & last)?.1 != 0 {
+        let number = u32::try_from(number).ok()?.checked_add(1)?;
+        let new = (u64::from(mark) << 32) | u64::from(number);
+        // Threads meet before anybody asks, so that the order of what they did is of no account.
+        let any = Ordering::Relaxed;
+        while self.slots.get(at & last)?.compare_exchange(0, new, any, any).is_err() {
             at += 1;
         }
-        let number = u32::try_from(number).ok()?.checked_add(1)?;
-        *self.slots.get_mut(at & last)? = (mark, number);
         Some(())
     }
 
@@ -177,9 +183,9 @@ impl Table {
         let (mark, at) = self.place(text);
         let last = self.slots.len().checked_sub(1)?;
         for at in at..=at + last {
-            let (found, number) = *self.slots.get(at & last)?;
-            let number = (number as usize).checked_sub(1)?;
-            if found == mark && is_it(number) {
+            let slot = self.slots.get(at & last)?.load(Ordering::Relaxed);
+            let number = usize::try_from(slot & u64::from(u32::MAX)).ok()?.checked_sub(1)?;
+            if slot >> 32 == u64::from(mark) && is_it(number) {
                 return Some(number);
             }
         }
@@ -251,6 +257,8 @@ pub(crate) fn write_cache(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 struct Part {
     at: usize,
     length: usize,
+    /// The number of its first head, and how many it has.
+    first: usize,
     heads: usize,
     sum: u32,
 }
@@ -263,6 +271,7 @@ fn read(file: &Path, prefix: &str, origin: &Arc<Origin>, threads: usize) -> Opti
         prefix,
         origin,
         next: AtomicUsize::new(0),
+        table: Table::with_room(heads),
         done: parts.iter().map(|_| Mutex::default()).collect(),
         parts,
     };
@@ -276,20 +285,12 @@ fn read(file: &Path, prefix: &str, origin: &Arc<Origin>, threads: usize) -> Opti
     for done in reader.done {
         skills.append(&mut done.into_inner().unwrap_or_else(PoisonError::into_inner)?);
     }
-    let mut table = Table::with_room(skills.len());
-    for (number, skill) in skills.iter().enumerate() {
-        // What an id writes in another way than the disk is not asked for by that.
-        if !skill.id.path.contains('\\') {
-            table.insert(skill.location.strip_prefix(prefix)?, number)?;
-        }
-    }
     let found = skills.iter().map(|_| AtomicBool::new(false)).collect();
-    let prefix = prefix.into();
-    (skills.len() == heads).then_some(Cache { began, heads, skills, found, table, prefix })
+    let (table, prefix) = (reader.table, prefix.into());
+    Some(Cache { began, heads, skills, found, table, prefix })
 }
 
-/// Reads what stands before the parts: when the scan began, how many heads there are, and where the
-/// parts are.
+/// Reads what stands before the parts: when the scan began, how many heads there are, and where.
 fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;
@@ -307,16 +308,17 @@ fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
     if hasher.finalize().to_le_bytes() != *sum {
         return None;
     }
-    let mut at = HEADER + size;
+    let (mut at, mut first) = (HEADER + size, 0);
     let mut parts = Vec::with_capacity(parts);
     for entry in list.as_chunks::<ENTRY>().0 {
         let (numbers, _) = entry.as_chunks::<4>();
         let [size, heads, sum] = [0, 1, 2].map(|cell| u32::from_le_bytes(numbers[cell]));
         let (size, heads) = (size as usize, heads as usize);
-        parts.push(Part { at, length: size, heads, sum });
+        parts.push(Part { at, length: size, first, heads, sum });
         at = at.checked_add(size).filter(|at| *at <= length)?;
+        first = first.checked_add(heads).filter(|_| heads <= size / SMALLEST)?;
     }
-    if at != length {
+    if at != length || first != heads {
         return None;
     }
     Some((i64::from_le_bytes(*began), heads, parts))
@@ -330,6 +332,8 @@ struct Reader<'a> {
     parts: Vec<Part>,
     /// The part that nobody has begun.
     next: AtomicUsize,
+    /// The numbers of the skills by where they lie.
+    table: Table,
     /// The skills of each part; nothing where it cannot be used.
     done: Vec<Mutex<Option<Vec<Arc<Skill>>>>>,
 }
@@ -353,17 +357,23 @@ impl Reader<'_> {
         if crc32fast::hash(buffer) != part.sum {
             return None;
         }
-        let mut skills = Vec::with_capacity(part.heads.min(part.length));
+        let mut skills = Vec::with_capacity(part.heads);
         let mut rest = &buffer[..];
         while let Some((length, heads)) = rest.split_first_chunk::<4>() {
             if skills.len().is_multiple_of(HEADS_PER_ROOM) {
                 make_room();
             }
             let (head, heads) = heads.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            skills.push(Head::read(head)?.into_skill(self.origin, self.prefix)?);
+            let skill = Head::read(head)?.into_skill(self.origin, self.prefix)?;
+            // What an id writes in another way than the disk is not asked for by that.
+            if skills.len() < part.heads && !skill.id.path.contains('\\') {
+                let inner = skill.location.strip_prefix(self.prefix)?;
+                self.table.insert(inner, part.first + skills.len())?;
+            }
+            skills.push(skill);
             rest = heads;
         }
-        Some(skills)
+        (skills.len() == part.heads).then_some(skills)
     }
 }
 

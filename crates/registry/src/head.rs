@@ -128,6 +128,7 @@ impl<'a> Head<'a> {
             sidecar,
             fingerprint: self.number(64),
             problems: u32::from_le_bytes(self.cell(72)),
+            seal: None,
         }))
     }
 
@@ -225,6 +226,7 @@ mod tests {
             sidecar: full.then_some(Stamp { size: 5, modified: 6, changed: 7, inode: 8 }),
             fingerprint: 1 << 40,
             problems: 3,
+            seal: None,
         };
         (origin, skill)
     }

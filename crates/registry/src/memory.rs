@@ -257,6 +257,25 @@ impl MemorySource {
         had_some
     }
 
+    /// Does something with the content of a file.
+    fn with_content<T>(
+        &self,
+        id: &SkillId,
+        path: &str,
+        read: impl FnOnce(&[u8]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let wanted = ResourcePath::new(path)
+            .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
+        let skills = self.lock();
+        let missing = || Error::Missing { path: path.to_owned() };
+        let held = skills.get(&id.path).filter(|_| self.owns(id));
+        let (_, skill) = held.ok_or_else(missing)?;
+        match wanted.as_str() {
+            "SKILL.md" => read(skill.text.as_bytes()),
+            _ => read(skill.files.get(&wanted).ok_or_else(missing)?),
+        }
+    }
+
     fn head(&self, skill: &NewSkill) -> Arc<Skill> {
         let place = Place {
             id: SkillId { origin: Arc::clone(&self.origin), path: skill.name.clone() },
@@ -285,35 +304,14 @@ impl SkillSource for MemorySource {
     }
 
     fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
-        let wanted = ResourcePath::new(path)
-            .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
-        let skills = self.lock();
-        let missing = || Error::Missing { path: path.to_owned() };
-        let held = skills.get(&id.path).filter(|_| self.owns(id));
-        let (_, skill) = held.ok_or_else(missing)?;
-        if wanted.as_str() == "SKILL.md" {
-            return Ok(resource::page(skill.text.as_bytes(), offset, limit));
-        }
-        let content = skill.files.get(&wanted).ok_or_else(missing)?;
-        Ok(resource::page(content, offset, limit))
+        self.with_content(id, path, |content| Ok(resource::page(content, offset, limit)))
     }
 
     fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error> {
-        let wanted = ResourcePath::new(path)
-            .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
-        let skills = self.lock();
-        let missing = || Error::Missing { path: path.to_owned() };
-        let held = skills.get(&id.path).filter(|_| self.owns(id));
-        let (_, skill) = held.ok_or_else(missing)?;
-        let content = match wanted.as_str() {
-            "SKILL.md" => skill.text.as_bytes(),
-            _ => skill.files.get(&wanted).ok_or_else(missing)?,
-        };
-        let size = content.len() as u64;
-        if size > most {
-            return Err(Error::TooLarge { path: path.to_owned(), size });
-        }
-        Ok(content.to_vec())
+        self.with_content(id, path, |content| match content.len() as u64 {
+            size if size > most => Err(Error::TooLarge { path: path.to_owned(), size }),
+            _ => Ok(content.to_vec()),
+        })
     }
 
     fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {

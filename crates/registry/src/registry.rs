@@ -144,8 +144,7 @@ impl Registry {
         registry
     }
 
-    /// Makes a registry of the folders that are seen from a place, and of the bundled skills, and
-    /// reads them.
+    /// Makes a registry of the folders seen from a place and of the bundled skills, and reads them.
     pub fn open(place: Place, options: FileOptions, precedence: Precedence) -> Self {
         let registry = Self::new(precedence);
         registry.add_files(FileSource::new(place, options));
@@ -200,8 +199,7 @@ impl Registry {
         self.publish(&writer, None)
     }
 
-    /// Looks again at the skills that these files belong to, and at everything if that is not
-    /// enough.
+    /// Looks again at the skills that these files belong to, and at everything if need be.
     pub(crate) fn refresh_files(&self, files: &[PathBuf]) -> Arc<Catalog> {
         let mut writer = self.writer();
         let mut texts: Option<Vec<Arc<Skill>>> = Some(Vec::new());

@@ -225,7 +225,7 @@ pub fn read_at(file: &OwnedFd, offset: u64, length: usize) -> Result<Vec<u8>, Er
 }
 
 /// Returns a part of bytes that are in memory, like [`SkillFolder::read`].
-pub(crate) fn page(bytes: &[u8], offset: u64, limit: usize) -> Resource {
+pub fn page(bytes: &[u8], offset: u64, limit: usize) -> Resource {
     let read = |from: u64, length: usize| {
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
         Ok::<_, Infallible>(bytes[from..].iter().take(length).copied().collect())

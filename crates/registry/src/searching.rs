@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{Catalog, Form, Skill, SkillId, changes};
+use prowess_catalog::{Catalog, Form, Scope, Skill, SkillId, changes};
 use prowess_search::{Document, Hit, Part, PartBuilder, Query, SearchIndex};
 use prowess_spec::parse;
 use sha2::{Digest, Sha256};
@@ -114,11 +114,14 @@ impl Registry {
         let mut builder = PartBuilder::new();
         let mut buffer = Vec::new();
         for &skill in skills {
-            // Most skills are files whose place is known; the others are asked for.
+            // Most skills are files whose place is known; the others are asked for, but no server:
+            // it is not told of a search.
             let path = Path::new(&*skill.location);
             let read = skill.form != Form::Memory
                 && read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer).is_ok();
-            if !read {
+            if skill.id.origin.scope == Scope::Server {
+                buffer.clear();
+            } else if !read {
                 buffer = self.text(&skill.id).unwrap_or_default();
             }
             let parsed = parse(&buffer);

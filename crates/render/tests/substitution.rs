@@ -7,6 +7,7 @@ use prowess_render::{
     Arguments, Became, Commands, Compat, FillError, MAX_OUTPUT, Part, Prepare, Rendered, Template,
     Variables, prepare,
 };
+use prowess_spec::parse;
 use serde_json::json;
 
 fn template(body: &str, names: &[&str], compat: Compat) -> Template {
@@ -297,11 +298,66 @@ const CASES: &[Case] = &[
     ),
 ];
 
+/// Checks the rows of the table that have this number; returns how many there are.
+fn check(number: &str) -> usize {
+    let rows = CASES.iter().filter(|Case(name, ..)| name.split(' ').next() == Some(number));
+    rows.map(check_row).count()
+}
+
+fn check_row(Case(name, compat, names, body, arguments, expected): &Case) {
+    let arguments = arguments.map_or_else(Arguments::none, Arguments::from_text);
+    assert_eq!(&show(&fill(body, names, *compat, &arguments)), expected, "case {name}");
+}
+
+/// A test for each number of reference §9.4 that is about text alone.
+macro_rules! numbered {
+    ($($test:ident $number:literal)*) => {
+        $(#[test]
+        fn $test() {
+            assert_ne!(check($number), 0);
+        })*
+
+        #[test]
+        fn cases_of_other_runtimes_and_of_commands() {
+            let numbers = [$($number),*];
+            let is_other = |Case(name, ..): &&Case| {
+                name.split(' ').next().is_none_or(|number| !numbers.contains(&number))
+            };
+            assert_ne!(CASES.iter().filter(is_other).map(check_row).count(), 0);
+        }
+    };
+}
+
+numbered! {
+    case_073_all_arguments "73"
+    case_074_positions_count_from_zero "74"
+    case_075_quotes_group_words "75"
+    case_076_a_position_that_is_not_there_stays "76"
+    case_077_without_arguments "77"
+    case_078_arguments_by_name "78"
+    case_079_a_longer_name_or_number_is_another "79"
+    case_080_a_backslash_keeps_a_placeholder "80"
+    case_081_what_a_backslash_leaves_alone "81"
+    case_082_arguments_that_nothing_took_are_added "82"
+    case_083_a_position_that_took_nothing_is_no_taker "83"
+    case_084_what_was_taken_is_not_added "84"
+    case_085_nothing_is_added_for_nothing "85"
+    case_086_a_value_is_not_read_again "86"
+    case_087_a_value_is_inserted_byte_for_byte "87"
+    case_088_variables "88"
+    case_089_code_is_left_alone_unless_claude_code_is_followed "89"
+}
+
+/// The second half of case 78: names in one text are the names of a list.
 #[test]
-fn cases() {
-    for Case(name, compat, names, body, arguments, expected) in CASES {
-        let arguments = arguments.map_or_else(Arguments::none, Arguments::from_text);
-        assert_eq!(&show(&fill(body, names, *compat, &arguments)), expected, "case {name}");
+fn case_078_names_in_one_text_are_a_list() {
+    for written in ["[issue, branch]", "\"issue branch\"", "issue branch"] {
+        let text = format!("---\narguments: {written}\n---\n");
+        let parsed = parse(text.as_bytes());
+        let names: Vec<&str> = parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
+        assert_eq!(names, ["issue", "branch"], "{written}");
+        let arguments = Arguments::from_text("7 main");
+        assert_eq!(show(&fill("$issue@$branch", &names, P, &arguments)), "7@main");
     }
 }
 

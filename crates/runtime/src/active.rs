@@ -1,6 +1,7 @@
 //! What loaded skills mean for a session: hooks, tools, a model.
 
 use prowess_agent::Effort;
+use prowess_catalog::Scope;
 use prowess_catalog::visibility::{View, Who};
 use prowess_spec::manifest::ToolList;
 use prowess_spec::{Manifest, parse};
@@ -27,6 +28,16 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Reads what a skill says that is used in this conversation. Nothing where it is not there, or
+    /// cannot be read, or is a server's: what that says about the session counts for nothing, and is
+    /// not read before somebody may use it.
+    pub(crate) fn within(workshop: &Workshop, name: &str, who: Who) -> Option<Self> {
+        let catalog = workshop.registry.snapshot();
+        let view = View::new(&catalog, &workshop.visibility, who);
+        let is_served = view.resolve(name).ok()?.skill.id.origin.scope == Scope::Server;
+        if is_served { None } else { Self::of(workshop, name, who) }
+    }
+
     /// Reads what a skill says. Nothing where it is not there, or cannot be read.
     pub(crate) fn of(workshop: &Workshop, name: &str, who: Who) -> Option<Self> {
         let catalog = workshop.registry.snapshot();
@@ -111,7 +122,7 @@ fn is_of_server(pattern: &str, tool: &str) -> bool {
 
 /// What the loaded skills say, in the order of their names.
 pub(crate) fn facts(workshop: &Workshop, loaded: &Loaded) -> Vec<Facts> {
-    let known = loaded.names().filter_map(|name| Facts::of(workshop, name, Who::Person));
+    let known = loaded.names().filter_map(|name| Facts::within(workshop, name, Who::Person));
     // One that changed since is not what was loaded.
     let same = |facts: &Facts| {
         loaded.get(&facts.name).is_none_or(|known| known.digest == facts.standing.digest)

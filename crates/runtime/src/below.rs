@@ -6,21 +6,15 @@ use prowess_tools::Workshop;
 
 use crate::active::Facts;
 use crate::session::Session;
-use crate::subrun::{SubRun, Which, is_read_only_agent};
+use crate::subrun::{SubRun, Which};
 
 impl Session {
     /// A skill to run as a part of this session, with what is left of its budget and of its tools.
     pub(crate) fn part(&self, skill: &str) -> SubRun {
         let started = self.journal.run.started();
-        let runs = started.and_then(|started| started.skill.as_deref());
-        let own = self.facts.iter().find(|facts| Some(&*facts.name) == runs);
-        let looks = own.and_then(|own| own.agent.as_deref()).is_some_and(is_read_only_agent);
-        let tools = if looks {
-            Some(self.tools.tools(&self.workshop).map(|tool| tool.name().into()).collect())
-        } else {
-            started.and_then(|started| started.tools.clone())
-        };
-        SubRun { budget: self.left(), tools, ..SubRun::new(Which::Name(skill.into())) }
+        let tools = started.and_then(|started| started.tools.clone());
+        let agents = started.map(|started| started.agents.clone()).unwrap_or_default();
+        SubRun { budget: self.left(), tools, agents, ..SubRun::new(Which::Name(skill.into())) }
     }
 
     /// What is left for a sub-run, which has turns of its own.

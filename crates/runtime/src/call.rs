@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prowess_agent::{
-    ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult, Usage,
-};
+use prowess_agent::{ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult};
 use prowess_catalog::Who;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_ports::Question;
@@ -201,6 +199,7 @@ impl Session {
         let changed = !loaded.is_empty() || !unloaded.is_empty();
         self.touch(call, &result);
         let mut events = self.notes.take(Some(&call.id));
+        events.extend(self.take_hooks(hooks));
         events.push(Event::CallEnded {
             result,
             loaded,
@@ -209,7 +208,6 @@ impl Session {
             usage: None,
             milliseconds,
         });
-        self.hooks = hooks;
         self.journal.write_all(events).await?;
         // Only now: what the model never reads is not loaded.
         self.loaded = after;
@@ -273,16 +271,17 @@ impl Session {
         }
         let Some(name) = call.input.get("name").and_then(Value::as_str) else { return Ok(None) };
         let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
-        let facts = blocking(move || Facts::of(&workshop, &name, Who::Model)).await?;
+        let facts = blocking(move || Facts::within(&workshop, &name, Who::Model)).await?;
         Ok(facts.filter(|facts| facts.forked))
     }
 
-    /// Asks the hooks of loaded skills about a call that no tool answers. The error says why it is
-    /// not made, and whether the whole work is to stop.
+    /// Asks the hooks of loaded skills about a call that no tool answers: the input, where they
+    /// changed it, and what the model is to know. The error says why it is not made, and whether the
+    /// whole work is to stop.
     async fn hooks_before(
         &mut self,
         call: &ToolCall,
-    ) -> Result<Result<Option<Value>, (String, bool)>, RuntimeError> {
+    ) -> Result<Result<(Option<Value>, Vec<Said>), (String, bool)>, RuntimeError> {
         let asked = call.clone();
         let outcome = self
             .run_hooks(move |run| {
@@ -290,16 +289,36 @@ impl Session {
                 run(&HookEvent::PreToolUse { tool });
             })
             .await?;
-        let Some(outcome) = outcome else { return Ok(Ok(None)) };
+        let Some(outcome) = outcome else { return Ok(Ok((None, Vec::new()))) };
         if let Some(said) = &outcome.stop {
             return Ok(Err((stopped(said), true)));
         }
         let (workshop, asked) = (Arc::clone(&self.workshop), call.clone());
         blocking(move || match hook_verdict(&workshop, &asked, &outcome) {
-            Ok(()) => Ok(outcome.updated_input),
+            Ok(()) => Ok((outcome.updated_input, outcome.context)),
             Err(text) => Err((text, false)),
         })
         .await
+    }
+
+    /// Tells the hooks of loaded skills what came out of a call that no tool answered, and adds what
+    /// they say. Returns why the whole work is to stop, where one of them wants that.
+    async fn hooks_after(
+        &mut self,
+        call: &ToolCall,
+        input: Value,
+        result: &mut ToolResult,
+    ) -> Result<Option<String>, RuntimeError> {
+        let (asked, response) = (call.clone(), Value::String(result.text.clone()));
+        let outcome = self
+            .run_hooks(move |run| {
+                let tool = about(&asked, rule_names(&asked.name), &input);
+                run(&HookEvent::PostToolUse { tool, response: &response });
+            })
+            .await?;
+        let Some(outcome) = outcome else { return Ok(None) };
+        hear(result, outcome.reasons.iter().chain(&outcome.context));
+        Ok(outcome.stop.as_ref().map(stopped))
     }
 
     /// Runs a skill in a conversation of its own, and gives back what came out.
@@ -314,16 +333,19 @@ impl Session {
         let (tools, workshop) = (Arc::clone(&self.tools), Arc::clone(&self.workshop));
         let asked = call.clone();
         let admitted = blocking(move || tools.admit(&workshop, &asked.name, &asked.input)).await?;
-        if let Err(error) = admitted {
+        let above = self.journal.run.started().map_or(&[][..], |started| &started.agents);
+        let known = self.engine.agents_of(facts, above);
+        let refused = admitted.err().map(|error| error.to_string());
+        if let Some(why) = refused.or_else(|| known.err().map(|error| error.to_string())) {
             trace::failed(span, trace::REFUSED);
-            return self.answered(ToolResult::error(call, error.to_string())).await;
+            return self.answered(ToolResult::error(call, why)).await;
         }
         self.journal
             .write(Event::CallStarted { call: call.id.clone(), read_only: false, child: None })
             .await?;
         let began = Instant::now();
-        let input = match self.hooks_before(call).await? {
-            Ok(updated) => updated.unwrap_or_else(|| call.input.clone()),
+        let (input, context) = match self.hooks_before(call).await? {
+            Ok((updated, context)) => (updated.unwrap_or_else(|| call.input.clone()), context),
             Err((text, stop)) => {
                 self.answered(ToolResult::error(call, text.clone())).await?;
                 if stop {
@@ -346,26 +368,28 @@ impl Session {
         let may_wait = self.engine.parts.settings.background
             && self.journal.depth == 0
             && self.background() < MAX_BACKGROUND;
-        if facts.background && may_wait {
+        let (mut result, usage) = if facts.background && may_wait {
             self.run_in_background(&facts.name, sub, cancel);
             let text = format!(
                 "The skill {} works in the background. What comes out is told when it is done; do \
                  not wait for it.",
                 facts.name
             );
-            return self.answered(ToolResult::of(call, text)).await;
-        }
-        let ended = Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await;
-        let (result, usage) = match ended {
-            Ok(finished) => {
-                let (text, is_error) = subrun::report(&facts.name, &finished);
-                let result = ToolResult { is_error, ..ToolResult::of(call, text) };
-                (result, Some(finished.spent.usage))
+            (ToolResult::of(call, text), None)
+        } else {
+            match Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await {
+                Ok(finished) => {
+                    let (text, is_error) = subrun::report(&facts.name, &finished);
+                    let result = ToolResult { is_error, ..ToolResult::of(call, text) };
+                    (result, Some(finished.spent.usage))
+                }
+                // What is wrong with the store is wrong with this session, too.
+                Err(RuntimeError::Store(error)) => return Err(error.into()),
+                Err(error) => (ToolResult::error(call, error.to_string()), None),
             }
-            // What is wrong with the store is wrong with this session, too.
-            Err(RuntimeError::Store(error)) => return Err(error.into()),
-            Err(error) => (ToolResult::error(call, error.to_string()), None::<Usage>),
         };
+        hear(&mut result, &context);
+        let stop = self.hooks_after(call, input, &mut result).await?;
         if result.is_error {
             trace::failed(span, trace::TOOL_ERROR);
         }
@@ -378,7 +402,11 @@ impl Session {
             usage,
             milliseconds: milliseconds_since(began),
         });
-        self.journal.write_all(events).await
+        self.journal.write_all(events).await?;
+        if let Some(why) = stop {
+            self.end(Ending::Declined { why }).await?;
+        }
+        Ok(())
     }
 
     /// Answers calls that are still open, because somebody wants something else now.
@@ -448,11 +476,16 @@ fn work(
     let after = HookEvent::PostToolUse { tool: about(call, also, input), response: &response };
     let after = run_hooks(workshop, &active, &after, &mut hooks);
     say(&after);
-    for said in before.context.iter().chain(&after.reasons).chain(&after.context) {
-        result.text.push_str(&format!("\n\n[hook of the skill {}: {}]", said.skill, said.text));
-    }
+    hear(&mut result, before.context.iter().chain(&after.reasons).chain(&after.context));
     let stop = after.stop.as_ref().map(stopped);
     Called { result, submitted, loaded, hooks, messages, stop }
+}
+
+/// Adds what hooks want the model to know to an answer.
+fn hear<'s>(result: &mut ToolResult, said: impl IntoIterator<Item = &'s Said>) {
+    for said in said {
+        result.text.push_str(&format!("\n\n[hook of the skill {}: {}]", said.skill, said.text));
+    }
 }
 
 fn stopped(said: &Said) -> String {

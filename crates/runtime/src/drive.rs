@@ -1,5 +1,6 @@
 //! Going on until it is somebody else's turn.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,14 @@ use prowess_agent::{
 use prowess_catalog::index::{self, NoteOptions, Shown};
 use prowess_catalog::{View, Who};
 use prowess_ports::{ModelError, ModelErrorKind, Price};
-use prowess_tools::{HookEvent, HookOutcome, run_hooks};
+use prowess_tools::{HookEvent, HookOutcome, HookState, run_hooks};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::Pause;
+use crate::resume::bytes;
 use crate::say::Words;
 use crate::session::Session;
 use crate::trace;
@@ -248,15 +250,22 @@ impl Session {
             prowess_agent::Message { role: prowess_agent::Role::Assistant, parts: reply.parts }
                 .text()
         });
-        let event = Event::Compacted {
-            before: plan.before,
-            summary: plan.message(text.as_deref()),
-            unloaded: plan.unloaded.clone(),
-            usage,
-        };
-        self.journal.write(event).await?;
+        self.journal.write(plan.event(text.as_deref(), usage)).await?;
         for name in &plan.unloaded {
             self.loaded.remove(name);
+        }
+        let active = self.journal.run.active();
+        for skill in active.iter().filter(|skill| plan.cut.contains(&skill.name)) {
+            self.loaded.restore(&skill.name, &skill.digest, bytes(&skill.rendering));
+        }
+        if !plan.unloaded.is_empty() {
+            self.tell(&format!("There was no room for these skills: {}", plan.unloaded.join(", ")));
+        }
+        if !plan.cut.is_empty() {
+            self.tell(&format!(
+                "Of these skills only the beginning stays: {}",
+                plan.cut.join(", ")
+            ));
         }
         self.look_at_skills().await
     }
@@ -278,7 +287,7 @@ impl Session {
             return Ok(None);
         }
         let workshop = Arc::clone(&self.workshop);
-        let (facts, mut state) = (self.facts.clone(), std::mem::take(&mut self.hooks));
+        let (facts, mut state) = (self.facts.clone(), self.hooks.clone());
         let (outcome, state) = blocking(move || {
             let active: Vec<_> =
                 facts.iter().map(|facts| (&facts.hooks, &facts.standing)).collect();
@@ -287,15 +296,31 @@ impl Session {
             (outcome, state)
         })
         .await?;
-        self.hooks = state;
-        let decided = self.notes.take(None);
-        if !decided.is_empty() {
-            self.journal.write_all(decided).await?;
+        let mut happened = self.notes.take(None);
+        happened.extend(self.take_hooks(state));
+        if !happened.is_empty() {
+            self.journal.write_all(happened).await?;
         }
         for said in &outcome.messages {
             self.tell(&format!("{}: {}", said.skill, said.text));
         }
         Ok(Some(outcome))
+    }
+}
+
+impl Session {
+    /// Takes over what is remembered about hooks, and says which of those ran that run only once.
+    pub(crate) fn take_hooks(&mut self, state: HookState) -> Vec<Event> {
+        let known: BTreeSet<_> = self.hooks.fired().collect();
+        let new = state.fired().filter(|hook| !known.contains(hook));
+        let events = new.map(|(skill, digest, hook)| Event::HookFired {
+            skill: skill.into(),
+            digest: digest.into(),
+            hook,
+        });
+        let events = events.collect();
+        self.hooks = state;
+        events
     }
 }
 

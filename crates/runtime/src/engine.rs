@@ -1,10 +1,11 @@
 //! What sessions share.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use prowess_agent::{Budget, Effort};
-use prowess_catalog::index;
+use prowess_catalog::{Grant, index};
 use prowess_ports::{Clock, Model, SessionStore};
 use prowess_tools::{Tool, Workshop};
 
@@ -71,6 +72,9 @@ pub struct Settings {
     pub background: bool,
     /// Most tokens of one answer.
     pub max_tokens: Option<u32>,
+    /// The agents that skills may name in `agent`, beside `general-purpose`, `Explore` and `Plan`, and
+    /// which skills each was given. A name of those three takes skills away from that one.
+    pub agents: BTreeMap<Box<str>, Grant>,
 }
 
 impl Default for Settings {
@@ -87,6 +91,7 @@ impl Default for Settings {
             cache: true,
             background: false,
             max_tokens: None,
+            agents: BTreeMap::new(),
         }
     }
 }

@@ -52,6 +52,26 @@ pub enum RuntimeError {
         /// Why not.
         why: String,
     },
+    /// A skill runs as an agent that nobody defined.
+    #[error("{}", crate::agents::missing(skill, name, near.as_deref(), known))]
+    NoAgent {
+        /// The skill.
+        skill: Box<str>,
+        /// The agent.
+        name: Box<str>,
+        /// The agent that is nearly called so.
+        near: Option<Box<str>>,
+        /// The agents that there are.
+        known: Vec<Box<str>>,
+    },
+    /// A skill runs as an agent from which it was taken away.
+    #[error("the skill {skill} runs as the agent `{agent}`, which is denied that skill")]
+    NotGiven {
+        /// The skill.
+        skill: Box<str>,
+        /// The agent.
+        agent: Box<str>,
+    },
     /// Sub-runs start sub-runs too deep.
     #[error("sub-runs are {depth} deep, and deeper is not allowed")]
     TooDeep {

@@ -6,6 +6,7 @@
 //! [`prowess_agent::Run`]; here it is done, and written down before.
 
 mod active;
+mod agents;
 mod background;
 mod below;
 mod call;
@@ -23,6 +24,7 @@ mod task;
 mod trace;
 mod watch;
 
+pub use agents::GENERAL_PURPOSE;
 pub use engine::{Engine, Models, Parts, Settings};
 pub use error::RuntimeError;
 pub use outcome::{Finished, Outcome, Pause};

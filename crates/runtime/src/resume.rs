@@ -11,6 +11,7 @@ use prowess_ports::{Model, Question, Recorder, SessionError, SessionQuery};
 use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
 
 use crate::active::Facts;
+use crate::agents;
 use crate::background::{Background, MAX_BACKGROUND};
 use crate::below;
 use crate::engine::Engine;
@@ -131,7 +132,10 @@ impl Session {
             let Some(facts) = facts else {
                 return Err(subrun::not_there(workshop, name, Who::Person).await?);
             };
-            subrun::confine(&mut tools, &mut workshop, &facts, started.tools.as_deref());
+            let agents = engine.agents_of(&facts, &started.agents)?;
+            agents::narrow(&agents, &mut workshop, &name, Who::Person)?;
+            let chosen = started.tools.as_deref();
+            subrun::confine(&mut tools, &mut workshop, &facts, chosen, &agents);
         }
         let stop = crate::session::make_stoppable(&mut workshop);
         let mut loaded = Loaded::default();
@@ -146,7 +150,7 @@ impl Session {
             workshop: Arc::new(workshop),
             tools: Arc::new(tools),
             loaded,
-            hooks: HookState::default(),
+            hooks: fired(events),
             facts: Vec::new(),
             notes,
             generation: 0,
@@ -252,6 +256,17 @@ fn model_of(engine: &Engine, started: &Started) -> (Arc<dyn Model>, Option<Strin
     (model, Some(text))
 }
 
+/// The hooks that run only once in a session, and did.
+fn fired(events: &[Stamped]) -> HookState {
+    let mut state = HookState::default();
+    for stamped in events {
+        if let Event::HookFired { skill, digest, hook } = &stamped.event {
+            state.fire(skill, digest, *hook);
+        }
+    }
+    state
+}
+
 /// What the model knows of its skills.
 fn known(events: &[Stamped]) -> Vec<(Box<str>, u64)> {
     let told = events.iter().rev().find_map(|stamped| match &stamped.event {
@@ -262,7 +277,8 @@ fn known(events: &[Stamped]) -> Vec<(Box<str>, u64)> {
     told.unwrap_or_default()
 }
 
-fn bytes(hex: &str) -> [u8; 32] {
+/// The sum over what a model received; zeros where it has only a part of it.
+pub(crate) fn bytes(hex: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (at, byte) in bytes.iter_mut().enumerate() {
         let digits = hex.get(at * 2..at * 2 + 2);

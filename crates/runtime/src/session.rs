@@ -76,6 +76,7 @@ pub(crate) struct Beginning {
     pub(crate) skill: Option<Box<str>>,
     pub(crate) result: Option<serde_json::Value>,
     pub(crate) chosen: Option<Vec<Box<str>>>,
+    pub(crate) agents: Vec<Box<str>>,
 }
 
 impl Session {
@@ -98,13 +99,14 @@ impl Session {
             skill: None,
             result: None,
             chosen: None,
+            agents: Vec::new(),
         };
         Self::begin(engine, beginning).await
     }
 
     pub(crate) async fn begin(engine: &Engine, beginning: Beginning) -> Result<Self, RuntimeError> {
         let Beginning { title, mut workshop, tools, limits, model, .. } = beginning;
-        let Beginning { effort, parent, skill, result, chosen, .. } = beginning;
+        let Beginning { effort, parent, skill, result, chosen, agents, .. } = beginning;
         let depth = parent.as_ref().map_or(0, |parent| parent.depth);
         let notes = Arc::new(Notes::default());
         workshop.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
@@ -135,6 +137,7 @@ impl Session {
             skill,
             result,
             tools: chosen,
+            agents,
         };
         let mut journal = Journal::begin(engine, Event::Started(Box::new(started)), depth).await?;
         journal.write(Event::Listed(listed)).await?;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::active::{Facts, SUBMIT};
+use crate::agents::{self, Agent};
 use crate::call::active;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -56,6 +57,9 @@ pub struct SubRun {
     pub parent: Option<Parent>,
     /// Who wants it.
     pub who: Who,
+    /// Agents that it runs as beside the one that the skill names: what one of them does not have, it
+    /// does not have.
+    pub agents: Vec<Box<str>>,
 }
 
 impl SubRun {
@@ -71,6 +75,7 @@ impl SubRun {
             tools: None,
             parent: None,
             who: Who::Person,
+            agents: Vec::new(),
         }
     }
 }
@@ -122,7 +127,9 @@ pub(crate) async fn run_in(
         let why = format!("the skill {} is not trusted, so it starts no other", acting.name);
         return Err(RuntimeError::Skill(ActivationError::Read { name: facts.name.clone(), why }));
     }
-    let mut session = begin(engine, workshop, &sub, &facts, depth).await?;
+    let agents = engine.agents_of(&facts, &sub.agents)?;
+    agents::narrow(&agents, &mut workshop, &name, sub.who)?;
+    let mut session = begin(engine, workshop, &sub, &facts, &agents).await?;
     let given = Given { who: sub.who, ..Given::by_person(sub.arguments.clone()) };
     let activation = {
         let (workshop, asked) = (Arc::clone(&session.workshop), name.clone());
@@ -167,7 +174,7 @@ async fn begin(
     mut workshop: Workshop,
     sub: &SubRun,
     facts: &Facts,
-    depth: u8,
+    agents: &[Agent],
 ) -> Result<Session, RuntimeError> {
     let choice = Choice {
         role: Role::Worker,
@@ -176,7 +183,7 @@ async fn begin(
         ..Choice::default()
     };
     let mut tools = toolset(engine, &choice)?;
-    confine(&mut tools, &mut workshop, facts, sub.tools.as_deref());
+    confine(&mut tools, &mut workshop, facts, sub.tools.as_deref(), agents);
     let trusted = facts.standing.is_trusted();
     let wanted = facts.model.as_deref().filter(|_| trusted);
     let (model, missing) = match (sub.model.as_deref(), wanted) {
@@ -206,10 +213,11 @@ async fn begin(
         limits: Limits { budget, window: model.about().window, ..Limits::default() },
         effort: sub.effort.or(facts.effort.filter(|_| trusted)).or(engine.parts.settings.effort),
         model,
-        parent: sub.parent.clone().map(|parent| Parent { depth, ..parent }),
+        parent: sub.parent.clone(),
         skill: Some(facts.name.clone()),
         result: sub.result.clone(),
         chosen: sub.tools.clone(),
+        agents: agents.iter().map(|agent| agent.name.clone()).collect(),
     };
     let session = Session::begin(engine, beginning).await?;
     if let Some(error) = missing {
@@ -228,9 +236,10 @@ pub(crate) fn confine(
     workshop: &mut Workshop,
     facts: &Facts,
     wanted: Option<&[Box<str>]>,
+    agents: &[Agent],
 ) {
     tools.retain(|tool| is_within(facts, tool, wanted));
-    if facts.agent.as_deref().is_some_and(is_read_only_agent) {
+    if agents.iter().any(|agent| agent.only_looks) {
         let harmless: Vec<Box<str>> = tools
             .tools(workshop)
             .filter(|tool| Tool::is_read_only(*tool, workshop))
@@ -238,15 +247,10 @@ pub(crate) fn confine(
             .collect();
         tools.retain(|tool| harmless.iter().any(|name| **name == *tool) || tool == SUBMIT);
     }
-    if let Some(agent) = &facts.agent {
-        workshop.settings.agent = agent.clone();
+    if let Some(agent) = agents.last() {
+        workshop.settings.agent = agent.name.clone();
     }
     workshop.acting = Some(Arc::new(facts.standing.clone()));
-}
-
-/// Agents that only look, as Claude Code has them.
-pub(crate) fn is_read_only_agent(agent: &str) -> bool {
-    agent.eq_ignore_ascii_case("explore") || agent.eq_ignore_ascii_case("plan")
 }
 
 /// Whether a sub-run of a skill has a tool: one that is asked for, within `allowed-tools`.

@@ -66,6 +66,7 @@ impl Engine {
             skill: None,
             result: task.result.clone(),
             chosen: None,
+            agents: Vec::new(),
         };
         let mut session = Session::begin(self, beginning).await?;
         session.say(&task.text, cancel).await?;

@@ -1,5 +1,7 @@
 //! The frontmatter keys we know, as one table.
 
+use prowess_diag::suggest;
+
 /// A frontmatter key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -11,6 +13,7 @@ pub struct Field {
     pub home: Home,
     /// One sentence for the schema and for editors.
     pub summary: &'static str,
+    letters: u32,
 }
 
 /// What the value of a key may be.
@@ -181,7 +184,7 @@ pub const METADATA_KEYS: &[&str] = &[
 ];
 
 const fn field(key: &'static str, shape: Shape, home: Home, summary: &'static str) -> Field {
-    Field { key, shape, home, summary }
+    Field { key, shape, home, summary, letters: suggest::letters(key) }
 }
 
 /// Returns the field with this exact key.
@@ -210,9 +213,12 @@ pub fn meant(key: &str) -> Option<&'static str> {
         return None;
     }
     let known = KNOWN.iter().find(|(spelling, _)| *spelling == key).map(|&(_, key)| key);
-    known.or_else(|| {
-        prowess_diag::suggest::nearest_within(key, FIELDS.iter().map(|field| field.key), 4)
-    })
+    let fields = || FIELDS.iter().map(|field| (field.key, field.letters));
+    // `lisence` has all the letters of `license`, so that more of them may be out of place.
+    let has_all = |field: &(&str, u32)| field.1 == suggest::letters(key);
+    known
+        .or_else(|| suggest::nearest_known(key, fields(), 4))
+        .or_else(|| suggest::nearest_known(key, fields().filter(has_all), 3))
 }
 
 #[cfg(test)]
@@ -237,6 +243,7 @@ mod tests {
             ("Name", Some("name")),
             ("disableModelInvocation", Some("disable-model-invocation")),
             ("user-invokable", Some("user-invocable")),
+            ("lisence", Some("license")),
             ("name", None),
             ("version", None),
             ("tags", None),

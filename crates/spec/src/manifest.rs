@@ -131,7 +131,7 @@ impl Text {
 
     /// Tells whether the text has nothing but blanks.
     pub fn is_blank(&self) -> bool {
-        self.value.trim().is_empty()
+        self.value.chars().all(char::is_whitespace)
     }
 }
 
@@ -285,12 +285,15 @@ fn tools(node: &Node, source: &str) -> Option<ToolList> {
     }
     let mut tokens = Vec::new();
     for text in texts(node, source) {
+        // Of a value of several lines only the blanks are others, unless it has escapes.
+        let mut rest = text.span;
+        let is_folded = text.verbatim.is_none() && !rest.of(source).contains('\\');
         for token in tool_pattern::parse_list(&text.value) {
-            tokens.push(ToolToken {
-                span: text.subspan(token.range.clone()),
-                text: text.value.get(token.range).unwrap_or_default().into(),
-                pattern: token.pattern,
-            });
+            let written = text.value.get(token.range.clone()).unwrap_or_default();
+            let found = is_folded.then(|| rest.find_words(source, written)).flatten();
+            rest.start = found.map_or(rest.start, |found| found.end);
+            let span = found.unwrap_or_else(|| text.subspan(token.range));
+            tokens.push(ToolToken { span, text: written.into(), pattern: token.pattern });
         }
     }
     Some(ToolList { tokens, span: node.span })
@@ -337,5 +340,41 @@ pub fn parse_flag(text: &str) -> Option<bool> {
         Some(false)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::parse;
+
+    /// What the places of the tokens show, where the value stands on several lines.
+    fn places(value: &str) -> Vec<String> {
+        let text = format!("---\nallowed-tools: {value}\n---\n");
+        let list = parse(text.as_bytes()).manifest.allowed_tools;
+        let tokens = list.map(|list| list.tokens).unwrap_or_default();
+        tokens.iter().map(|token| token.span.of(&text).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_place_of_a_tool_is_its_own_on_whatever_line_it_stands() {
+        for value in [
+            "Read,\n  Bash(git log:*),\n  Read",
+            "\"Read,\n  Bash(git log:*),\n  Read\"",
+            "'Read,\n  Bash(git log:*),\n  Read'",
+            ">-\n  Read\n  Bash(git log:*)\n  Read",
+            "|\n  Read, Bash(git log:*)\n  Read",
+            "\n  - Read\n  - Bash(git log:*)\n  - Read",
+            "[Read,\n  \"Bash(git log:*)\", Read]",
+        ] {
+            assert_eq!(places(value), ["Read", "Bash(git log:*)", "Read"], "{value}");
+        }
+        assert_eq!(places("Reader\n  Read"), ["Reader", "Read"]);
+        assert_eq!(places(">-\n  Bash(git\n  log:*)\n  Read"), ["Bash(git\n  log:*)", "Read"]);
+    }
+
+    #[test]
+    fn an_escape_may_stand_for_anything_so_the_whole_value_is_the_place() {
+        let value = "\"\\x52ead\n  Read\"";
+        assert_eq!(places(value), [value, value]);
     }
 }

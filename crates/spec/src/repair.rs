@@ -377,8 +377,7 @@ fn line_break(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Writes `key: ` where the colon or the blank behind it is missing, and then mends whatever else
-/// is wrong.
+/// Writes `key: ` where the colon or the blank behind it is missing; then mends whatever else is.
 fn mend_key<'t>(
     text: &'t str,
     key: &str,

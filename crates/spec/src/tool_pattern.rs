@@ -118,9 +118,10 @@ pub struct Token {
 
 /// Reads a list of tools.
 pub fn parse_list(text: &str) -> Vec<Token> {
-    let mut tokens: Vec<Token> = Vec::new();
+    let words = split(text);
+    let mut tokens: Vec<Token> = Vec::with_capacity(words.len());
     let mut comma_between = true;
-    for range in split(text) {
+    for range in words {
         let word = &text[range.clone()];
         if word == "," {
             comma_between = true;
@@ -145,7 +146,7 @@ pub fn parse_list(text: &str) -> Vec<Token> {
 
 /// Cuts a list at blanks and commas outside parentheses; commas are returned as words.
 fn split(text: &str) -> Vec<Range<usize>> {
-    let mut words = Vec::new();
+    let mut words = Vec::with_capacity(16);
     let mut start = None;
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -219,7 +220,8 @@ fn matching(text: &str) -> Option<usize> {
 
 fn check_name(name: &str) -> Result<(), TokenFault> {
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*');
-    let goes_on_well = name.chars().all(|c| c.is_alphanumeric() || "_-.:/*".contains(c));
+    let is_mark = |c| matches!(c, '_' | '-' | '.' | ':' | '/' | '*');
+    let goes_on_well = name.chars().all(|c| c.is_alphanumeric() || is_mark(c));
     if starts_well && goes_on_well { Ok(()) } else { Err(TokenFault::BadName) }
 }
 
@@ -303,13 +305,9 @@ impl CommandPattern {
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
     let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else {
-        return rest.is_empty();
-    };
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
     for part in middle {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],

@@ -71,22 +71,19 @@ fn begins_any(text: &str) -> bool {
     if memchr::memmem::find_iter(bytes, b"hen").any(is_when) {
         return true;
     }
+    // Most words differ from all phrases in the second byte already.
+    let may_begin = |at: usize| match bytes[at..] {
+        [first @ ..0x80, second, ..] => (SECONDS[usize::from(first)] >> (second & 31)) & 1 == 1,
+        _ => true,
+    };
     let mut after_letter = false;
     for (at, &byte) in bytes.iter().enumerate() {
-        // A byte above 127 belongs to a letter more often than not, and begins one if it is a first
-        // byte.
+        // A byte above 127 belongs to a letter more often than not, and a first one begins it.
         let is_letter = byte.is_ascii_alphanumeric() || byte >= 0x80;
-        if is_letter && !after_letter && text.is_char_boundary(at) {
+        if is_letter && !after_letter && may_begin(at) && text.is_char_boundary(at) {
             let rest = &text[at..];
-            let first = if byte < 0x80 {
-                char::from(byte.to_ascii_lowercase())
-            } else {
-                rest.chars().next().and_then(|c| c.to_lowercase().next()).unwrap_or(' ')
-            };
-            // Most words differ in the second byte already.
-            let next = bytes.get(at + 1).map_or(0, u8::to_ascii_lowercase);
-            let may_be = |phrase: &&&str| byte >= 0x80 || phrase.as_bytes()[1] == next;
-            if phrases(first).iter().filter(may_be).any(|phrase| starts_with_folded(rest, phrase)) {
+            let first = rest.chars().flat_map(char::to_lowercase).next().unwrap_or(' ');
+            if phrases(first).iter().any(|phrase| starts_with_folded(rest, phrase)) {
                 return true;
             }
         }
@@ -95,8 +92,22 @@ fn begins_any(text: &str) -> bool {
     false
 }
 
+/// For each letter, the second bytes of the phrases that begin with it, in any letter case.
+static SECONDS: [u32; 128] = {
+    let (mut seconds, mut byte) = ([0; 128], 0_u8);
+    while byte < 128 {
+        let (phrases, mut at) = (phrases(byte.to_ascii_lowercase() as char), 0);
+        while at < phrases.len() {
+            seconds[byte as usize] |= 1 << (phrases[at].as_bytes()[1] & 31);
+            at += 1;
+        }
+        byte += 1;
+    }
+    seconds
+};
+
 /// Phrases that say when, by their first letter.
-fn phrases(first: char) -> &'static [&'static str] {
+const fn phrases(first: char) -> &'static [&'static str] {
     match first {
         'a' => &["activate", "after ", "asked", "asks "],
         'b' => &["before "],

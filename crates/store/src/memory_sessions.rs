@@ -214,7 +214,7 @@ pub(crate) fn summarise(id: Box<str>, first: &Stamped) -> SessionSummary {
 pub(crate) fn follow(ending: &mut Option<Box<str>>, event: &Event) {
     match event {
         Event::Ended { ending: how } => *ending = Some(how.as_str().into()),
-        Event::Decided(_) | Event::Listed(_) => {}
+        Event::Decided(_) | Event::HookFired { .. } | Event::Listed(_) => {}
         Event::Started(_)
         | Event::Said { .. }
         | Event::Noted { .. }

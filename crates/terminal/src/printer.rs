@@ -5,8 +5,8 @@ use std::io::{IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use prowess_diag::render::full;
 use prowess_diag::render::wrap::hang;
+use prowess_diag::render::{diff, full};
 use prowess_diag::{LineIndex, sanitize};
 
 use crate::aside::Aside;
@@ -125,35 +125,16 @@ impl Printer {
     }
 
     /// Writes a diff as the answer. In a pipe it keeps every byte, so that it can be applied; a
-    /// terminal gets it with colours, and with nothing in it that the terminal would act on.
+    /// terminal gets it with colours, as wide as itself, and with nothing in it that it would act on.
     pub fn diff(&self, text: &str) -> Result<(), Failure> {
         if self.look.quiet >= 2 {
             return Ok(());
         }
-        let is_terminal = std::io::stdout().is_terminal();
-        let has_color = self.layout().color;
-        if !is_terminal && !has_color {
+        let layout = self.layout();
+        if !std::io::stdout().is_terminal() && !layout.color {
             return self.verbatim(text.as_bytes());
         }
-        let mut shown = String::with_capacity(text.len());
-        for line in text.split_inclusive('\n') {
-            let style = match line.as_bytes() {
-                _ if !has_color => Style::new(),
-                [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => Style::new().bold(),
-                [b'@', ..] => AnsiColor::Cyan.on_default(),
-                [b'-', ..] => AnsiColor::Red.on_default(),
-                [b'+', ..] => AnsiColor::Green.on_default(),
-                _ => Style::new(),
-            };
-            let line = line.trim_end_matches('\n');
-            let line = if is_terminal {
-                sanitize::block(line.trim_end_matches('\r'))
-            } else {
-                line.into()
-            };
-            shown.push_str(&format!("{style}{line}{style:#}\n"));
-        }
-        self.verbatim(shown.as_bytes())
+        self.verbatim(diff::shown(text, layout).as_bytes())
     }
 
     fn finish(&self, result: std::io::Result<()>) -> Result<(), Failure> {

@@ -127,18 +127,22 @@ pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolErro
 /// What rules say of a tool by its name; nothing where none is about it. What no rule is about is
 /// for the tool itself to ask.
 pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Option<Decision> {
-    let plain = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => Some((name.clone(), text.clone())),
-        Value::Bool(_) | Value::Number(_) => Some((name.clone(), value.to_string())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    };
-    let fields: Vec<(String, String)> =
-        input.as_object().into_iter().flatten().filter_map(plain).collect();
+    let fields = plain_fields(input);
     let arguments: Vec<(&str, &str)> =
         fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let action = Action::Tool { name: tool, arguments: &arguments };
     let decision = workshop.gate().decide(&action, &Actor::default());
     decision.rule.is_some().then_some(decision)
+}
+
+/// The fields of an input that rules can be about: texts, numbers, yes and no.
+pub fn plain_fields(input: &Value) -> Vec<(String, String)> {
+    let plain = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Some((name.clone(), text.clone())),
+        Value::Bool(_) | Value::Number(_) => Some((name.clone(), value.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    input.as_object().into_iter().flatten().filter_map(plain).collect()
 }
 
 /// Asks a person about a call that a rule wants a question for.

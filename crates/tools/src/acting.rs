@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use prowess_catalog::Scope;
 use prowess_catalog::visibility::{View, Who};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
 use prowess_ports::Question;
@@ -104,6 +105,10 @@ impl Workshop {
         let catalog = self.registry.snapshot();
         let view = View::new(&catalog, &self.visibility, Who::Person);
         let entry = view.resolve(name).ok()?;
+        // A server's is never trusted, and need not be read again to know that.
+        if entry.skill.id.origin.scope == Scope::Server {
+            return None;
+        }
         let text = self.registry.text(&entry.skill.id).ok()?;
         let standing = self.standing(&entry.skill, &text).ok()?;
         let same = loaded.get(name).is_some_and(|known| known.digest == standing.digest);

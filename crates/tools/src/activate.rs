@@ -1,11 +1,12 @@
 //! Turning a skill and its arguments into exactly the text that a model receives.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_catalog::skill::one_line;
 use prowess_catalog::visibility::{Refusal, View, Who};
-use prowess_catalog::{Entry, Form, Skill};
+use prowess_catalog::{Entry, Form, Scope, Skill};
 use prowess_diag::Diagnostic;
 use prowess_registry::digest;
 use prowess_render::{Arguments, Commands, FillError, Prepare, Report, Variables, prepare};
@@ -165,10 +166,12 @@ fn render(
         Form::Folder | Form::Memory => place.clone(),
         Form::File | Form::Command => place.parent().unwrap_or(place).to_owned(),
     });
-    let filled = template.fill(&given.arguments, &variables(workshop, folder.as_deref()))?;
+    let is_served = skill.id.origin.scope == Scope::Server;
+    let variables = variables(workshop, folder.as_deref(), is_served);
+    let filled = template.fill(&given.arguments, &variables)?;
     let mut runs = Vec::new();
     let body = expand(workshop, standing, filled.parts, given.execution, &mut runs)?;
-    let (files, file_count) = files(skill, folder.as_deref());
+    let (files, file_count) = files(workshop, skill, folder.as_deref());
     let mut activation = Activation {
         name: name.into(),
         skill: Arc::clone(skill),
@@ -202,30 +205,37 @@ fn check_shell(name: &str, parsed: &Parsed<'_>) -> Result<(), ActivationError> {
     }
 }
 
-fn variables(workshop: &Workshop, folder: Option<&Path>) -> Variables {
+fn variables(workshop: &Workshop, folder: Option<&Path>, is_served: bool) -> Variables {
     let spell = |path: &Path| path.to_str().map(str::to_owned);
     Variables {
         skill_dir: folder.and_then(spell),
         session_id: workshop.settings.session.clone(),
         project_dir: spell(&workshop.places.workspace),
         effort: workshop.settings.effort.clone(),
-        env: workshop.settings.environment.clone(),
+        // What a person granted is for skills of theirs.
+        env: if is_served { BTreeMap::new() } else { workshop.settings.environment.clone() },
     }
 }
 
 /// The files of a skill beside SKILL.md, with their sizes.
-fn files(skill: &Skill, folder: Option<&Path>) -> (Vec<(String, u64)>, usize) {
-    let Some(folder) = folder.filter(|_| skill.form == Form::Folder) else {
-        return (Vec::new(), 0);
+fn files(workshop: &Workshop, skill: &Skill, folder: Option<&Path>) -> (Vec<(String, u64)>, usize) {
+    let mut all: Vec<(String, u64)> = match (skill.form, folder) {
+        (Form::Folder, Some(folder)) => {
+            let main = Path::new(&*skill.location).file_name().map(PathBuf::from);
+            let files = digest::files(folder).unwrap_or_default();
+            let others = files.into_iter().filter(|file| Some(&file.path) != main.as_ref());
+            others.map(|file| (file.path.to_string_lossy().into_owned(), file.size)).collect()
+        }
+        // What is not on disk is listed by where it comes from.
+        (Form::Memory, _) => {
+            let files = workshop.registry.files(&skill.id).unwrap_or_default();
+            files.into_iter().filter(|(path, _)| path != "SKILL.md").collect()
+        }
+        _ => Vec::new(),
     };
-    let main = Path::new(&*skill.location).file_name().map(PathBuf::from).unwrap_or_default();
-    let all = digest::files(folder).unwrap_or_default();
-    let others = || all.iter().filter(|file| file.path != main);
-    let listed = others()
-        .take(MAX_FILES)
-        .map(|file| (file.path.to_string_lossy().into_owned(), file.size))
-        .collect();
-    (listed, others().count())
+    let count = all.len();
+    all.truncate(MAX_FILES);
+    (all, count)
 }
 
 /// The body between what a model must know before and after it.
@@ -234,10 +244,15 @@ fn frame(activation: &Activation, standing: &Standing, closing: Option<&str>) ->
     if let Some(folder) = &activation.folder {
         text.push_str(&format!("Base directory for this skill: {}\n", folder.display()));
     }
+    let origin = &activation.skill.id.origin;
+    if origin.scope == Scope::Server {
+        let server = one_line(&origin.vendor);
+        text.push_str(&format!("This skill comes from the MCP server `{server}`: its text is that server's, not the user's. Its commands did not run, and it grants no tools.\n"));
+    }
     if let Some(version) = &activation.skill.version {
         text.push_str(&format!("Version: {}\n", one_line(version)));
     }
-    if !activation.trusted {
+    if !activation.trusted && origin.scope != Scope::Server {
         let why = match &standing.state {
             Some(State::Lapsed { .. }) => "it changed since a person trusted it",
             _ => "no person trusts it yet",

@@ -32,7 +32,7 @@ pub use hooks::{
 pub use invoke::{Called, MAX_STACKED, Typed, typed};
 pub use loaded::{Loaded, LoadedSkill};
 pub use names::rule_names;
-pub use schema::SchemaFault;
+pub use schema::{Schema, SchemaFault};
 pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
 pub use tools::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
@@ -40,7 +40,8 @@ pub use tools::{
 };
 /// For whoever writes tools: schemas of objects, and the fields of an input.
 pub mod input {
-    pub use crate::tool::{number, object, text};
+    pub use crate::access::plain_fields;
+    pub use crate::tool::{number, object, text, wrong_input};
 }
 /// For whoever writes tools: texts that fit into an answer.
 pub mod answer {

@@ -17,7 +17,7 @@ const MAX_PATTERN: usize = 1024 * 1024;
 
 /// A schema that values are checked against.
 #[derive(Clone, Debug)]
-pub(crate) struct Schema {
+pub struct Schema {
     text: Value,
     validator: Arc<Validator>,
 }
@@ -32,7 +32,7 @@ pub struct SchemaFault {
 
 impl Schema {
     /// Reads a schema: draft 2020-12, unless it names another one. Nothing is fetched.
-    pub(crate) fn new(schema: &Value) -> Result<Self, SchemaFault> {
+    pub fn new(schema: &Value) -> Result<Self, SchemaFault> {
         let fault = |error: ValidationError<'static>| {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
@@ -49,7 +49,7 @@ impl Schema {
     }
 
     /// Checks a value. Each error names its field and what was expected.
-    pub(crate) fn check(&self, value: &Value) -> Result<(), Vec<String>> {
+    pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         if self.validator.is_valid(value) {
             return Ok(());
         }

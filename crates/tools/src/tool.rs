@@ -211,7 +211,7 @@ impl ToolError {
 }
 
 /// The error for an input that does not fit.
-pub(crate) fn wrong_input(tool: &str, errors: &[String]) -> ToolError {
+pub fn wrong_input(tool: &str, errors: &[String]) -> ToolError {
     let text = match errors {
         [only] => format!("Wrong input for {tool}: {only}."),
         several => format!("Wrong input for {tool}:\n- {}", several.join("\n- ")),

@@ -11,12 +11,13 @@ mod summary;
 use prowess_catalog::{Scope, Skill};
 
 pub use standing::{Standing, place_of};
-pub use store::{Change, Entry, Error, Record, State, TrustStore};
+pub use store::{Change, Entry, Error, Record, State, TrustStore, digest_of};
 pub use summary::{GrantLine, Hidden, Summary, summarise};
 
 /// Tells whether a skill must be trusted before it may do anything. What a person put into their own
-/// folders, named on the command line or built into a program is theirs; what came with a project, or
-/// was written by an agent, is not.
+/// folders, named on the command line or built into a program is theirs; what came with a project or
+/// from a server, or was written by an agent, is not.
 pub fn is_required(skill: &Skill) -> bool {
-    skill.id.origin.scope == Scope::Project || skill.creator.as_deref() == Some("agent")
+    matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
+        || skill.creator.as_deref() == Some("agent")
 }

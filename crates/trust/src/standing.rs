@@ -31,9 +31,10 @@ impl Standing {
     pub fn of(skill: &Skill, text: &[u8], store: Option<&TrustStore>) -> Result<Self, Error> {
         let place = place_of(skill);
         let required = crate::is_required(skill);
-        let digest = match &place {
-            Some(place) => digest_of(place)?,
-            None => format!("memory:{:016x}", skill.fingerprint),
+        let digest = match (&place, &skill.seal) {
+            (Some(place), _) => digest_of(place)?,
+            (None, Some(seal)) => seal.to_string(),
+            (None, None) => format!("memory:{:016x}", skill.fingerprint),
         };
         let state = match (&place, store) {
             (Some(place), Some(store)) if required => Some(store.state(place)?),

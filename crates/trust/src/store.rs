@@ -284,7 +284,7 @@ fn parts(skill: &Path) -> Result<(PathBuf, Vec<FileFacts>), Error> {
 }
 
 /// The digest over all files of a skill.
-pub(crate) fn digest_of(skill: &Path) -> Result<String, Error> {
+pub fn digest_of(skill: &Path) -> Result<String, Error> {
     let (folder, files) = parts(skill)?;
     digest::digest(&folder, &files).map_err(|source| Error::Hash { path: skill.to_owned(), source })
 }

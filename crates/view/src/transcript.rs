@@ -210,6 +210,9 @@ impl Page {
                 }
             }
             Event::Decided(decided) => self.line(2, &decision(decided)),
+            Event::HookFired { skill, .. } => {
+                self.line(2, &format!("a hook of {} ran for the only time", clean(skill)));
+            }
             Event::Pruned { .. } => self.line(2, "long answers of tools were left out"),
             Event::Compacted { summary, .. } => {
                 self.head(stamped.at, "the beginning was summed up");
@@ -450,6 +453,7 @@ mod tests {
                 skill: None,
                 result: None,
                 tools: None,
+                agents: Vec::new(),
             })),
             Event::Listed(Listed {
                 tokens: 120,

@@ -33,6 +33,7 @@ fn skill(name: &str, modified: i64) -> Skill {
         stamp: Stamp { modified, ..Stamp::default() },
         sidecar: None,
         problems: 0,
+        seal: None,
         fingerprint: 0,
     }
 }

@@ -367,3 +367,60 @@ fn no_alias_answers_to_a_qualified_name() {
     assert!(catalog.resolve("user:zip").is_err());
     assert!(granted(Some(&["user:zip"]), &[]).grant.check(&catalog).is_err());
 }
+
+#[test]
+fn two_grants_give_what_both_give() {
+    let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
+    let grant = |allow: Option<&[&str]>, deny: &[&str]| granted(allow, deny).grant;
+    let both = |one: &Grant, other: &Grant| {
+        let policy = |grant: Grant| Policy { grant, ..Policy::default() };
+        let found = seen(&catalog, &policy(one.and(other, &catalog)), Who::Model);
+        let turned = seen(&catalog, &policy(other.and(one, &catalog)), Who::Model);
+        assert_eq!(found, turned, "whichever comes first");
+        found
+    };
+    let all = Grant::default();
+    let first = grant(Some(&["a", "b", "gone"]), &[]);
+    assert_eq!(both(&all, &all), ["a", "b", "c"]);
+    assert_eq!(both(&first, &all), ["a", "b"]);
+    assert_eq!(both(&first, &grant(Some(&["c", "b", "gone"]), &[])), ["b"]);
+    assert_eq!(both(&first, &grant(None, &["a", "c"])), ["b"]);
+    assert!(both(&first, &grant(Some(&[]), &[])).is_empty());
+    // Names of one skill are the same, however they are written.
+    let by_scope = format!("{}:b", catalog.entries()[1].skill.id.origin.scope.as_str());
+    assert!(catalog.resolve(&by_scope).is_ok(), "{by_scope}");
+    assert_eq!(both(&first, &grant(Some(&[&by_scope]), &[])), ["b"]);
+}
+
+#[test]
+fn case_130_paths_are_globs_with_braces_and_one_that_is_wrong_matches_nothing() {
+    let awake = |paths: &str, touched: &str| {
+        let catalog = catalog(vec![skill("a", &format!("paths: {paths}\n"))]);
+        let policy = Policy { touched: Some(vec![touched.to_owned()]), ..Policy::default() };
+        !seen(&catalog, &policy, Who::Model).is_empty()
+    };
+    let two = "\"src/**/*.{ts,tsx}, *.md\"";
+    let list = "[\"src/**/*.{ts,tsx}\", \"*.md\"]";
+    for (touched, expected) in [
+        ("src/a.ts", true),
+        ("src/deep/er/b.tsx", true),
+        ("README.md", true),
+        ("src/a.js", false),
+        ("lib/a.ts", false),
+        ("docs/README.md", false),
+        ("tsx}", false),
+        ("src/x/*.{ts", false),
+    ] {
+        assert_eq!(awake(two, touched), expected, "{touched}");
+        assert_eq!(awake(list, touched), expected, "{touched}, as a list");
+        // One that cannot be read takes nothing away from the others, and gives nothing.
+        let wrong = "\"src/[, src/**/*.{ts,tsx}, *.md\"";
+        assert_eq!(awake(wrong, touched), expected, "{touched}, beside `src/[`");
+    }
+    for touched in ["src/[", "src/a", "["] {
+        assert!(!awake("\"src/[\"", touched), "{touched}");
+    }
+    let skill = skill("a", &format!("paths: {two}\n"));
+    assert_eq!(skill.paths.len(), 2, "{:?}", skill.paths);
+    assert_eq!(prowess_catalog::paths::PathGlobs::new(&["[", "*.md"]).unread(), ["[".into()]);
+}

@@ -82,7 +82,8 @@ fn is_harmless(name: &str) -> bool {
 
 /// Names of the scopes, as far as people can type them.
 pub(crate) fn scopes() -> Vec<CompletionCandidate> {
-    let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Program);
+    let is_typed = |scope: &Scope| !matches!(scope, Scope::Program | Scope::Server);
+    let scopes = Scope::ALL.into_iter().filter(is_typed);
     scopes.map(|scope| CompletionCandidate::new(scope.as_str())).collect()
 }
 

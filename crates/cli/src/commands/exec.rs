@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use prowess_diag::sanitize;
+use prowess_diag::{sanitize, wording};
 use prowess_exec::{End, ExecError, Options, Outcome, Stream};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
@@ -92,7 +92,11 @@ fn refused(
     }
     let mut error = CliError::new("it did not run").cause(permissions::explain(decision));
     if let Some(remedy) = &decision.remedy {
-        error = error.hint(sanitize::line(remedy).into_owned());
+        let remedy = sanitize::line(remedy);
+        error = error.hint(match remedy.strip_prefix("allow it with ") {
+            Some(rule) => format!("allow it with `--approve {}`", wording::shell_word(rule)),
+            None => remedy.into_owned(),
+        });
     }
     printer.error(&error);
     Ok(Exit::Denied)

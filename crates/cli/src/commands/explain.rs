@@ -16,10 +16,8 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
             printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(Rule::to_json).collect::<Vec<_>>() }))?;
         } else {
             printer.answer(&list(printer.width()))?;
-            printer.status(&format!(
-                "\n{}; explain one with `prowess explain RULE`",
-                wording::count(RULES.len(), "rule")
-            ));
+            let rules = wording::count(RULES.len(), "rule");
+            printer.status(&format!("\n{rules}; explain one with `prowess explain RULE`\n`spec only`: with `--profile spec`; `target`: with `--target claude-ai`"));
         }
         return Ok(Exit::Done);
     };

@@ -66,9 +66,10 @@ pub(crate) fn run(
 
 /// Reads the name of a scope.
 pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
-    Scope::parse(word).ok_or_else(|| {
-        let known = Scope::ALL.map(Scope::as_str);
-        let known = known.iter().filter(|scope| **scope != "program");
+    let known = Scope::ALL.map(Scope::as_str);
+    // Of a program and of servers nothing is known before a run.
+    let known = known.iter().filter(|scope| !matches!(**scope, "program" | "server"));
+    Scope::parse(word).filter(|_| known.clone().any(|scope| *scope == word)).ok_or_else(|| {
         let list = wording::either(known.clone().map(wording::tick));
         let error = CliError::new(format!("`--scope` does not know `{word}`: it is {list}"));
         match suggest::nearest(word, known.copied()) {

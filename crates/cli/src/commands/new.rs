@@ -47,7 +47,7 @@ pub(crate) fn run(
         wording::all(template.files().iter().map(|file| wording::tick(file.path)))
     ));
     printer.status(&format!(
-        "Next: edit `{}`, then `prowess validate {typed}`; undo with `rm -r {typed}`",
+        "Next: edit `{}`, then `prowess validate {typed}`\nUndo: `rm -r {typed}`",
         written[0]
     ));
     Ok(Exit::Done)

@@ -28,9 +28,7 @@ pub(crate) fn run(
         catalog.entries().iter().filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
     let strong = Style::new().bold();
     let mut text = if own.count() == 0 {
-        format!(
-            "{strong}No skills are visible from here{strong:#}, except for the bundled ones.\n\n"
-        )
+        format!("{strong}No skills are visible from here{strong:#} but the bundled one\n\n")
     } else {
         let count = wording::count(catalog.listed().len(), "skill");
         let are = if catalog.listed().len() == 1 { "is" } else { "are" };
@@ -117,6 +115,7 @@ fn facts(
         _ if shown < rows.len() => {
             format!("a model sees {} of {} in {tokens}", number(shown), number(rows.len()))
         }
+        0 if shown == 1 => format!("a model sees it in {tokens}"),
         0 => format!("a model sees all of them in {tokens}"),
         short => format!("a model sees all, {} cut short, in {tokens}", number(short)),
     };
@@ -139,7 +138,7 @@ fn next(catalog: &Catalog) -> String {
     } else {
         [
             ("prowess new .agents/skills/NAME", "create one"),
-            ("prowess show prowess", "the bundled one"),
+            ("prowess demo", "a complete run, offline"),
             ("prowess help", "everything else"),
         ]
     };

@@ -110,5 +110,6 @@ fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Res
         usage: remembered,
         store: environment.store_file(),
         variables: variables(environment),
+        tools: Vec::new(),
     })
 }

@@ -443,7 +443,7 @@ fn closing_brackets_in_the_body() {
     let world = World::new();
     let head = format!("---\nname: bad\ndescription: {DESCRIPTION}\n---\n\n");
     world.file("skills/bad/SKILL.md", format!("{head}{}\n", "](".repeat(100_000)));
-    let run = world.command(&["validate", "skills", "--json", "-q"]).patience(10);
+    let run = world.command(&["validate", "skills", "--json", "-q"]).patience(60);
     assert_eq!(run.run().json()["summary"]["skills"], 1);
 }
 

@@ -33,6 +33,7 @@ mod policy;
 mod prompt;
 mod render;
 mod schema;
+mod servers;
 mod sessions;
 mod show;
 mod stats;

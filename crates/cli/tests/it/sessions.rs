@@ -241,3 +241,28 @@ fn a_recorded_run_can_be_played_back() {
     let other = ["run", "--task", "Something else.", "--model", &replay];
     world.run(&other).expect(2);
 }
+
+#[test]
+fn case_125_agents_of_the_configuration_are_those_that_skills_may_name() {
+    let world = World::new();
+    let draft = |agent: &str| {
+        let text = format!(
+            "---\nname: draft\ndescription: Drafts.\ncontext: fork\nagent: {agent}\n---\nWrite.\n"
+        );
+        world.file("~/.agents/skills/draft/SKILL.md", text);
+    };
+    world.file(".agents/prowess.toml", "[agents.writer]\nskills = []\n");
+    draft("writr");
+    let model = script(&world, &[json!({"text": "Written.", "expect": "Run skill: draft"})]);
+    let output = world.run(&["run", "draft", "--model", &model]).expect(2);
+    let (_, told) = output.stderr.split_once('\n').unwrap();
+    assert_eq!(
+        told,
+        "error: no agent named `writr`, which the skill draft asks for; did you mean `writer`? There \
+         are `general-purpose`, `Explore`, `Plan` and `writer`; nothing was run\n\
+         hint: define it in the configuration: `[agents.writr]`\n"
+    );
+    draft("writer");
+    let lines = events(&world.run(&["run", "draft", "--model", &model, "--json"]).expect(0));
+    assert_eq!(lines[0]["event"]["agents"], json!(["writer"]));
+}

@@ -2,15 +2,6 @@
 
 use crate::world::World;
 
-fn world() -> World {
-    let world = World::new();
-    world.file(
-        "~/.agents/skills/greet/SKILL.md",
-        "---\nname: greet\ndescription: Greets people. Use when somebody arrives.\n---\nSay good morning to $ARGUMENTS.\n",
-    );
-    world
-}
-
 const RUN: [&str; 5] = ["run", "greet", "Marker-Ada", "--model", "echo"];
 
 /// The lines of the log, without their times.
@@ -24,13 +15,13 @@ fn lines(stderr: &str) -> Vec<&str> {
 
 #[test]
 fn nothing_is_told_unless_it_is_asked_for() {
-    let output = world().run(&RUN).expect(0);
+    let output = World::with_a_greeting().run(&RUN).expect(0);
     assert!(lines(&output.stderr).is_empty(), "{}", output.stderr);
 }
 
 #[test]
 fn one_v_tells_what_has_ended() {
-    let world = world();
+    let world = World::with_a_greeting();
     let output = world.command(&RUN).env("PROWESS_LOG", "off").run().expect(0);
     assert!(lines(&output.stderr).is_empty(), "{}", output.stderr);
     let quiet = output.stdout;
@@ -48,17 +39,18 @@ fn one_v_tells_what_has_ended() {
 
 #[test]
 fn two_tell_what_begins_as_well() {
-    let output = world().run(&[&RUN[..], &["-vv"]].concat()).expect(0);
+    let output = World::with_a_greeting().run(&[&RUN[..], &["-vv"]].concat()).expect(0);
     let told = lines(&output.stderr);
     assert_eq!(told.len(), 4, "{}", output.stderr);
     assert_eq!(told[..2], ["debug invoke_agent greet begins", "debug chat echo begins"]);
-    let output = world().command(&RUN).env("PROWESS_LOG", "prowess=debug").run().expect(0);
+    let output =
+        World::with_a_greeting().command(&RUN).env("PROWESS_LOG", "prowess=debug").run().expect(0);
     assert_eq!(lines(&output.stderr).len(), 4, "{}", output.stderr);
 }
 
 #[test]
 fn a_line_does_not_begin_behind_the_words_of_a_model() {
-    let world = world();
+    let world = World::with_a_greeting();
     world.file("script.jsonl", "{\"text\": \"without an end\"}\n");
     let run = ["run", "--task", "x", "--model", "scripted:script.jsonl", "-v"];
     let output = world.run(&run).expect(0);
@@ -68,7 +60,7 @@ fn a_line_does_not_begin_behind_the_words_of_a_model() {
 
 #[test]
 fn json_stays_json() {
-    let output = world().run(&[&RUN[..], &["--json", "-vv"]].concat()).expect(0);
+    let output = World::with_a_greeting().run(&[&RUN[..], &["--json", "-vv"]].concat()).expect(0);
     assert_eq!(lines(&output.stderr).len(), 4, "{}", output.stderr);
     for line in output.stdout.lines() {
         assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
@@ -77,14 +69,15 @@ fn json_stays_json() {
 
 #[test]
 fn a_filter_that_is_none_is_an_error() {
-    let output = world().command(&RUN).env("PROWESS_LOG", "prowess=loud").run().expect(2);
+    let output =
+        World::with_a_greeting().command(&RUN).env("PROWESS_LOG", "prowess=loud").run().expect(2);
     assert!(
         output.stderr.starts_with("error: `PROWESS_LOG` is not a filter: "),
         "{}",
         output.stderr
     );
     assert!(output.stderr.contains("hint: such as `info`"), "{}", output.stderr);
-    let output = world().run(&[&RUN[..], &["-v", "-q"]].concat()).expect(2);
+    let output = World::with_a_greeting().run(&[&RUN[..], &["-v", "-q"]].concat()).expect(2);
     assert!(output.stderr.contains("--quiet"), "{}", output.stderr);
 }
 
@@ -218,7 +211,7 @@ mod export {
     #[test]
     fn a_collector_gets_the_spans_of_a_run() {
         let (port, taken) = collector("200 OK");
-        let output = world()
+        let output = World::with_a_greeting()
             .command(&RUN)
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://127.0.0.1:{port}"))
             .env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret-key")
@@ -253,7 +246,10 @@ mod export {
         let (port, taken) = collector("503 Service Unavailable");
         let endpoint = format!("http://127.0.0.1:{port}");
         let run = |endpoint: &str| {
-            world().command(&RUN).env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).run()
+            World::with_a_greeting()
+                .command(&RUN)
+                .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+                .run()
         };
         let output = run(&endpoint).expect(0);
         let warning = "warning: not every span reached the collector";
@@ -269,7 +265,7 @@ mod export {
 
     #[test]
     fn a_command_without_spans_sends_nothing() {
-        let output = world()
+        let output = World::with_a_greeting()
             .command(&["list"])
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
             .run()

@@ -87,6 +87,21 @@ fn suggestion_that_would_make_an_error_is_left_out() {
     }
 }
 
+/// Only both together can be renamed, so nothing is offered and nothing is counted.
+#[test]
+fn name_and_folder_that_are_both_wrong_have_no_fix() {
+    let world = World::new();
+    world.named("skills/Wrong_Name", "Other Name");
+    let before = world.read("skills/Wrong_Name/SKILL.md");
+    for flags in [&[][..], &["--fix", "--unsafe-fixes"]] {
+        let output = validate(&world, flags).expect(1);
+        assert_eq!(output.errors(), "3 errors in 1 skill\n");
+        let help = "help: rename both the skill and its folder to `other-name`\n";
+        assert_eq!(output.stdout.matches(help).count(), 3, "{}", output.stdout);
+    }
+    assert_eq!(world.read("skills/Wrong_Name/SKILL.md"), before);
+}
+
 /// What is hidden behind a suggestion is mended in the same run.
 #[test]
 fn suggestions_uncover_safe_fixes() {
@@ -187,8 +202,12 @@ fn diff_can_be_applied() {
             .unwrap();
         assert!(applied.status.success(), "{}{diff}", String::from_utf8_lossy(&applied.stderr));
         let output = validate(&world, &[&["--diff"], flags].concat()).expect(0);
-        let more = if flags.is_empty() { " (1 more with `--unsafe-fixes`)" } else { "" };
-        assert_eq!(output.stderr, format!("Nothing to fix in 2 skills{more}\n"));
+        let expected = if flags.is_empty() {
+            "No safe fixes in 2 skills; 1 suggested one: add `--unsafe-fixes`\n"
+        } else {
+            "Nothing to fix in 2 skills\n"
+        };
+        assert_eq!(output.stderr, expected);
     }
 }
 

@@ -8,18 +8,9 @@ use crate::world::World;
 const INDEX: &str = "- **greet** — Greets people. Use when somebody arrives.";
 const CLOSING: &str = "Never work on another subject, or on more than was asked.";
 
-fn world() -> World {
-    let world = World::new();
-    world.file(
-        "~/.agents/skills/greet/SKILL.md",
-        "---\nname: greet\ndescription: Greets people. Use when somebody arrives.\n---\nSay good morning to $ARGUMENTS.\n",
-    );
-    world
-}
-
 /// Runs a task against a server that first calls `load_skill` and then answers; returns what came in.
 fn asked(provider: &str, variables: &[(&str, &str)], load: &str, done: &str) -> Vec<Asked> {
-    let world = world();
+    let world = World::with_a_greeting();
     let answers = [load, done].map(|events| vec![Step::Send(sse(events))]);
     let server = Server::new(answers);
     let model = format!("{provider}/test-model");

@@ -47,6 +47,16 @@ impl World {
         world
     }
 
+    /// Returns a world with a skill `greet` in the home, for runs.
+    pub(crate) fn with_a_greeting() -> Self {
+        let world = Self::new();
+        world.file(
+            "~/.agents/skills/greet/SKILL.md",
+            "---\nname: greet\ndescription: Greets people. Use when somebody arrives.\n---\nSay good morning to $ARGUMENTS.\n",
+        );
+        world
+    }
+
     /// Returns a path in the project. `~/` leads to the home, `../` to the folder around both.
     pub(crate) fn path(&self, path: impl AsRef<OsStr>) -> PathBuf {
         let path = Path::new(path.as_ref());

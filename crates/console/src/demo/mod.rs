@@ -89,6 +89,7 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
         usage: None,
         store: own.store.clone(),
         variables: Arc::clone(&own.variables),
+        tools: Vec::new(),
     };
     let model = ScriptedModel::parse("demo", SCRIPT)
         .map_err(|error| Failure::new("the script of the demonstration").cause(error))?;
@@ -128,9 +129,9 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
         }))?;
         return Ok(Exit::Done);
     }
-    printer
-        .answer("A scripted model; everything else is real. Nothing leaves this machine.\n\n")?;
     let width = printer.list_width();
+    let head = "A scripted model; everything else is real. Nothing leaves this machine.";
+    printer.answer(&format!("{}\n\n", wrap(head, width).join("\n")))?;
     for (at, beat) in story(&found, &events, &runs, value, &finished.session).iter().enumerate() {
         printer.answer(&beat.lines(at + 1, width))?;
     }

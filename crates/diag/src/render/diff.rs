@@ -2,6 +2,10 @@
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
+use anstyle::{AnsiColor, Style};
+
+use super::fit::{self, Change};
+use super::full::{LONGEST_LINE, Options};
 use crate::sanitize;
 
 /// Unchanged lines shown round a change.
@@ -42,6 +46,77 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
         }
     }
     text
+}
+
+/// Returns a diff as people read it: with colours, with everything in it visible, and no line wider
+/// than the terminal. Lines that replace each other are cut at the same place.
+pub fn shown(diff: &str, options: Options) -> String {
+    let lines: Vec<String> =
+        diff.lines().map(|line| sanitize::visible(line).text.into_owned()).collect();
+    let mut result = String::with_capacity(diff.len());
+    let mut rest = lines.as_slice();
+    while !rest.is_empty() {
+        let removed = rest.iter().take_while(|line| is_change(line, '-')).count();
+        let added = rest[removed..].iter().take_while(|line| is_change(line, '+')).count();
+        let (change, behind) = rest.split_at((removed + added).max(1));
+        rest = behind;
+        if removed == added && removed > 0 {
+            let (old, new) = change.split_at(removed);
+            let pairs: Vec<[String; 2]> =
+                old.iter().zip(new).map(|(old, new)| pair(old, new, options.width)).collect();
+            for line in pairs.iter().map(|[old, _]| old).chain(pairs.iter().map(|[_, new]| new)) {
+                print(&mut result, line, options.color);
+            }
+        } else {
+            for line in change {
+                print(&mut result, &cut(line, options.width), options.color);
+            }
+        }
+    }
+    fit::mark(&result, options.color)
+}
+
+fn is_head(line: &str) -> bool {
+    line.starts_with("--- ") || line.starts_with("+++ ")
+}
+
+fn is_change(line: &str, mark: char) -> bool {
+    line.starts_with(mark) && !is_head(line)
+}
+
+fn print(result: &mut String, line: &str, color: bool) {
+    let style = match line.as_bytes() {
+        _ if !color => Style::new(),
+        _ if is_head(line) => Style::new().bold(),
+        [b'@', ..] => AnsiColor::Cyan.on_default(),
+        [b'-', ..] => AnsiColor::Red.on_default(),
+        [b'+', ..] => AnsiColor::Green.on_default(),
+        _ => Style::new(),
+    };
+    result.push_str(&format!("{style}{line}{style:#}\n"));
+}
+
+/// Cuts a line, and the one that comes in its place, so that the difference stays in view.
+fn pair(old: &str, new: &str, width: Option<usize>) -> [String; 2] {
+    // Longer lines would be compared for minutes.
+    let columns = width.filter(|_| old.len().max(new.len()) <= LONGEST_LINE);
+    let change = columns.zip(old.get(1..)).zip(new.get(1..));
+    let fitted = change.and_then(|((columns, old), new)| {
+        let change = Change { range: 0..old.len(), new: new.to_owned() }.trim(old);
+        let (old, changes) = fit::fit(old, &[change], columns.saturating_sub(1))?;
+        let change = changes.first()?;
+        let new = [&old[..change.range.start], &change.new, &old[change.range.end..]].concat();
+        Some([format!("-{old}"), format!("+{new}")])
+    });
+    fitted.unwrap_or_else(|| [cut(old, width), cut(new, width)])
+}
+
+/// Cuts a line at its end.
+fn cut(line: &str, columns: Option<usize>) -> String {
+    match columns {
+        Some(columns) if fit::width(line) > columns => fit::excerpt(line, 0..0, 0, columns).0,
+        _ => line.to_owned(),
+    }
 }
 
 /// One replacement of everything between the first difference and the last.
@@ -142,6 +217,39 @@ mod tests {
         let (before, after) = ("a\r".repeat(400_000), "a\n".repeat(400_000));
         let diff = unified("f", &before, &after);
         assert!(diff.starts_with("--- f\n+++ f\n@@ -1 +1,400000 @@\n-a\ra\r"));
+    }
+
+    fn read(before: &str, after: &str, width: Option<usize>) -> Vec<String> {
+        let shown = shown(&unified("f", before, after), Options { color: false, width });
+        shown.lines().skip(3).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn on_a_terminal_lines_are_cut_where_nothing_changes() {
+        let long = "many words ".repeat(20);
+        let (before, after) =
+            (format!("{long}a {long}\n{long}\n"), format!("{long}b {long}\n{long}\n"));
+        let lines = read(&before, &after, Some(40));
+        assert!(
+            lines[0].starts_with("-many word") && lines[0].contains("words a many"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].starts_with("+many word") && lines[1].contains("words b many"),
+            "{lines:?}"
+        );
+        assert_eq!(lines[0].replace('-', "+").replace(" a ", " b "), lines[1]);
+        assert!(lines[2].starts_with(" many words ") && lines[2].ends_with('…'), "{lines:?}");
+        assert!(lines.iter().all(|line| fit::width(line) <= 40), "{lines:?}");
+        assert_eq!(read(&before, &after, None)[0], format!("-{long}a {long}"));
+        let huge = "a".repeat(400_000);
+        let lines = read(&huge, &huge.replace('a', "b"), Some(40));
+        assert!(lines.iter().all(|line| fit::width(line) <= 40), "{lines:?}");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_visible_for_people() {
+        assert_eq!(read("a\u{200b}b\n", "ab\n", Some(40)), ["-a<U+200B>b", "+ab"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use annotate_snippets::renderer::{
-    DEFAULT_ERROR_STYLE, DEFAULT_NOTE_STYLE, DEFAULT_WARNING_STYLE, DecorStyle,
+    DEFAULT_ERROR_STYLE, DEFAULT_HELP_STYLE, DEFAULT_NOTE_STYLE, DEFAULT_WARNING_STYLE, DecorStyle,
 };
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
@@ -14,7 +14,7 @@ use super::{preview, wrap};
 use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
 
 /// A line longer than this is described by its position only; quoting it would help nobody.
-const LONGEST_LINE: usize = 4096;
+pub(super) const LONGEST_LINE: usize = 4096;
 
 /// Fixes with more edits than this are named, not shown.
 const MOST_EDITS: usize = 12;
@@ -41,6 +41,11 @@ pub fn style(severity: Severity) -> Style {
         Severity::Warning => DEFAULT_WARNING_STYLE,
         Severity::Note => DEFAULT_NOTE_STYLE,
     }
+}
+
+/// Returns a line of help that stands below a finding, with colours.
+pub fn help(text: &str) -> String {
+    format!("{DEFAULT_HELP_STYLE}help{DEFAULT_HELP_STYLE:#}: {text}\n")
 }
 
 /// Returns one finding as text that ends with a line break.
@@ -96,17 +101,26 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
     let mut bar: Option<&str> = None;
     let mut is_open = false;
     let mut in_title = false;
-    // Where no line is quoted the renderer leaves no room for numbers; all findings look alike.
+    let mut is_behind_place = false;
+    let starts_title = |plain: &str| plain.starts_with(|c: char| c.is_ascii_lowercase());
+    // Where no line is quoted the renderer leaves no room for numbers; all places are indented alike.
     let pad = if text.lines().any(|line| wrap::plain(line).starts_with("--> ")) { " " } else { "" };
-    for line in text.lines() {
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
         let plain = wrap::plain(line);
-        if plain.starts_with("--> ") || plain.trim() == "|" {
+        let is_bar = plain.trim() == "|";
+        let is_last = lines.peek().is_none_or(|next| starts_title(&wrap::plain(next)));
+        // A bar with nothing quoted below it leads nowhere.
+        if is_bar && is_last && is_behind_place {
+            continue;
+        }
+        is_behind_place = plain.trim_start().starts_with("--> ");
+        if plain.starts_with("--> ") || is_bar {
             result.push_str(pad);
         }
-        let is_bar = plain.trim() == "|";
         // Only headlines begin with a letter: all else stands behind a gutter, or belongs to one.
-        let is_title = plain.starts_with(|c: char| c.is_ascii_lowercase());
-        in_title = is_title || in_title && !is_bar && !plain.trim_start().starts_with("--> ");
+        let is_title = starts_title(&plain);
+        in_title = is_title || in_title && !is_bar && !is_behind_place;
         is_open = !is_bar && !in_title;
         if is_bar {
             bar.get_or_insert(line);
@@ -183,10 +197,15 @@ fn solution<'a>(
     columns: Option<usize>,
     color: bool,
 ) -> Option<(Group<'a>, String)> {
+    let title = |title: &str| {
+        let suggested =
+            if fix.is_safe() { "" } else { " (suggestion, not applied by `--fix` alone)" };
+        let title = format!("{}{suggested}", sanitize::line(title));
+        Level::HELP.secondary_title(title)
+    };
     let named = || {
-        let title = format!("{} ({})", fix.title, wording::count(fix.edits.len(), "place"));
-        let title = Level::HELP.secondary_title(sanitize::line(&title).into_owned());
-        (Group::with_title(title), String::new())
+        let places = wording::count(fix.edits.len(), "place");
+        (Group::with_title(title(&format!("{} in {places}", fix.title))), String::new())
     };
     // Many small edits say less than their title.
     if fix.edits.len() > MOST_EDITS {
@@ -197,12 +216,7 @@ fn solution<'a>(
     let Some((text, changes)) = window.changed(fix, columns) else {
         return Some(named());
     };
-    let title = if fix.is_safe() {
-        fix.title.clone()
-    } else {
-        format!("{} (suggestion, not applied by `--fix` alone)", fix.title)
-    };
-    let title = Level::HELP.secondary_title(sanitize::line(&title).into_owned());
+    let title = title(&fix.title);
     if preview::is_needed(&text, &changes) {
         let lines = preview::lines(&text, &changes, window.line, color);
         return Some((Group::with_title(title), lines));
@@ -215,15 +229,15 @@ fn solution<'a>(
 }
 
 /// The lines that a set of spans touches.
-struct Window {
-    text: String,
+struct Window<'a> {
+    shown: sanitize::Visible<'a>,
     line: usize,
     offset: usize,
 }
 
-impl Window {
+impl<'a> Window<'a> {
     /// Returns the window, or nothing when a line in it is too long to quote.
-    fn around(text: &str, lines: &LineIndex, spans: &[Span]) -> Option<Self> {
+    fn around(text: &'a str, lines: &LineIndex, spans: &[Span]) -> Option<Self> {
         let first = spans.iter().map(|span| span.start).min()? as usize;
         let last = spans.iter().map(|span| span.end).max()? as usize;
         let line = lines.position(text, first).line;
@@ -234,7 +248,7 @@ impl Window {
         if quoted.lines().any(|line| line.len() > LONGEST_LINE) {
             return None;
         }
-        Some(Self { text: sanitize::same_width(quoted).into_owned(), line, offset })
+        Some(Self { shown: sanitize::visible(quoted), line, offset })
     }
 
     /// Returns the text, the place of a span in it, and its label where that has no room behind the
@@ -245,19 +259,19 @@ impl Window {
         label: &str,
         columns: Option<usize>,
     ) -> (String, Range<usize>, Option<Below>) {
-        let range = self.inside(span);
+        let (text, range) = (&*self.shown.text, self.inside(span));
         let (Some(before), Some(marked), Some(columns)) =
-            (self.text.get(..range.start), self.text.get(range.clone()), columns)
+            (text.get(..range.start), text.get(range.clone()), columns)
         else {
-            return (self.text.clone(), range, None);
+            return (text.to_owned(), range, None);
         };
         let fit_whole = |columns| {
             let change = Change { range: range.clone(), new: marked.to_owned() };
-            match fit::fit(&self.text, &[change], columns) {
+            match fit::fit(text, &[change], columns) {
                 Some((text, changes)) => {
                     (text, changes.into_iter().fold(range.clone(), |_, change| change.range))
                 }
-                None => (self.text.clone(), range.clone()),
+                None => (text.to_owned(), range.clone()),
             }
         };
         if marked.contains('\n') {
@@ -267,13 +281,13 @@ impl Window {
         let place = fit::width(marked).max(1);
         let room = if label.is_empty() { 0 } else { fit::width(label) + 1 };
         let line =
-            fit::width(before) + self.text[range.start..].split('\n').next().map_or(0, fit::width);
+            fit::width(before) + text[range.start..].split('\n').next().map_or(0, fit::width);
         let (text, place) = if line <= columns {
-            (self.text.clone(), range)
+            (text.to_owned(), range)
         } else if place + room + 2 * CONTEXT <= columns {
-            fit::excerpt(&self.text, range, room, columns)
+            fit::excerpt(text, range, room, columns)
         } else if place + 2 * CONTEXT <= columns {
-            fit::excerpt(&self.text, range, 0, columns)
+            fit::excerpt(text, range, 0, columns)
         } else {
             fit_whole(columns)
         };
@@ -295,27 +309,23 @@ impl Window {
             .iter()
             .map(|edit| Change {
                 range: self.inside(edit.span),
-                new: sanitize::block(&edit.replacement.replace("\r\n", "\n")).into_owned(),
+                new: sanitize::visible(&edit.replacement.replace("\r\n", "\n")).text.into_owned(),
             })
             .collect();
+        let text = &*self.shown.text;
         let Some(columns) = columns else {
-            return Some((self.text.clone(), changes));
+            return Some((text.to_owned(), changes));
         };
         changes.sort_by_key(|change| (change.range.start, change.range.end));
-        let trimmed: Vec<Change> =
-            changes.iter().map(|change| change.clone().trim(&self.text)).collect();
-        let fitted = fit::fit(&self.text, &trimmed, columns)?;
+        let trimmed: Vec<Change> = changes.iter().map(|change| change.clone().trim(text)).collect();
+        let fitted = fit::fit(text, &trimmed, columns)?;
         // What fits as it is needs no trimming either.
-        Some(if fitted.0 == self.text && fitted.1 == trimmed {
-            (fitted.0, changes)
-        } else {
-            fitted
-        })
+        Some(if fitted.0 == text && fitted.1 == trimmed { (fitted.0, changes) } else { fitted })
     }
 
     fn inside(&self, span: Span) -> Range<usize> {
-        let clamp = |at: u32| (at as usize).saturating_sub(self.offset).min(self.text.len());
-        clamp(span.start)..clamp(span.end)
+        let place = |at: u32| self.shown.place((at as usize).saturating_sub(self.offset));
+        place(span.start)..place(span.end)
     }
 }
 
@@ -350,7 +360,7 @@ pub fn summary(counts: crate::Counts, extent: Extent) -> String {
     };
     let skills = wording::count(extent.skills, "skill");
     let skills = match extent {
-        Extent { skills: 1, affected: 1, .. } => skills,
+        _ if extent.affected == extent.skills => skills,
         _ => format!("{} of {skills}", wording::thousands(extent.affected)),
     };
     let place = match extent {
@@ -494,7 +504,7 @@ warning[rule]: a message that says more than
     }
 
     #[test]
-    fn a_finding_without_a_line_has_the_same_shape() {
+    fn a_finding_without_a_line_has_no_bar() {
         let diagnostic = Diagnostic {
             rule: "rule",
             severity: Severity::Error,
@@ -509,7 +519,7 @@ warning[rule]: a message that says more than
         let options = Options { color: false, width: Some(80) };
         assert_eq!(
             finding(&report, &LineIndex::new(""), &diagnostic, options),
-            "error[rule]: wrong\n --> a\n  |\nhelp: do it\n"
+            "error[rule]: wrong\n --> a\nhelp: do it\n"
         );
         let diagnostic = Diagnostic { help: Some("do it:\nthis: and that".into()), ..diagnostic };
         for (width, second) in [(80, "this: and that"), (16, "this: and\n      that")] {
@@ -554,9 +564,10 @@ warning[rule]: a message that says more than
         let counts = crate::Counts { errors: 2, ..crate::Counts::default() };
         let say = |affected, skills, folders| summary(counts, Extent { skills, affected, folders });
         assert_eq!(
-            [say(1, 1, 0), say(2, 3, 0), say(1, 3, 1), say(0, 0, 1), say(0, 0, 2)],
+            [say(1, 1, 0), say(2, 2, 0), say(2, 3, 0), say(1, 3, 1), say(0, 0, 1), say(0, 0, 2)],
             [
                 "2 errors in 1 skill",
+                "2 errors in 2 skills",
                 "2 errors in 2 of 3 skills",
                 "2 errors in 1 of 3 skills and 1 other folder",
                 "2 errors in 1 folder, no skill was checked",

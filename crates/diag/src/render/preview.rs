@@ -1,5 +1,5 @@
-//! Shows a change line by line where marks below a single line cannot: across several lines, or
-//! where only blanks go.
+//! Shows a change line by line where marks in a single line cannot: across several lines, where only
+//! blanks go, or where something is only added.
 
 use annotate_snippets::renderer::{
     DEFAULT_ADDITION_STYLE, DEFAULT_LINE_NUM_STYLE, DEFAULT_REMOVAL_STYLE,
@@ -36,10 +36,11 @@ pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
                 _ => {
                     let trimmed = change.clone().trim(text);
                     let gone = text.get(trimmed.range).unwrap_or_default();
-                    !gone.is_empty()
-                        && !gone.contains('\n')
-                        && gone.trim().is_empty()
-                        && trimmed.new.trim().is_empty()
+                    let is_added = gone.is_empty() && !trimmed.new.is_empty();
+                    is_added
+                        || !gone.contains('\n')
+                            && gone.trim().is_empty()
+                            && trimmed.new.trim().is_empty()
                 }
             }
         })
@@ -113,6 +114,7 @@ mod tests {
         check("d: \"a\n  b\n", "\"a\n  b", "\"a\n  b\"", Some("  |\n4 -   b\n4 +   b\"\n  |\n"));
         check("d: > a\n", " a", "\n  a", Some("  |\n3 - d: > a\n3 + d: >\n4 +   a\n  |\n"));
         check("  d: a\n", "  ", "", Some("  |\n3 -   d: a\n3 + d: a\n  |\n"));
+        check("alow: a\n", "alow", "allow", Some("  |\n3 - alow: a\n3 + allow: a\n  |\n"));
     }
 
     #[test]

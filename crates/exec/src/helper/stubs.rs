@@ -28,11 +28,23 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
     let mut held = Held { stubs: Vec::new() };
     for stub in stubs {
         let path = spec::path(&stub.path);
-        if let Some(file) = hold_one(&path, stub.folder)? {
-            held.stubs.push((path, file));
+        // When this run was planned, a folder above may have been the place holder of another run,
+        // which takes it away with itself.
+        let mut above: Vec<&Path> = path.ancestors().skip(1).take_while(|&it| may_go(it)).collect();
+        while let Some(folder) = above.pop() {
+            held.add(folder, true)?;
         }
+        held.add(&path, stub.folder)?;
     }
     Ok(held)
+}
+
+/// Whether a folder is missing, or the place holder of a run that may end.
+fn may_go(folder: &Path) -> bool {
+    match folder.symlink_metadata() {
+        Ok(facts) => facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
@@ -83,6 +95,18 @@ fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
+impl Held {
+    /// Makes and locks one, once: two locks of one run would keep each other from removing it.
+    fn add(&mut self, path: &Path, folder: bool) -> io::Result<()> {
+        if self.stubs.iter().all(|(known, _)| known != path)
+            && let Some(file) = hold_one(path, folder)?
+        {
+            self.stubs.push((path.to_owned(), file));
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         // Deepest first, so that a folder is empty when its turn comes.
@@ -125,6 +149,29 @@ mod tests {
         assert!(file.is_file() && folder.is_dir(), "the second run still needs them");
         drop(second);
         assert!(!file.exists() && !folder.exists());
+    }
+
+    #[test]
+    fn a_folder_that_another_run_held_may_go_at_any_time() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("folder");
+        let inner = ["folder/a", "folder/b/c"].map(|path| root.path().join(path));
+        let planned = [stub(&inner[0], false), stub(&inner[1], true)];
+        // Before the second run begins.
+        drop(hold(&[stub(&folder, true)]).unwrap());
+        // Nobody but root writes into a place holder.
+        let is_there = || !rustix::process::geteuid().is_root() || inner[0].is_file();
+        let second = hold(&planned).unwrap();
+        assert!(folder.is_dir() && is_there());
+        drop(second);
+        assert!(!folder.exists());
+        // While it goes on.
+        let first = hold(&[stub(&folder, true)]).unwrap();
+        let second = hold(&planned).unwrap();
+        drop(first);
+        assert!(folder.is_dir() && is_there());
+        drop(second);
+        assert!(!folder.exists(), "nothing is left behind");
     }
 
     #[test]

@@ -48,10 +48,7 @@ impl Tool for Edit {
     fn input_schema(&self) -> Value {
         object(
             &[
-                (
-                    "path",
-                    json!({ "type": "string", "minLength": 1, "description": "The file, seen from the project's root, or absolute." }),
-                ),
+                super::file(),
                 (
                     "old",
                     json!({ "type": "string", "minLength": 1, "description": "The text to replace, exactly as it stands in the file." }),

@@ -17,8 +17,6 @@ use crate::search::{Search, notes, pattern};
 const MAX_FILES: usize = 500;
 /// Most bytes of an answer; there is room for a sentence more.
 const BYTES: usize = MAX_BYTES - 1_000;
-/// Longest pattern.
-const MAX_PATTERN: usize = 1_000;
 
 /// `glob`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,14 +36,8 @@ impl Tool for Glob {
     fn input_schema(&self) -> Value {
         object(
             &[
-                (
-                    "pattern",
-                    json!({ "type": "string", "minLength": 1, "maxLength": MAX_PATTERN, "description": "The pattern, seen from where the search begins." }),
-                ),
-                (
-                    "path",
-                    json!({ "type": "string", "minLength": 1, "description": "The folder to search (default: the project)." }),
-                ),
+                super::pattern("pattern", "The pattern, seen from where the search begins."),
+                super::path("The folder to search (default: the project)."),
             ],
             &["pattern"],
         )

@@ -32,8 +32,7 @@ const LINE: usize = 500;
 const BYTES: usize = MAX_BYTES - 2_000;
 /// Most lines of an answer.
 const LINES: usize = MAX_LINES - 20;
-/// Longest expression, and most bytes of the machine that it becomes.
-const MAX_PATTERN: usize = 1_000;
+/// Most bytes of the machine that an expression becomes.
 const MAX_MACHINE: usize = 10 * 1024 * 1024;
 
 /// `grep`.
@@ -55,18 +54,9 @@ impl Tool for Grep {
     fn input_schema(&self) -> Value {
         object(
             &[
-                (
-                    "pattern",
-                    json!({ "type": "string", "minLength": 1, "maxLength": MAX_PATTERN, "description": "The regular expression." }),
-                ),
-                (
-                    "path",
-                    json!({ "type": "string", "minLength": 1, "description": "The folder or file to search (default: the project)." }),
-                ),
-                (
-                    "glob",
-                    json!({ "type": "string", "minLength": 1, "maxLength": MAX_PATTERN, "description": "Which files: `*.rs`, `src/**`." }),
-                ),
+                super::pattern("pattern", "The regular expression."),
+                super::path("The folder or file to search (default: the project)."),
+                super::pattern("glob", "Which files: `*.rs`, `src/**`."),
                 (
                     "ignore_case",
                     json!({ "type": "boolean", "description": "Whether large and small letters are the same (default: false)." }),

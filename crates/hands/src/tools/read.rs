@@ -55,10 +55,7 @@ impl Tool for Read {
     fn input_schema(&self) -> Value {
         object(
             &[
-                (
-                    "path",
-                    json!({ "type": "string", "minLength": 1, "description": "The file, seen from the project's root, or absolute." }),
-                ),
+                super::file(),
                 (
                     "offset",
                     json!({ "type": "integer", "minimum": 1, "description": "The line to begin with; the first is 1." }),

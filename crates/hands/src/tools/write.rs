@@ -37,10 +37,7 @@ impl Tool for Write {
     fn input_schema(&self) -> Value {
         object(
             &[
-                (
-                    "path",
-                    json!({ "type": "string", "minLength": 1, "description": "The file, seen from the project's root, or absolute." }),
-                ),
+                super::file(),
                 (
                     "content",
                     json!({ "type": "string", "description": "All that the file will hold." }),

@@ -30,7 +30,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     wording::tick(wording::shorten(written, 20)),
                     flag.value
                 ))
-                .fix(fix),
+                .fix_or_help(fix, "write `true` or `false`"),
         );
     }
 }

@@ -1,22 +1,27 @@
 //! A link to a file that is not there.
 
+use std::collections::BTreeSet;
+
 use prowess_diag::{Edit, Fix, Span, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::package::Look;
-use prowess_spec::resource_path::ResourcePath;
 
 rule!("broken-link", Levels::of("WWN"), Suggested, "a link leads to a file that does not exist");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
+    // Links to one file are many, and each question about a file goes to the system.
+    let mut there: BTreeSet<&str> = BTreeSet::new();
     for link in skill.links() {
         let target = link.span;
         let written = target.of(parsed.text);
-        let Ok(resource) = ResourcePath::new(&link.path) else {
+        let Ok(resource) = &link.file else { continue };
+        if there.contains(resource.as_str()) {
             continue;
-        };
+        }
         if skill.package.look(resource.as_str()) != Look::Missing {
+            there.insert(resource.as_str());
             continue;
         }
         if out.is_full() {

@@ -1,5 +1,7 @@
 //! Text that YAML takes for a comment.
 
+use prowess_diag::Span;
+
 use super::{Finding, Levels, Sink, Subject, lost_text, quote_lost};
 use prowess_spec::fields::{self, Shape};
 use prowess_spec::yaml::Entry;
@@ -9,7 +11,8 @@ rule!("comment-in-value", Levels::of("WWW"), Suggested, "a ` #` cuts a value sho
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     // Most frontmatter has no such mark at all.
-    if !parsed.yaml.is_some_and(|yaml| yaml.of(parsed.text).contains('#')) {
+    let has_mark = |yaml: Span| memchr::memchr(b'#', yaml.of(parsed.text).as_bytes()).is_some();
+    if !parsed.yaml.is_some_and(has_mark) {
         return;
     }
     let entries = &parsed.manifest.entries;

@@ -1,6 +1,6 @@
 //! A key that stands twice.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Edit, Fix, LineIndex, wording};
 
 use super::{Finding, Levels, Sink, Subject, whole_lines};
 use prowess_spec::frontmatter::Line;
@@ -10,6 +10,7 @@ rule!("duplicate-key", Levels::of("EEE"), Safe, "a key appears twice");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
+    let mut index = None;
     for problem in &parsed.problems {
         let ProblemKind::DuplicateKey(duplicate) = &problem.kind else {
             continue;
@@ -30,22 +31,22 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             true => Some(Fix::safe("remove the second one, it says the same", edit)),
             false => Some(Fix::suggested("remove the second one", edit)),
         };
-        let label = match &*duplicate.key {
-            _ if duplicate.same_value => "is above with the same value",
-            "allowed-tools" => "is above with another value; neither grants anything",
-            "disable-model-invocation" => {
-                "is above with another value; `true` counts, the safer one"
-            }
-            "user-invocable" => "is above with another value; `false` counts, the safer one",
-            _ => "is above with another value; the first one counts",
+        let how = match &*duplicate.key {
+            _ if duplicate.same_value => "with the same value",
+            "allowed-tools" => "with another value; neither grants anything",
+            "disable-model-invocation" => "with another value; `true` counts, the safer one",
+            "user-invocable" => "with another value; `false` counts, the safer one",
+            _ => "with another value; the first one counts",
         };
+        let line = index
+            .get_or_insert_with(|| LineIndex::new(parsed.text))
+            .position(parsed.text, duplicate.first.start as usize)
+            .line;
+        let key = wording::tick(&duplicate.key);
         out.report(
-            Finding::at(
-                duplicate.again,
-                format!("invalid YAML: duplicate key `{}`", duplicate.key),
-            )
-            .label(label)
-            .fix(fix),
+            Finding::at(duplicate.again, format!("invalid YAML: duplicate key {key}"))
+                .label(format!("{key} is on line {line} already, {how}"))
+                .fix(fix),
         );
     }
 }

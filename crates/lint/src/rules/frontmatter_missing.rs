@@ -42,7 +42,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             .label("these keys are not between two lines `---`")
             .fix(Fix::suggested("put `---` before and after the keys", vec![open, close]));
     } else {
-        finding = finding.label("no `---` on the first line").fix(insertion(skill));
+        finding = finding.label("no `---` on the first line").fix_or_help(
+            insertion(skill),
+            "begin the file with:\n---\nname: …\ndescription: …\n---",
+        );
     }
     out.report(finding);
 }
@@ -55,7 +58,8 @@ fn is_link_target(text: &str) -> bool {
 
 fn insertion(skill: &Subject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
-    let name = skill.package.folder().and_then(name::repair)?;
+    // A name that is not the folder's would be the next error.
+    let name = skill.package.folder().filter(|folder| name::faults(folder).is_empty())?;
     let description = identity::first_line(parsed.body_text())?;
     let eol = line_break(parsed.text);
     let block = format!(

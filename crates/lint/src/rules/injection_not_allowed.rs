@@ -1,9 +1,10 @@
 //! An injected command that `allowed-tools` does not cover.
 
-use prowess_diag::wording;
+use prowess_diag::Span;
 
-use super::{Finding, Levels, Sink, Subject};
-use crate::shell;
+use super::unsafe_placeholder::unsafe_places;
+use super::{Finding, Levels, Sink, Subject, excerpt};
+use crate::shell::{self, Unsafe};
 use prowess_spec::body::{ItemKind, Place};
 use prowess_spec::tool_pattern::ToolPattern;
 
@@ -33,30 +34,48 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             },
         )
     };
-    for item in skill.items() {
-        let ItemKind::Command { command, .. } = item.kind else {
+    let items = skill.items();
+    for (index, item) in items.iter().enumerate() {
+        let ItemKind::Command { command: script, .. } = item.kind else {
             continue;
         };
         if item.place != Place::Text {
             continue;
         }
-        let line = command.of(parsed.text);
-        let Some(uncovered) =
-            shell::simple_commands(line).into_iter().find(|command| !allows(command))
-        else {
-            continue;
-        };
-        let program = uncovered.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-        out.report(
-            Finding::at(
-                command,
-                format!(
-                    "the command {} is not covered by `allowed-tools`",
-                    wording::tick(wording::shorten(uncovered, 60))
-                ),
+        let mut unsafe_arguments = None;
+        for (at, command) in shell::simple_commands(script.of(parsed.text)) {
+            if allows(command) {
+                continue;
+            }
+            if out.is_full() {
+                out.count();
+                continue;
+            }
+            let start = script.start as usize + at;
+            let span = Span::new(start, start + command.len());
+            // What must not stay as it is needs no permission.
+            let is_unsafe = unsafe_arguments
+                .get_or_insert_with(|| unsafe_places(parsed.text, script, &items[index + 1..]))
+                .iter()
+                .any(|(place, reason)| {
+                    let is_text = *reason == Unsafe::HereDocument && command.contains("<<");
+                    span.contains(*place) || is_text
+                });
+            let pattern = shell::covering(command).filter(|_| !is_unsafe);
+            let finding = Finding::at(
+                span,
+                format!("the command {} is not covered by `allowed-tools`", excerpt(command)),
             )
-            .label("loading the skill will fail, or ask, at this command")
-            .help(format!("allow it: `allowed-tools: {shell_tool}({program}:*)`")),
-        );
+            .label("loading the skill will fail, or ask, at this command");
+            out.report(match (pattern, &manifest.allowed_tools) {
+                (None, _) => finding,
+                (Some(pattern), Some(_)) => {
+                    finding.help(format!("add `{shell_tool}({pattern})` to `allowed-tools`"))
+                }
+                (Some(pattern), None) => {
+                    finding.help(format!("allow it: `allowed-tools: {shell_tool}({pattern})`"))
+                }
+            });
+        }
     }
 }

@@ -3,13 +3,13 @@
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::resource_path::{PathFault, ResourcePath};
+use prowess_spec::resource_path::PathFault;
 
 rule!("link-outside", Levels::of("WWN"), None, "a link leads out of the skill's folder");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for link in skill.links() {
-        if ResourcePath::new(&link.path) == Err(PathFault::Escapes) {
+        if link.file == Err(PathFault::Escapes) {
             out.report(
                 Finding::at(
                     link.span,

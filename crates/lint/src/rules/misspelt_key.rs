@@ -2,6 +2,7 @@
 
 use prowess_diag::{Edit, Fix, LineIndex, wording};
 
+use super::unknown_key::is_known;
 use super::{Finding, Levels, Sink, Subject, misspelling};
 use crate::profile::Profile;
 
@@ -11,28 +12,37 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for (entry, meant) in parsed.manifest.entries.iter().zip(skill.meant()) {
         let Some(meant) = *meant else { continue };
+        // Only one key can get the name: the first.
+        let first = misspelling(skill, meant);
+        let is_first = first.is_some_and(|first| first.key_span == entry.key_span);
         // The finding about the missing key points here.
-        let told = matches!(meant, "name" | "description") && misspelling(skill, meant).is_some();
-        if told && out.profile() != Profile::Spec {
+        if is_first && matches!(meant, "name" | "description") && out.profile() != Profile::Spec {
             continue;
         }
         let finding = Finding::at(
             entry.key_span,
             format!("unknown key in the frontmatter: {}", wording::tick(&entry.key)),
         );
-        out.report(match parsed.manifest.entry(meant) {
+        let other = parsed.manifest.entry(meant).or(first).filter(|_| !is_first);
+        out.report(match other {
+            None if !is_known(meant, out.profile()) => finding
+                .label(format!("did you mean `{meant}`? That is not part of the standard either"))
+                .help("remove it, or move it below `metadata:`, where any key may stand"),
             None => finding
                 .label(format!("did you mean `{meant}`? As it stands it has no effect"))
                 .fix(Fix::suggested(
                     format!("rename it to `{meant}`"),
                     vec![Edit::replace(entry.key_span, meant)],
                 )),
-            Some(right) => {
-                let at = right.key_span.start as usize;
+            Some(other) => {
+                let at = other.key_span.start as usize;
                 let line = LineIndex::new(parsed.text).position(parsed.text, at).line;
-                finding
-                    .label(format!("it has no effect: `{meant}` is already on line {line}"))
-                    .help(format!("remove it, or move what it says to `{meant}`"))
+                let label = if &*other.key == meant {
+                    format!("it has no effect: `{meant}` is already on line {line}")
+                } else {
+                    format!("it has no effect, and line {line} looks like `{meant}` too")
+                };
+                finding.label(label).help(format!("remove it, or move what it says to `{meant}`"))
             }
         });
     }

@@ -39,14 +39,26 @@ impl Rule {
     /// Returns how severe it is, and whether it can be mended, in one line.
     pub fn facts(&self) -> String {
         let under = |profile| self.levels.under(profile, None);
-        let named = |profile: Profile| {
-            Some(format!("{} in {}", under(profile)?.as_str(), profile.as_str()))
+        let named = |severity: Severity| {
+            let alike =
+                Profile::ALL.into_iter().filter(|profile| under(*profile) == Some(severity));
+            let names: Vec<&str> = alike.map(Profile::as_str).collect();
+            (!names.is_empty()).then(|| format!("{} in {}", severity.as_str(), wording::all(names)))
         };
         let levels: Vec<String> = match under(Profile::Spec) {
             Some(same) if Profile::ALL.into_iter().all(|profile| under(profile) == Some(same)) => {
                 vec![format!("{} in every profile", same.as_str())]
             }
-            _ => Profile::ALL.into_iter().filter_map(named).collect(),
+            _ => {
+                let mut levels: Vec<String> =
+                    Severity::ALL.into_iter().rev().filter_map(named).collect();
+                // Whoever reads a page for the first time has not met these names.
+                if let Some(first) = levels.first_mut() {
+                    let plural = if first.contains(" and ") { "s" } else { "" };
+                    *first = first.replacen(" in ", &format!(" in the profile{plural} "), 1);
+                }
+                levels
+            }
         };
         let target = self.levels.claude_ai.map(|severity| {
             format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
@@ -348,6 +360,13 @@ fn whole_lines(text: &str, span: Span) -> Span {
     let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
     let line = prowess_spec::frontmatter::Line::at(text.as_bytes(), span.end as usize);
     Span::new(start, line.next)
+}
+
+/// The first line of a text, as a message quotes it; a cut is marked.
+fn excerpt(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let more = if line.len() < text.trim_end().len() { " …" } else { "" };
+    wording::tick(wording::shorten(&format!("{line}{more}"), 60))
 }
 
 /// The message about a text that has too many characters.

@@ -1,6 +1,6 @@
 //! Upper-case letters in a name.
 
-use super::name_folder_mismatch::name_fix;
+use super::name_folder_mismatch::mend_name;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name::NameFault;
 
@@ -9,10 +9,7 @@ rule!("name-case", Levels::of("EEW"), Safe, "the name has upper-case letters");
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some((text, faults)) = skill.name() else { return };
     if faults.contains(&NameFault::NotLowercase) {
-        out.report(
-            Finding::at(text.span, "the name must be lowercase")
-                .label("has upper-case letters")
-                .fix(name_fix(skill)),
-        );
+        let finding = Finding::at(text.span, "the name must be lowercase");
+        out.report(mend_name(skill, finding.label("has upper-case letters")));
     }
 }

@@ -2,7 +2,7 @@
 
 use prowess_diag::{Severity, wording};
 
-use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::name_fix};
+use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::mend_name};
 use prowess_spec::name::NameFault;
 
 rule!(
@@ -22,8 +22,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 wording::tick(first.escape_debug())
             };
             let finding = Finding::at(text.span, "the name contains invalid characters: only letters, digits and hyphens are allowed")
-                .label(format!("{shown} is not allowed"))
-                .fix(name_fix(skill));
+                .label(format!("{shown} is not allowed"));
+            let finding = mend_name(skill, finding);
             // Names with underscores are at home in skilled_crew; the loader takes them.
             let tolerated = only_underscores && out.profile() == crate::profile::Profile::Lenient;
             out.report(if tolerated { finding.at_most(Severity::Note) } else { finding });

@@ -25,7 +25,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let finding = Finding::at(text.span, "skill name differs from its folder");
-    let finding = finding.label(format!("the folder is `{folder}`")).fix(name_fix(skill));
+    let finding = mend_name(skill, finding.label(format!("the folder is `{folder}`")));
     let folder_is_valid = name::faults(&folder_name).is_empty();
     out.report(if !folder_is_valid && faults.is_empty() {
         finding.help(format!("rename the folder to `{name}`"))
@@ -34,11 +34,23 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     });
 }
 
-/// The one fix for everything that can be wrong with a name, so that rules agree: the folder's
+/// Adds the one fix for everything that can be wrong with a name, so that rules agree: the folder's
 /// name if it is valid, else the nearest valid name.
 ///
 /// It is safe only where nothing but the spelling changes: `PDF_tools` in a folder `pdf-tools`.
-pub(super) fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
+///
+/// Where name and folder are both wrong there is none: only both together can be renamed.
+pub(super) fn mend_name(skill: &Subject<'_>, finding: Finding) -> Finding {
+    let name = skill.parsed.and_then(|parsed| parsed.manifest.name.as_ref());
+    let folder = skill.package.folder().map(name::normalise);
+    let is_wrong = folder.is_some_and(|folder| !name::faults(&folder).is_empty());
+    match name.filter(|_| is_wrong).and_then(|text| name::repair(&text.value)) {
+        Some(better) => finding.help(format!("rename both the skill and its folder to `{better}`")),
+        None => finding.fix(name_fix(skill)),
+    }
+}
+
+fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
     let text = parsed.manifest.name.as_ref()?;
     let entry = parsed.manifest.entry("name")?;

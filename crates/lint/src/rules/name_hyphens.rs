@@ -1,6 +1,6 @@
 //! Hyphens in the wrong places of a name.
 
-use super::name_folder_mismatch::name_fix;
+use super::name_folder_mismatch::mend_name;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name::NameFault;
 
@@ -19,6 +19,6 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             NameFault::DoubleHyphen => "the name cannot contain consecutive hyphens",
             _ => continue,
         };
-        out.report(Finding::at(text.span, message).fix(name_fix(skill)));
+        out.report(mend_name(skill, Finding::at(text.span, message)));
     }
 }

@@ -9,7 +9,8 @@ rule!("tab-separator", Levels::of("EWN"), Safe, "there is a tab between a key an
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    if !parsed.yaml.is_some_and(|yaml| yaml.of(parsed.text).contains('\t')) {
+    let has_tab = |yaml: Span| memchr::memchr(b'\t', yaml.of(parsed.text).as_bytes()).is_some();
+    if !parsed.yaml.is_some_and(has_tab) {
         return;
     }
     let mut gaps = Vec::new();

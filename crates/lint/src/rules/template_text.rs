@@ -65,7 +65,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some((text, severity)) = manifest
         .description
         .as_ref()
-        .and_then(|text| Some((text, find(&text.value, DESCRIPTIONS)?)))
+        .and_then(|text| Some((text, find(text.value.trim_start(), DESCRIPTIONS)?)))
     {
         out.report(
             Finding::at(text.span, "the description is that of a template")
@@ -123,12 +123,14 @@ static FIRSTS: [bool; 256] = {
 
 /// How severe it is that a text begins as one of these, or as one of ours.
 fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
-    let text = text.trim_start();
-    // Nearly every text differs in the first letter.
-    if !FIRSTS[usize::from(text.bytes().next()?)] {
+    let &[first, second, ..] = text.as_bytes() else { return None };
+    // Nearly every text differs in the first letter, and the others in the second.
+    if !FIRSTS[usize::from(first)] {
         return None;
     }
-    let found = |list: &[&str]| list.iter().any(|beginning| begins(text, beginning));
+    let may_be = |beginning: &str| beginning.as_bytes()[1].eq_ignore_ascii_case(&second);
+    let is_it = |beginning: &&str| may_be(beginning) && begins(text, beginning);
+    let found = |list: &[&str]| list.iter().any(is_it);
     if found(OURS) {
         Some(Severity::Note)
     } else {

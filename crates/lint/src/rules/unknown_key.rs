@@ -8,6 +8,9 @@ use prowess_spec::fields::{self, Home, METADATA_KEYS};
 use prowess_spec::vocabulary;
 use prowess_spec::yaml::{Entry, Node, Style, Value};
 
+/// How many keys are named in one piece of advice.
+const MOST_NAMED: usize = 8;
+
 rule!("unknown-key", Levels::of("EWN"), Suggested, "a key is not part of the format");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -17,6 +20,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let entries = &parsed.manifest.entries;
+    let mut advised: Vec<Kind> = Vec::new();
     for (index, (entry, meant)) in entries.iter().zip(skill.meant()).enumerate() {
         let key = &*entry.key;
         if is_known(key, out.profile()) || meant.is_some() {
@@ -25,24 +29,84 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         // The commonest finding of all: put together without the machinery of `format!`.
         let message = ["unknown key in the frontmatter: ", &wording::tick(key)].concat();
         let finding = Finding::at(entry.key_span, message);
-        out.report(if METADATA_KEYS.contains(&key) {
-            finding
-                .label("belongs under `metadata`")
-                .help(["write `metadata:` and, indented below it, `", key, ": …`"].concat())
-        } else if let Some(above) = index.checked_sub(1).and_then(|above| entries.get(above))
+        if let Some(above) = index.checked_sub(1).and_then(|above| entries.get(above))
             && is_sentence(key)
         {
+            let advice =
+                format!("indent it to make it a part of `{}`, and quote the whole", above.key);
+            out.report(
+                finding
+                    .label(format!("a key of its own; it is not read as part of `{}`", above.key))
+                    .fix_or_help(join(parsed.text, above, entry), advice),
+            );
+            continue;
+        }
+        let kind = Kind::of(key);
+        let finding = finding.label(kind.label());
+        // What to do is the same for all keys of a kind, and is said once.
+        out.report(if advised.contains(&kind) {
             finding
-                .label(format!("a key of its own; it is not read as part of `{}`", above.key))
-                .fix_or_help(
-                    join(parsed.text, above, entry),
-                    format!("indent it to make it a part of `{}`, and quote the whole", above.key),
-                )
-        } else if fields::find(key).is_some_and(|field| field.home == Home::ClaudeCode) {
-            finding.label("known to Claude Code only")
         } else {
-            finding.label("kept, but nothing acts on it")
+            advised.push(kind);
+            finding.help(kind.advice(skill, out.profile()))
         });
+    }
+}
+
+/// Who might want a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Metadata,
+    ClaudeCode,
+    Nobody,
+}
+
+impl Kind {
+    fn of(key: &str) -> Self {
+        if METADATA_KEYS.contains(&key) {
+            Self::Metadata
+        } else if fields::find(key).is_some_and(|field| field.home == Home::ClaudeCode) {
+            Self::ClaudeCode
+        } else {
+            Self::Nobody
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Metadata => "belongs under `metadata`",
+            Self::ClaudeCode => "known to Claude Code only",
+            Self::Nobody => "nothing acts on it",
+        }
+    }
+
+    /// What to do about all keys of this kind.
+    fn advice(self, skill: &Subject<'_>, profile: Profile) -> String {
+        let Some(parsed) = skill.parsed else { return String::new() };
+        let entries = parsed.manifest.entries.iter().zip(skill.meant());
+        let keys: Vec<&str> = entries
+            .filter(|(_, meant)| meant.is_none())
+            .map(|(entry, _)| &*entry.key)
+            .filter(|key| Self::of(key) == self && !is_known(key, profile) && !is_sentence(key))
+            .collect();
+        let (what, them) = match keys.as_slice() {
+            [_] => ("it".to_owned(), "it"),
+            many if many.len() > MOST_NAMED => (format!("these {} keys", many.len()), "them"),
+            many => (wording::all(many.iter().map(wording::tick)), "them"),
+        };
+        match self {
+            Self::Metadata if parsed.manifest.entry("metadata").is_some() => {
+                format!("move {what} below `metadata:`, indented")
+            }
+            Self::Metadata => format!("add a line `metadata:`, and move {what} below it, indented"),
+            Self::ClaudeCode => format!(
+                "remove {what}, or check under the profile `claude-code` if the skill is for \
+                 Claude Code alone"
+            ),
+            Self::Nobody => {
+                format!("remove {what}, or move {them} below `metadata:`, where any key may stand")
+            }
+        }
     }
 }
 

@@ -36,6 +36,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             }
             None => finding
                 .label("none of the common agents has it")
+                .help("check the spelling; a tool of an MCP server is called `mcp__server__tool`")
                 .at_most(prowess_diag::Severity::Note),
         });
     }

@@ -1,7 +1,9 @@
 //! An argument where the shell would take it for code.
 
+use prowess_diag::Span;
+
 use super::{Finding, Levels, Sink, Subject};
-use crate::shell;
+use crate::shell::{self, Unsafe};
 use prowess_spec::body::{Item, ItemKind, Place};
 
 rule!(
@@ -19,19 +21,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if item.place != Place::Text {
             continue;
         }
-        // What stands inside a command follows it in the list.
-        let inside: Vec<&Item> = items[index + 1..]
-            .iter()
-            .take_while(|inner| command.contains(inner.span))
-            .filter(|inner| matches!(inner.kind, ItemKind::Placeholder(_)))
-            .collect();
-        let start = command.start as usize;
-        let places: Vec<_> = inside
-            .iter()
-            .map(|inner| inner.span.start as usize - start..inner.span.end as usize - start)
-            .collect();
-        for (index, reason) in shell::unsafe_places(command.of(parsed.text), &places) {
-            let place = inside[index].span;
+        for (place, reason) in unsafe_places(parsed.text, command, &items[index + 1..]) {
             let written = place.of(parsed.text);
             out.report(
                 Finding::at(place, format!("`{written}` is in an unsafe place in a command"))
@@ -40,4 +30,20 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             );
         }
     }
+}
+
+/// The arguments of a command that are in unsafe places. What stands inside a command follows it in
+/// the list of items.
+pub(super) fn unsafe_places(text: &str, command: Span, following: &[Item]) -> Vec<(Span, Unsafe)> {
+    let inside: Vec<Span> = following
+        .iter()
+        .take_while(|inner| command.contains(inner.span))
+        .filter(|inner| matches!(inner.kind, ItemKind::Placeholder(_)))
+        .map(|inner| inner.span)
+        .collect();
+    let start = command.start as usize;
+    let places: Vec<_> =
+        inside.iter().map(|span| span.start as usize - start..span.end as usize - start).collect();
+    let found = shell::unsafe_places(command.of(text), &places);
+    found.into_iter().map(|(index, reason)| (inside[index], reason)).collect()
 }

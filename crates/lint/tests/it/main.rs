@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop a test")]
 
+mod advice;
 mod conformance;
 mod hostile;
 mod pages;

@@ -27,7 +27,9 @@ use super::rounds::{self, Rounds};
 use super::run_skill::{self, RUN_SKILL};
 use super::session::{MAX_FOLLOWED, Session};
 use super::shelf::Shelf;
-use super::skills::{self, EXTENSION, FRESH_MS, Hints};
+use prowess_manifest::EXTENSION;
+
+use super::skills::{self, FRESH_MS, Hints};
 use super::{instructions, prompts, resources, tools};
 
 /// Work that is done at the same time, for all clients together.

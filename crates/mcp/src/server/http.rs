@@ -20,6 +20,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prowess_door::{Door, Guest, Invited, Refused};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
@@ -30,23 +31,19 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::door::{Door, Guest, Refused};
 use super::handler::Handler;
 use super::lines::{MAX_DEPTH, is_too_deep};
-use super::token::Token;
 use super::{ServeError, Server};
 
+/// Where the protocol is spoken.
+const PATH: &str = "/mcp";
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Who may talk to a server over HTTP.
 #[derive(Clone, Debug, Default)]
 pub struct Http {
-    /// Tokens that clients must know, one of them each; without any nobody comes in.
-    pub tokens: Vec<Token>,
-    /// Further names of this machine, beside the local ones: `name`, or `name:port`.
-    pub hosts: Vec<String>,
-    /// Web pages that may talk to the server: `https://app.example.com`.
-    pub origins: Vec<String>,
+    /// Whom it lets in.
+    pub invited: Invited,
     /// How much there may be of everything.
     pub limits: HttpLimits,
 }
@@ -159,7 +156,7 @@ impl Server {
         let shared = Arc::clone(self.shared());
         let handler = move || Ok(Handler::new(&shared, true));
         House {
-            door: Door::new(address, http),
+            door: Door::new(address, PATH, &http.invited),
             service: StreamableHttpService::new(handler, Arc::clone(&sessions), config),
             sessions,
             owners: Mutex::default(),

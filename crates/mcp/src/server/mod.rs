@@ -1,7 +1,6 @@
 //! The server: skills for any client.
 
 mod ask;
-mod door;
 mod handler;
 pub(crate) mod http;
 mod instructions;
@@ -16,7 +15,6 @@ mod session;
 mod shelf;
 mod skills;
 mod stdio;
-pub(crate) mod token;
 mod tools;
 
 use std::sync::Arc;

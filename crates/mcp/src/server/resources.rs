@@ -18,7 +18,7 @@ use serde_json::json;
 use super::pages::{self, Page};
 use super::session::Session;
 use super::shelf::{FileFault, MAIN, Served, Shelf, Shelved};
-use super::skills::digest_text;
+use prowess_manifest::digest_text;
 
 /// Resources on a page.
 const RESOURCES: usize = 200;

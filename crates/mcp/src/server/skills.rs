@@ -9,10 +9,8 @@ use super::pages::{self, Page};
 use super::resources::mime_type;
 use super::session::Session;
 use super::shelf::{Contents, Fault, Served, Shelf};
-use crate::uri;
+use prowess_manifest::{digest_text, uri};
 
-/// The name of the extension.
-pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// Skills on a page.
 const SKILLS: usize = 50;
 /// Entries of a folder on a page.
@@ -144,15 +142,6 @@ fn entry(served: &Arc<Served>, contents: &Contents) -> Value {
         })
         .collect();
     json!({ "uri": served.main(), "frontmatter": contents.frontmatter, "resources": resources })
-}
-
-/// `sha256:` and 64 lower-case hexadecimal digits.
-pub(crate) fn digest_text(digest: &[u8; 32]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in digest {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }
 
 fn complete(mut result: Map<String, Value>, hints: Hints, may_be_kept: bool) -> Value {

@@ -13,11 +13,11 @@ use crate::support::{PATIENCE, handshake, modern, plain};
 const ORIGIN: &str = "https://app.example";
 
 /// A server that listens.
-struct House {
+pub(crate) struct House {
     child: Child,
-    port: u16,
-    tokens: Vec<String>,
-    _world: tempfile::TempDir,
+    pub(crate) port: u16,
+    pub(crate) tokens: Vec<String>,
+    pub(crate) world: tempfile::TempDir,
 }
 
 struct Answer {
@@ -45,7 +45,7 @@ impl Answer {
 }
 
 impl House {
-    fn open(options: &[&str]) -> Self {
+    pub(crate) fn open(options: &[&str]) -> Self {
         let world = tempfile::tempdir().unwrap();
         let skills = world.path().join("skills");
         plain(&skills, "deploy");
@@ -64,7 +64,7 @@ impl House {
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap();
         let port = port.parse().unwrap_or_else(|_| panic!("{line}"));
-        Self { child, port, tokens, _world: world }
+        Self { child, port, tokens, world }
     }
 
     fn connect(&self) -> TcpStream {

@@ -10,7 +10,7 @@
 )]
 
 mod bad_input;
-mod config;
+mod client;
 mod http;
 mod skills;
 mod support;

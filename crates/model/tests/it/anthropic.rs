@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use prowess_agent::{
-    Delta, Effort, Message, Opaque, Options, Part, Reply, Stop, ToolCall, ToolChoice, Usage,
+    Effort, Message, Opaque, Options, Part, Reply, Stop, ToolCall, ToolChoice, Usage,
 };
 use prowess_model::Anthropic;
 use prowess_ports::{Model, ModelErrorKind};
 use serde_json::{Value, json};
 
-use crate::support::{KEY, ask, conversation, hello, remote, text};
+use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen};
 use prowess_test::server::{Server, json as whole, sse};
 
 const STREAM: &str = r#"
@@ -75,22 +75,12 @@ fn an_answer_in_pieces() {
     let model = remote(Arc::new(Anthropic), "claude-sonnet-4-5", server.port);
     let (got, shown) = ask(&model, &hello());
     assert_eq!(got, Ok(reply()));
-    let expected = [
-        Delta::Reasoning("Let me ".into()),
-        Delta::Reasoning("see.".into()),
-        text("I lo"),
-        text("ok. 🦀"),
-        Delta::Call { name: "look".into() },
-        Delta::Call { name: "list".into() },
-    ];
-    assert_eq!(shown, expected);
+    assert_eq!(shown, seen(&["Let me ", "see."], &["I lo", "ok. 🦀"]));
 }
 
 #[test]
 fn an_answer_as_a_whole() {
-    let server = Server::once(whole("200 OK", "", WHOLE));
-    let model = remote(Arc::new(Anthropic), "claude-sonnet-4-5", server.port).with_stream(false);
-    assert_eq!(ask(&model, &hello()), (Ok(reply()), vec![]));
+    let server = check_whole(Arc::new(Anthropic), "claude-sonnet-4-5", WHOLE, reply());
     assert_eq!(server.asked()[0].json().get("stream"), None);
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Delta, Effort, Options, Part, Reply, Stop, ToolCall, ToolChoice, Usage};
+use prowess_agent::{Effort, Options, Part, Reply, Stop, ToolCall, ToolChoice};
 use prowess_model::OpenAiChat;
 use prowess_ports::ModelErrorKind;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, ask, conversation, hello, remote, text};
+use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen, usage};
 use prowess_test::server::{Server, json as whole, sse};
 
 const STREAM: &str = r#"
@@ -35,13 +35,7 @@ fn reply() -> Reply {
             Part::Call(ToolCall::new("call_b", "list", json!({}))),
         ],
         stop: Stop::ToolUse,
-        usage: Usage {
-            input: 25,
-            output: 89,
-            cache_read: 1_000,
-            cache_write: 0,
-            micros: Some(75 + 1_335 + 300),
-        },
+        usage: usage(),
         model: "gpt-4o-2024-08-06".into(),
     }
 }
@@ -55,21 +49,12 @@ fn an_answer_in_pieces() {
     let server = Server::once(sse(STREAM));
     let (got, shown) = ask(&remote(official(), "gpt-4o", server.port), &hello());
     assert_eq!(got, Ok(reply()));
-    let expected = [
-        Delta::Reasoning("hm".into()),
-        text("I lo"),
-        text("ok."),
-        Delta::Call { name: "look".into() },
-        Delta::Call { name: "list".into() },
-    ];
-    assert_eq!(shown, expected);
+    assert_eq!(shown, seen(&["hm"], &["I lo", "ok."]));
 }
 
 #[test]
 fn an_answer_as_a_whole() {
-    let server = Server::once(whole("200 OK", "", WHOLE));
-    let model = remote(official(), "gpt-4o", server.port).with_stream(false);
-    assert_eq!(ask(&model, &hello()), (Ok(reply()), vec![]));
+    check_whole(official(), "gpt-4o", WHOLE, reply());
 }
 
 #[test]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_agent::{
-    Delta, Effort, Opaque, Options, Part, Reply, Request, Role, Stop, ToolCall, ToolChoice, Usage,
+    Effort, Opaque, Options, Part, Reply, Request, Role, Stop, ToolCall, ToolChoice,
 };
 use prowess_model::Gemini;
 use prowess_ports::ModelErrorKind;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, ask, conversation, hello, remote, text};
+use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen, usage};
 use prowess_test::server::{Server, json as whole, sse};
 
 const STREAM: &str = r#"
@@ -40,13 +40,7 @@ fn reply() -> Reply {
             Part::Reasoning { text: String::new(), opaque: Some(opaque("EjQ=")) },
         ],
         stop: Stop::ToolUse,
-        usage: Usage {
-            input: 25,
-            output: 89,
-            cache_read: 1_000,
-            cache_write: 0,
-            micros: Some(75 + 1_335 + 300),
-        },
+        usage: usage(),
         model: "gemini-2.5-pro".into(),
     }
 }
@@ -56,15 +50,7 @@ fn an_answer_in_pieces() {
     let server = Server::once(sse(STREAM));
     let (got, shown) = ask(&remote(Arc::new(Gemini), "gemini-2.5-pro", server.port), &hello());
     assert_eq!(got, Ok(reply()));
-    let expected = [
-        Delta::Reasoning("h".into()),
-        Delta::Reasoning("m".into()),
-        text("I lo"),
-        text("ok."),
-        Delta::Call { name: "look".into() },
-        Delta::Call { name: "list".into() },
-    ];
-    assert_eq!(shown, expected);
+    assert_eq!(shown, seen(&["h", "m"], &["I lo", "ok."]));
     let head = &server.asked()[0].head;
     let path = "post /v1beta/models/gemini-2.5-pro:streamgeneratecontent?alt=sse http/1.1\r\n";
     assert!(head.starts_with(path), "{head}");
@@ -73,9 +59,7 @@ fn an_answer_in_pieces() {
 
 #[test]
 fn an_answer_as_a_whole() {
-    let server = Server::once(whole("200 OK", "", WHOLE));
-    let model = remote(Arc::new(Gemini), "gemini-2.5-pro", server.port).with_stream(false);
-    assert_eq!(ask(&model, &hello()), (Ok(reply()), vec![]));
+    let server = check_whole(Arc::new(Gemini), "gemini-2.5-pro", WHOLE, reply());
     let head = &server.asked()[0].head;
     assert!(head.starts_with("post /v1beta/models/gemini-2.5-pro:generatecontent http"), "{head}");
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Delta, Effort, Opaque, Options, Part, Reply, Stop, ToolCall, Usage};
+use prowess_agent::{Effort, Opaque, Options, Part, Reply, Stop, ToolCall};
 use prowess_model::OpenAiResponses;
 use prowess_ports::ModelErrorKind;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, ask, conversation, hello, remote, text};
+use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen, usage};
 use prowess_test::server::{Server, json as whole, sse};
 
 const OUTPUT: &str = r#"[{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA","status":null},{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"text":"I look."}]},{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_a","name":"look","arguments":"{\"a\":\"xy\"}"},{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_b","name":"list","arguments":"{}"},{"type":"something_new"}]"#;
@@ -63,13 +63,7 @@ fn reply() -> Reply {
             Part::Call(ToolCall::new("call_b", "list", json!({}))),
         ],
         stop: Stop::ToolUse,
-        usage: Usage {
-            input: 25,
-            output: 89,
-            cache_read: 1_000,
-            cache_write: 0,
-            micros: Some(75 + 1_335 + 300),
-        },
+        usage: usage(),
         model: "gpt-5-2025-08-07".into(),
     }
 }
@@ -81,22 +75,13 @@ fn an_answer_in_pieces() {
         let server = Server::once(sse(&stream(last)));
         let (got, shown) = ask(&remote(Arc::new(OpenAiResponses), "gpt-5", server.port), &hello());
         assert_eq!(got, Ok(reply()));
-        let expected = [
-            Delta::Reasoning("hm".into()),
-            text("I lo"),
-            text("ok."),
-            Delta::Call { name: "look".into() },
-            Delta::Call { name: "list".into() },
-        ];
-        assert_eq!(shown, expected);
+        assert_eq!(shown, seen(&["hm"], &["I lo", "ok."]));
     }
 }
 
 #[test]
 fn an_answer_as_a_whole() {
-    let server = Server::once(whole("200 OK", "", &answer(OUTPUT, "completed", "")));
-    let model = remote(Arc::new(OpenAiResponses), "gpt-5", server.port).with_stream(false);
-    assert_eq!(ask(&model, &hello()), (Ok(reply()), vec![]));
+    check_whole(Arc::new(OpenAiResponses), "gpt-5", &answer(OUTPUT, "completed", ""), reply());
 }
 
 #[test]

@@ -5,11 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use prowess_agent::{
     Delta, Image, Message, Opaque, Options, Part, Reply, Request, Role, ToolCall, ToolDeclaration,
-    ToolResult,
+    ToolResult, Usage,
 };
 use prowess_http::{Address, Deadlines, HttpClient};
 use prowess_model::{Key, RemoteModel, Retry, Settings, Waiter, Wire};
 use prowess_ports::{BoxFuture, Model, ModelError, ModelInfo, Price};
+use prowess_test::server::Server;
 use serde_json::json;
 
 /// Reading the system's certificates takes longer than most tests.
@@ -90,6 +91,32 @@ pub(crate) fn ask(model: &dyn Model, request: &Request) -> (Result<Reply, ModelE
 
 pub(crate) fn text(text: &str) -> Delta {
     Delta::Text(text.into())
+}
+
+/// What the recorded answers of most providers cost.
+pub(crate) fn usage() -> Usage {
+    Usage {
+        input: 25,
+        output: 89,
+        cache_read: 1_000,
+        cache_write: 0,
+        micros: Some(75 + 1_335 + 300),
+    }
+}
+
+/// What a person sees of the recorded answers: thoughts, words, and two calls.
+pub(crate) fn seen(thoughts: &[&str], words: &[&str]) -> Vec<Delta> {
+    let thoughts = thoughts.iter().map(|&thought| Delta::Reasoning(thought.into()));
+    let calls = ["look", "list"].map(|name| Delta::Call { name: name.into() });
+    thoughts.chain(words.iter().map(|word| text(word))).chain(calls).collect()
+}
+
+/// Asks for an answer that does not come in pieces, and returns the server that was asked.
+pub(crate) fn check_whole(wire: Arc<dyn Wire>, model: &str, body: &str, reply: Reply) -> Server {
+    let server = Server::once(prowess_test::server::json("200 OK", "", body));
+    let model = remote(wire, model, server.port).with_stream(false);
+    assert_eq!(ask(&model, &hello()), (Ok(reply), vec![]));
+    server
 }
 
 pub(crate) fn hello() -> Request {

@@ -82,15 +82,7 @@ impl<'f> OnDisk<'f> {
 
     /// Describes a folder of the open folder.
     pub(super) fn inside(handle: BorrowedFd<'f>, name: &'f CStr) -> Self {
-        Self {
-            handle,
-            name: Some(name),
-            folder: OnceCell::new(),
-            file_name: "SKILL.md",
-            listing: OnceCell::new(),
-            folders: OnceCell::new(),
-            sidecar: OnceCell::new(),
-        }
+        Self { name: Some(name), folder: OnceCell::new(), ..Self::of(handle, None, "SKILL.md") }
     }
 
     /// Which version of `agents/openai.yaml` there is, if any.

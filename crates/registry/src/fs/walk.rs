@@ -1,7 +1,7 @@
 //! Finds every skill below a set of folders, with several threads and bounded memory.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, OsStr};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -188,7 +188,8 @@ pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> 
             root: root.clone(),
             skills: Arc::clone(skills),
         });
-        walker.push(Job { parent: None, path: root.clone(), names: Vec::new(), depth: 0, budget });
+        let (path, names) = (root.clone(), Names::default());
+        walker.push(Job { parent: None, path, names, depth: 0, budget });
     }
     std::thread::scope(|scope| {
         let walker = &walker;
@@ -206,7 +207,7 @@ pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> 
 struct Job {
     parent: Option<Arc<Folder>>,
     path: PathBuf,
-    names: Vec<Name>,
+    names: Names,
     depth: usize,
     budget: Arc<Budget>,
 }
@@ -217,10 +218,25 @@ struct Folder {
     device: u64,
 }
 
-/// A folder by its name in another one.
-struct Name {
-    name: CString,
-    inode: u64,
+/// Names of folders in another one, in one piece of memory, and where each ends.
+#[derive(Default)]
+struct Names {
+    text: Vec<u8>,
+    ends: Vec<(usize, u64)>,
+}
+
+impl Names {
+    fn with_room() -> Self {
+        Self { text: Vec::with_capacity(CHUNK * 32), ends: Vec::with_capacity(CHUNK) }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&CStr, u64)> {
+        let mut start = 0;
+        self.ends.iter().filter_map(move |&(end, inode)| {
+            let name = self.text.get(std::mem::replace(&mut start, end)..end)?;
+            Some((CStr::from_bytes_with_nul(name).ok()?, inode))
+        })
+    }
 }
 
 /// How many folders of a root may still be opened.
@@ -289,7 +305,7 @@ struct Folders<'w> {
     depth: usize,
     budget: &'w Arc<Budget>,
     parent: Option<Arc<Folder>>,
-    names: Vec<Name>,
+    names: Names,
 }
 
 impl Folders<'_> {
@@ -319,8 +335,9 @@ impl Folders<'_> {
             worker.late.notices.push(Notice::TooDeep { path: self.path.to_owned() });
             return ControlFlow::Break(());
         }
-        self.names.push(Name { name: name.to_owned(), inode: entry.inode });
-        if self.names.len() >= CHUNK {
+        self.names.text.extend_from_slice(name.to_bytes_with_nul());
+        self.names.ends.push((self.names.text.len(), entry.inode));
+        if self.names.ends.len() >= CHUNK {
             self.flush(worker, false);
         }
         ControlFlow::Continue(())
@@ -329,13 +346,13 @@ impl Folders<'_> {
     /// Hands the collected folders to another thread, or looks at them here: always the last ones,
     /// and all of them when too many wait already.
     fn flush(&mut self, worker: &mut Worker, last: bool) {
-        if self.names.is_empty() {
+        if self.names.ends.is_empty() {
             return;
         }
         let job = Job {
             parent: self.parent.clone(),
             path: self.path.to_owned(),
-            names: std::mem::take(&mut self.names),
+            names: std::mem::replace(&mut self.names, Names::with_room()),
             depth: self.depth + 1,
             budget: Arc::clone(self.budget),
         };
@@ -399,19 +416,19 @@ impl Walker<'_> {
             make_room();
         }
         worker.jobs += 1;
-        for Name { name, inode } in &job.names {
+        for (name, inode) in job.names.iter() {
             if !job.budget.take() {
                 let root = job.budget.root.clone();
                 worker.late.notices.push(Notice::TooMany { root, limit: job.budget.limit });
                 return;
             }
-            let id = Some((parent.device, *inode));
+            let id = Some((parent.device, inode));
             if self.file_only(worker, parent, name, job, id) {
                 continue;
             }
             let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
             let flags = OPEN_FOLDER | OFlags::NOFOLLOW;
-            match rustix::fs::openat(&parent.handle, name.as_c_str(), flags, Mode::empty()) {
+            match rustix::fs::openat(&parent.handle, name, flags, Mode::empty()) {
                 Ok(folder) => self.folder(worker, folder, &path, id, job.depth, &job.budget),
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
@@ -514,8 +531,8 @@ impl Walker<'_> {
         }
         let device = rustix::fs::fstat(&handle).map_or(0, |stat| stat.st_dev);
         let folder = Arc::new(Folder { handle, device });
-        let parent = Some(Arc::clone(&folder));
-        let mut folders = Folders { walker: self, path, depth, budget, parent, names: Vec::new() };
+        let (parent, names) = (Some(Arc::clone(&folder)), Names::with_room());
+        let mut folders = Folders { walker: self, path, depth, budget, parent, names };
         let result =
             entries::for_each(folder.handle.as_fd(), &mut |entry| folders.add(worker, entry));
         if let Err(error) = result {

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, calls, load, results, says};
+use crate::talk::{self, asking};
 use crate::world::{Person, World, decisions, mode, never, rule, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -24,21 +25,14 @@ pub(crate) const TESTS: Tests = tests! {
 
 fn talk(parts: Parts) -> (Engine, String) {
     let engine = Engine::new(parts);
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk::talk(&engine, "go");
     (engine, id)
 }
 
 fn a_person_is_asked_once_and_the_answer_is_written_down() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
-    let person = Person::says(Answer::Once);
-    let mut parts = world.parts(model);
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model, Answer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked(), ["mkdir made"]);
     assert!(world.path("project/made").exists());
@@ -72,9 +66,7 @@ fn a_no_is_an_answer_and_the_session_goes_on() {
         ]),
         says("done"),
     ]);
-    let person = Person::says(Answer::No);
-    let mut parts = world.parts(model.clone());
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model.clone(), Answer::No);
     talk(parts);
     assert_eq!(person.asked(), ["mkdir one", "mkdir two"]);
     let request = model.last();
@@ -92,9 +84,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
         bash("mkdir -p one"),
         says("d"),
     ]);
-    let person = Person::says(Answer::Session);
-    let mut parts = world.parts(model);
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model, Answer::Session);
     let engine = Engine::new(parts);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -112,9 +102,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
 fn what_a_rule_forbids_is_not_asked_about_and_written_down() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
-    let person = Person::says(Answer::Always);
-    let mut parts = world.parts(model.clone());
-    parts.workshop.approver = person.clone();
+    let (mut parts, person) = asking(&world, model.clone(), Answer::Always);
     rule(&mut parts, Effect::Deny, "Bash(mkdir:*)");
     let (engine, id) = talk(parts);
     assert!(person.asked().is_empty() && !world.path("project/made").exists());
@@ -149,9 +137,7 @@ fn core_agent_18_plan_mode_runs_nothing() {
 fn nobody_is_asked_about_an_input_that_is_wrong() {
     let world = World::new();
     let model = Script::of([call("bash", json!({ "comand": "mkdir made" })), says("done")]);
-    let person = Person::says(Answer::Once);
-    let mut parts = world.parts(model);
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model, Answer::Once);
     talk(parts);
     assert!(person.asked().is_empty());
 }
@@ -161,9 +147,7 @@ fn a_question_about_loading_a_skill() {
     world.skill("pdf", "", "Use pdftk.");
     for (answer, loads) in [(Answer::No, false), (Answer::Once, true)] {
         let model = Script::of([load("pdf"), says("done")]);
-        let person = Person::says(answer);
-        let mut parts = world.parts(model.clone());
-        parts.workshop.approver = person.clone();
+        let (mut parts, person) = asking(&world, model.clone(), answer);
         rule(&mut parts, Effect::Ask, "Skill(pdf)");
         let (engine, id) = talk(parts);
         assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
@@ -176,9 +160,7 @@ fn files_are_asked_about_like_commands() {
     let world = World::new();
     let model =
         Script::of([call("write", json!({ "path": "a.txt", "content": "x" })), says("done")]);
-    let person = Person::says(Answer::Once);
-    let mut parts = world.parts(model);
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model, Answer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
     assert_eq!(world.read("project/a.txt"), "x");

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, calls, load, results, says};
+use crate::talk::talk;
 use crate::world::{Counter, World, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -99,11 +100,7 @@ fn a_hundred_calls_at_once() {
     let mut parts = world.parts(model.clone());
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     assert_eq!(count.inputs().len(), 32);
     assert!(count.inputs().iter().enumerate().all(|(at, input)| input["at"] == at), "in order");
     let told = results(&model.last());
@@ -123,11 +120,7 @@ fn what_is_no_json_is_not_done() {
     let mut parts = world.parts(model.clone());
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     assert!(count.inputs().is_empty());
     let told = &results(&model.last())[0];
     assert!(
@@ -139,11 +132,7 @@ fn unknown_tools_are_named_with_their_neighbours() {
     let world = World::new();
     let model = Script::of([call("bahs", json!({ "command": "ls" })), says("done")]);
     let engine = world.free(model.clone());
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     let told = &results(&model.last())[0];
     assert!(told.contains("Unknown tool: bahs. Did you mean `bash`?"), "{told}");
     assert!(told.contains("Available: read, write"), "{told}");
@@ -161,11 +150,7 @@ fn inputs_that_do_not_fit_are_told() {
         says("done"),
     ]);
     let engine = world.free(model.clone());
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     let told = results(&model.last());
     assert!(told.iter().all(|text| text.starts_with("Wrong input for")), "{told:?}");
 }
@@ -184,11 +169,7 @@ fn ids_that_come_twice_are_told_apart() {
     let mut parts = world.parts(model.clone());
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     let order: Vec<u64> =
         count.inputs().iter().map(|input| input["at"].as_u64().unwrap()).collect();
     assert_eq!(order, [0, 1, 2, 3, 4]);
@@ -218,10 +199,6 @@ fn reasoning_goes_back_as_it_came() {
     let reply = Reply { parts: vec![thought.clone(), act], ..Reply::default() };
     let model = Script::of([Act::Reply(reply), says("done")]);
     let engine = world.free(model.clone());
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     assert_eq!(model.last().messages[1].parts[0], thought);
 }

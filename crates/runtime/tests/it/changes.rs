@@ -8,6 +8,7 @@ use prowess_runtime::{Engine, Session};
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, conversation, load, results, says};
+use crate::talk::{asking, talk};
 use crate::world::{Person, World, decisions, events, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -91,11 +92,7 @@ fn a_loaded_skill_that_changed_grants_nothing_any_more() {
         _ => says("done"),
     });
     let engine = world.engine(model.clone());
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     assert!(world.path("project/one").exists());
     assert!(!world.path("project/two").exists(), "{:?}", results(&model.last()));
 }
@@ -108,16 +105,9 @@ fn resumed(
 ) -> (Engine, Arc<Person>, Arc<Script>, String) {
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::by(|at, _| if at == 0 { load("pdf") } else { says("fine") });
-    let person = Person::says(answer);
-    let mut parts = world.parts(model.clone());
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(world, model.clone(), answer);
     let engine = Engine::new(parts);
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "go");
     edit(world);
     engine.parts().workshop.registry.refresh();
     wait(async {

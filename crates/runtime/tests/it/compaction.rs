@@ -2,16 +2,17 @@
 //!
 //! Each request is checked by the model itself (`script::check`): no answer without its call.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use prowess_agent::{Event, Request};
+use prowess_agent::{Budget, Event, Request};
 use prowess_ports::ModelErrorKind;
-use prowess_runtime::{Engine, Pause, Session};
+use prowess_runtime::{Engine, Parts, Pause, Session, Update};
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, call, calls, conversation, load, says, tools};
-use crate::world::{Counter, World, events, never, wait};
+use crate::talk::talk_until;
+use crate::world::{Counter, Seeing, World, events, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
     squadron_4_the_task_the_skills_and_whole_pairs_survive
@@ -24,6 +25,7 @@ pub(crate) const TESTS: Tests = tests! {
     what_a_summary_costs_counts
     skills_without_room_are_named_and_unloaded
     a_compacted_session_is_taken_up_again_as_it_was
+    case_128_a_skill_that_was_cut_can_be_read_whole_again
 };
 
 fn is_summary(request: &Request) -> bool {
@@ -79,19 +81,20 @@ impl prowess_tools::Tool for Flood {
 }
 
 fn engine(world: &World, model: Arc<Script>) -> Engine {
+    Engine::new(parts(world, model))
+}
+
+fn parts(world: &World, model: Arc<Script>) -> Parts {
     let mut parts = world.parts(model);
     parts.tools.push(Arc::new(Flood));
     parts.tools_of_skills.push(Counter::new("stamp"));
-    Engine::new(parts)
+    parts
 }
 
 fn talk(engine: &Engine) -> String {
-    wait(async {
-        let mut session = Session::start(engine, "t").await.unwrap();
-        session.say("Fill in the forms in inbox/.", &never()).await.unwrap();
-        assert_eq!(session.proceed(&never()).await.unwrap(), Pause::Answered("done".into()));
-        session.id().to_owned()
-    })
+    let (id, pause) = talk_until(engine, "Fill in the forms in inbox/.");
+    assert_eq!(pause, Pause::Answered("done".into()));
+    id
 }
 
 fn compactions(engine: &Engine, id: &str) -> usize {
@@ -282,4 +285,48 @@ fn a_compacted_session_is_taken_up_again_as_it_was() {
     let after = model.last();
     assert_eq!(after.messages[..before.messages.len()], before.messages[..]);
     assert_eq!((after.system, after.tools), (before.system, before.tools));
+}
+
+fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
+    let world = World::new();
+    let long = format!("First line.\n\n{}\n\nLast line.", "s".repeat(30_000));
+    world.skill("long", "allowed-tools: stamp\n", &long);
+    for name in ["one", "two", "three", "four", "five"] {
+        world.skill(name, "", &format!("Text of {name}. {}", "s".repeat(19_000)));
+    }
+    let load = |name: &str| ("load_skill", json!({ "name": name }));
+    let first = ["one", "two", "three", "four", "five", "long"].map(load);
+    let model = worker(100_000, 150, 1_500, calls(first));
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let mut parts = parts(&world, model.clone());
+    parts.settings.budget = Budget::turns(1_000);
+    let heard = Arc::clone(&told);
+    parts.watchers.push(Arc::new(Seeing(move |_: &str, update: Update<'_>| {
+        if let Update::Message(text) = update {
+            heard.lock().unwrap().push(text.to_owned());
+        }
+    })));
+    let engine = Engine::new(parts);
+    let id = talk(&engine);
+    assert_eq!(compactions(&engine, &id), 1);
+    let last = conversation(&model.last());
+    assert!(last.contains("First line.") && !last.contains("Last line."));
+    assert!(last.contains("load them again if they are needed: one"), "the oldest goes");
+    for part in ["Text of two.", "Text of five.", "rest of the instructions of the skill long"] {
+        assert_eq!(last.matches(part).count(), 1, "{part}");
+    }
+    assert!(tools(&model.last()).contains(&"stamp"), "it is still loaded");
+    let told = told.lock().unwrap().join("\n");
+    assert!(told.contains("There was no room for these skills: one"), "{told}");
+    assert!(told.contains("Of these skills only the beginning stays: long"), "{told}");
+    // Also when it is taken up again: it is not "already loaded", and one that is whole is.
+    wait(async {
+        let mut session = Session::resume(&engine, &id, None).await.unwrap();
+        let spoken = session.say("/long", &never()).await.unwrap();
+        assert_eq!(spoken.loaded, ["long".into()]);
+        let spoken = session.say("/five", &never()).await.unwrap();
+        assert!(spoken.loaded.is_empty());
+        session.proceed(&never()).await.unwrap();
+    });
+    assert!(conversation(&model.last()).contains("Last line."));
 }

@@ -5,7 +5,8 @@ use prowess_runtime::{Engine, Parts, Pause, RuntimeError, Session, SubRun, Which
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
-use crate::script::{Script, bash, call, conversation, load, results, says};
+use crate::script::{Script, bash, call, conversation, load, results, says, tools};
+use crate::talk::{go_on, talk_until};
 use crate::world::{Person, World, decisions, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -21,6 +22,10 @@ pub(crate) const TESTS: Tests = tests! {
     hooks_of_an_untrusted_skill_do_not_run
     case_126_hooks_of_a_fork_run_in_the_fork
     calls_with_hooks_are_never_done_twice
+    hooks_hear_what_came_out_of_a_forked_skill
+    a_hook_behind_a_forked_skill_ends_the_work
+    two_names_of_one_tool_are_one_tool
+    case_129_once_is_once_also_when_a_session_is_taken_up_again
 };
 
 /// Frontmatter with one hook that runs a script of the skill.
@@ -38,12 +43,7 @@ fn free(world: &World, model: std::sync::Arc<Script>) -> Parts {
 
 fn talk(parts: Parts) -> (Engine, String, Pause) {
     let engine = Engine::new(parts);
-    let (id, pause) = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        let pause = session.proceed(&never()).await.unwrap();
-        (session.id().to_owned(), pause)
-    });
+    let (id, pause) = talk_until(&engine, "go");
     (engine, id, pause)
 }
 
@@ -232,4 +232,92 @@ fn calls_with_hooks_are_never_done_twice() {
         })
         .collect();
     assert_eq!(marks, [false, false]);
+}
+
+fn hooks_hear_what_came_out_of_a_forked_skill() {
+    let world = World::new();
+    world.skill("guard", &hook("PostToolUse", "Skill", "hear.sh"), "Guard.");
+    world.script("guard/hear.sh", "grep -q 'It is red' || exit 0; echo 'red is wrong' >&2; exit 2");
+    world.skill("look", "context: fork\n", "Look.").skill("see", "context: fork\n", "See.");
+    let model = Script::of([
+        load("guard"),
+        load("look"),
+        says("It is red."),
+        load("see"),
+        says("It is blue."),
+        says("done"),
+    ]);
+    talk(free(&world, model.clone()));
+    let asked = model.asked();
+    let (red, blue) = (&results(&asked[3])[0], &results(&asked[5])[0]);
+    assert!(red.contains("It is red."), "{red}");
+    assert!(red.ends_with("[hook of the skill guard: red is wrong]"), "{red}");
+    assert!(blue.contains("It is blue.") && !blue.contains("[hook"), "{blue}");
+}
+
+fn a_hook_behind_a_forked_skill_ends_the_work() {
+    let world = World::new();
+    world.skill("guard", &hook("PostToolUse", "Skill", "end.sh"), "Guard.");
+    world.script(
+        "guard/end.sh",
+        "grep -q 'It is red' && echo '{\"continue\": false, \"stopReason\": \"enough\"}'; exit 0",
+    );
+    world.skill("look", "context: fork\n", "Look.");
+    let model = Script::of([load("guard"), load("look"), says("It is red.")]);
+    let (_, _, pause) = talk(free(&world, model));
+    let Pause::Ended(prowess_agent::Ending::Declined { why }) = pause else { panic!("{pause:?}") };
+    assert!(why.contains("guard") && why.contains("enough"), "{why}");
+}
+
+fn two_names_of_one_tool_are_one_tool() {
+    let names = ["load_skill_resource", "load_skill_resources"];
+    let input = json!({ "skill_name": "guard", "resource_path": "SKILL.md" });
+    for (said, called) in [(names[0], names[1]), (names[1], names[0])] {
+        let world = World::new();
+        world.skill("guard", &format!("disallowed-tools: {said}\n"), "Guard.");
+        let model = Script::of([load("guard"), call(called, input.clone()), says("done")]);
+        talk(free(&world, model.clone()));
+        let last = model.last();
+        assert!(
+            !tools(&last).iter().any(|tool| names.contains(tool)),
+            "{said}: {:?}",
+            tools(&last)
+        );
+        assert!(results(&last)[0].contains("`disallowed-tools` names it"), "{said}: {called}");
+        let world = World::new();
+        world.skill("guard", &hook("PreToolUse", said, "no.sh"), "Guard.");
+        world.script("guard/no.sh", "echo no >&2; exit 2");
+        let model = Script::of([load("guard"), call(called, input.clone()), says("done")]);
+        talk(free(&world, model.clone()));
+        let told = &results(&model.last())[0];
+        assert!(told.contains("A hook of the skill guard refused"), "{said}: {called}: {told}");
+    }
+}
+
+fn case_129_once_is_once_also_when_a_session_is_taken_up_again() {
+    let world = World::new();
+    let log = |name: &str, once: &str| {
+        format!("{{type: command, command: \"${{CLAUDE_SKILL_DIR}}/log.sh {name}\"{once}}}")
+    };
+    let hooks = format!(
+        "allowed-tools: Bash(${{CLAUDE_SKILL_DIR}}/log.sh:*) Bash\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks: [{}, {}]\n  UserPromptSubmit:\n    - hooks: [{}]\n",
+        log("each", ""),
+        log("call", ", once: true"),
+        log("said", ", once: true"),
+    );
+    world.skill("guard", &hooks, "Guard.");
+    world.script("guard/log.sh", "echo $1 >> $CLAUDE_PROJECT_DIR/seen");
+    let model = Script::by(|at, request| match at {
+        0 => load("guard"),
+        _ if results(request).len() == 1 && at % 2 == 0 => says("done"),
+        _ => bash(&format!("mkdir -p d{at}")),
+    });
+    let (engine, id, _) = talk(free(&world, model));
+    assert_eq!(world.read("project/seen"), "each\ncall\n");
+    for _ in 0..2 {
+        go_on(&engine, &id);
+    }
+    let seen = world.read("project/seen");
+    let count = |name: &str| seen.lines().filter(|line| *line == name).count();
+    assert_eq!((count("each"), count("call"), count("said")), (3, 1, 1), "{seen}");
 }

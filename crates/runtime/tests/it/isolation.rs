@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, conversation, load, results, says, tools};
-use crate::world::{Person, World, children, events, mode, never, wait};
+use crate::talk::{asking, talk};
+use crate::world::{World, children, events, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
     many_sub_runs_at_once_are_independent
@@ -32,6 +33,7 @@ fn many_sub_runs_at_once_are_independent() {
         let number = said.split("Square ").nth(1).unwrap().split('.').next().unwrap().to_owned();
         match results(request).first() {
             None => bash(&format!("mkdir n{number}")),
+            Some(result) if !result.starts_with("Exit code 0.") => says(result),
             Some(_) => says(&format!("{number} is done")),
         }
     });
@@ -79,15 +81,9 @@ fn a_yes_given_in_a_sub_run_does_not_count_above() {
         bash("mkdir above"),
         says("done"),
     ]);
-    let person = Person::says(Answer::Session);
-    let mut parts = world.parts(model);
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model, Answer::Session);
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     let asked = person.asked();
     assert!(asked.contains(&"mkdir above".to_owned()), "{asked:?}");
 }
@@ -103,15 +99,9 @@ fn a_yes_given_above_is_no_yes_to_a_skill() {
         says("did it"),
         says("done"),
     ]);
-    let person = Person::says(Answer::Session);
-    let mut parts = world.parts(model);
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model, Answer::Session);
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     let asked = person.asked();
     assert_eq!(asked.iter().filter(|what| what.contains("mkdir")).count(), 2, "{asked:?}");
 }
@@ -131,11 +121,7 @@ fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {
     let mut parts = world.parts(model.clone());
     parts.tools_of_skills.push(stamp.clone());
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     let asked = model.asked();
     assert!(tools(&asked[1]).contains(&"stamp") && !tools(&asked[2]).contains(&"stamp"));
     assert!(stamp.inputs().is_empty());
@@ -149,11 +135,7 @@ fn what_a_sub_run_may_is_never_more_than_what_is_above() {
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Plan);
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "go");
     assert!(!world.path("project/below").exists(), "{:?}", results(&model.asked()[2]));
 }
 
@@ -174,12 +156,7 @@ fn each_sub_run_has_its_own_record() {
         }
     });
     let engine = world.engine(model);
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "go");
     let below = children(&engine, &id);
     assert_eq!(below.len(), 2);
     for child in &below {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use prowess_agent::{Effort, Request};
 use prowess_policy::{Answer, Mode};
 use prowess_ports::Model;
-use prowess_runtime::{Engine, Models, Parts, Session};
+use prowess_runtime::{Engine, Models, Parts};
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, calls, conversation, load, results, says, tools};
-use crate::world::{Person, Seeing, World, mode, never, wait};
+use crate::talk::{self, asking};
+use crate::world::{Seeing, World, mode};
 
 pub(crate) const TESTS: Tests = tests! {
     disallowed_tools_are_neither_declared_nor_called
@@ -41,12 +42,7 @@ pub(crate) fn another(name: &str, says: &'static str) -> Arc<Script> {
 }
 
 fn talk(parts: Parts, model: &Script, message: &str) -> Vec<Request> {
-    let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say(message, &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk::talk(&Engine::new(parts), message);
     model.asked()
 }
 
@@ -154,9 +150,7 @@ fn allowed_tools_are_not_asked_about_inline_and_others_are() {
         bash("touch other"),
         says("done"),
     ]);
-    let person = Person::says(Answer::No);
-    let mut parts = world.parts(model.clone());
-    parts.workshop.approver = person.clone();
+    let (parts, person) = asking(&world, model.clone(), Answer::No);
     let asked = talk(parts, &model, "go");
     assert_eq!(person.asked(), ["mkdir before", "touch other"]);
     assert!(!world.path("project/before").exists() && !world.path("project/other").exists());

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod agents;
 mod approvals;
 mod bad_models;
 mod budgets;
@@ -28,12 +29,14 @@ mod sessions;
 mod skills;
 mod stores;
 mod subruns;
+mod talk;
 mod telemetry;
 mod typed;
 mod world;
 
 fn main() {
     harness::run(&[
+        ("agents", agents::TESTS),
         ("approvals", approvals::TESTS),
         ("bad_models", bad_models::TESTS),
         ("budgets", budgets::TESTS),

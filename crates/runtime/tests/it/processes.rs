@@ -10,6 +10,7 @@ use prowess_store::SqliteSessions;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, conversation, says};
+use crate::talk::talk;
 use crate::world::{World, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -50,12 +51,7 @@ fn a_session_belongs_to_one_process_at_a_time() {
     let world = World::new();
     let store = world.path("state/sessions.db");
     let (engine, model) = engine(&world, &store);
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("from here", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "from here");
     let mut other = Command::new(std::env::current_exe().unwrap())
         .env(STORE, &store)
         .env(SESSION, &id)

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, calls, conversation, load, results, says, tools};
+use crate::talk::talk;
 use crate::world::{Counter, World, events, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -242,12 +243,7 @@ fn a_session_of_a_newer_version_is_left_alone() {
 fn events_that_make_no_session_are_an_error() {
     let world = World::new();
     let engine = world.engine(Script::of([says("fine")]));
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "go");
     let mut all = events(&engine, &id);
     let twice = all[0].clone();
     all.push(twice);
@@ -262,12 +258,7 @@ fn events_that_make_no_session_are_an_error() {
 fn the_model_is_the_one_it_had() {
     let world = World::new();
     let engine = world.engine(crate::keys::another("script/old", "old"));
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "go");
     let (old, new) =
         (crate::keys::another("script/old", "o"), crate::keys::another("script/new", "n"));
     for (known, answer) in [(true, "o"), (false, "n")] {
@@ -290,12 +281,7 @@ fn the_model_is_the_one_it_had() {
 fn a_budget_is_kept_and_can_be_changed() {
     let world = World::new();
     let engine = world.engine(Script::of([says("fine")]));
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("go", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "go");
     let budget = |more: Option<Budget>| {
         wait(async {
             let session = Session::resume(&engine, &id, more).await.unwrap();

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, calls, conversation, load, results, says, tools};
+use crate::talk::talk;
 use crate::world::{Counter, World, events, never, roots, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -62,11 +63,7 @@ fn without_skills_there_is_neither_index_nor_tool() {
     let world = World::new();
     let model = Script::of([says("hello")]);
     let engine = world.free(model.clone());
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("hi", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "hi");
     let request = model.last();
     assert_eq!(request.system.len(), 1, "{:?}", request.system);
     assert_eq!(tools(&request), ["read", "write", "edit", "bash", "glob", "grep"]);
@@ -120,12 +117,7 @@ fn every_event_is_in_the_store_in_order() {
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([load("pdf"), says("done")]);
     let engine = world.free(model);
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("hi", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "hi");
     let kinds: Vec<String> = events(&engine, &id)
         .iter()
         .map(|event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned())
@@ -154,11 +146,7 @@ fn the_notes_of_a_project_stand_before_the_index() {
     let mut parts = world.parts(model.clone());
     parts.settings.project_notes = Some("Tabs, not spaces.".to_owned());
     let engine = Engine::new(parts);
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("hi", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "hi");
     let system = model.last().system;
     assert_eq!(system.len(), 3);
     assert!(system[1].contains("Tabs, not spaces.") && system[2].contains("pdf"));
@@ -255,11 +243,7 @@ fn errors_of_tools_are_marked_as_errors() {
         says("done"),
     ]);
     let engine = world.free(model.clone());
-    wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("hi", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
+    talk(&engine, "hi");
     let request = model.last();
     let errors: Vec<bool> =
         request.messages.last().unwrap().results().map(|result| result.is_error).collect();
@@ -307,12 +291,7 @@ fn a_tool_of_the_host_is_called_with_its_input() {
     parts.tools.push(tool.clone());
     parts.workshop.visibility = Policy::default();
     let engine = Engine::new(parts);
-    let id = wait(async {
-        let mut session = Session::start(&engine, "t").await.unwrap();
-        session.say("hi", &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
+    let id = talk(&engine, "hi");
     assert_eq!(tool.inputs(), [json!({ "n": [1, "ü", null] })]);
     let replied = events(&engine, &id).into_iter().find_map(|event| match event.event {
         Event::Replied { reply, .. } => Some(reply),

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, call, calls, conversation, load, results, says, tools};
+use crate::talk;
 use crate::world::{Counter, World, events, never, rule, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -19,10 +20,10 @@ pub(crate) const TESTS: Tests = tests! {
     an_untrusted_skill_brings_no_tools
     the_closing_line_is_the_last_word_of_a_loaded_skill
     no_placeholder_reaches_the_model
-    the_same_again_is_a_short_note_and_other_arguments_are_not
+    case_127_the_same_again_is_a_short_note_and_other_arguments_are_not
     squadron_10_loads_are_events_and_can_be_seen
     unloading_takes_the_tools_away
-    a_person_calls_for_skills_by_name
+    case_104_a_person_calls_for_skills_by_name
     a_mention_loads_and_stays_in_the_text
     names_that_nobody_has_are_not_sent
     what_was_not_said_is_not_loaded
@@ -42,13 +43,7 @@ pub(crate) const TESTS: Tests = tests! {
 
 /// Runs one message to the answer, and returns all that the model was asked.
 fn talk(engine: &Engine, model: &Script, message: &str) -> (String, Vec<Request>) {
-    let id = wait(async {
-        let mut session = Session::start(engine, "t").await.unwrap();
-        session.say(message, &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    });
-    (id, model.asked())
+    (talk::talk(engine, message), model.asked())
 }
 
 fn squadron_1_tools_of_a_loaded_skill_are_declared_to_the_provider() {
@@ -142,7 +137,7 @@ fn no_placeholder_reaches_the_model() {
 }
 
 /// Reference §5.6 and case 127.
-fn the_same_again_is_a_short_note_and_other_arguments_are_not() {
+fn case_127_the_same_again_is_a_short_note_and_other_arguments_are_not() {
     let world = World::new();
     world.skill("greet", "", "Greet $ARGUMENTS.");
     let with = |whom: &str| call("load_skill", json!({ "name": "greet", "arguments": whom }));
@@ -205,7 +200,7 @@ fn unloading_takes_the_tools_away() {
 }
 
 /// Reference §9.4 case 104: a row of skills gets the same arguments.
-fn a_person_calls_for_skills_by_name() {
+fn case_104_a_person_calls_for_skills_by_name() {
     let world = World::new();
     world.skill("a", "", "Body of a for $ARGUMENTS.").skill("b", "", "Body of b for $ARGUMENTS.");
     let model = Script::of([says("done")]);

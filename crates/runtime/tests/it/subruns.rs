@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::harness::{Tests, tests};
 use crate::keys::{Known, another};
 use crate::script::{Act, Script, bash, call, conversation, load, results, says, tools};
+use crate::talk::talk;
 use crate::world::{Counter, World, children, events, mode, never, rule, wait};
 
 pub(crate) const TESTS: Tests = tests! {
@@ -21,9 +22,8 @@ pub(crate) const TESTS: Tests = tests! {
     a_person_calls_for_a_forked_skill
     allowed_tools_are_the_ceiling_of_a_sub_run
     a_caller_takes_tools_away_and_gives_none
-    explore_only_looks
     a_skill_cannot_start_itself
-    sub_runs_are_nested_three_deep
+    case_125_sub_runs_are_nested_three_deep
     max_ticks_ends_a_sub_run
     a_caller_s_budget_counts_more_than_the_skill_s
     a_sub_run_has_the_model_and_effort_of_its_skill
@@ -37,7 +37,7 @@ pub(crate) const TESTS: Tests = tests! {
     what_a_sub_run_costs_counts_above
     a_sub_run_that_fails_is_told_and_the_session_goes_on
     a_skill_that_cannot_be_rendered_does_not_run
-    arguments_by_name_reach_a_fork
+    case_126_arguments_by_name_reach_a_fork
 };
 
 fn run(engine: &Engine, sub: SubRun) -> Result<prowess_runtime::Finished, RuntimeError> {
@@ -46,15 +46,6 @@ fn run(engine: &Engine, sub: SubRun) -> Result<prowess_runtime::Finished, Runtim
 
 fn named(name: &str) -> SubRun {
     SubRun::new(Which::Name(name.into()))
-}
-
-fn talk(engine: &Engine, message: &str) -> String {
-    wait(async {
-        let mut session = Session::start(engine, "t").await.unwrap();
-        session.say(message, &never()).await.unwrap();
-        session.proceed(&never()).await.unwrap();
-        session.id().to_owned()
-    })
 }
 
 /// Agentick: free text where no schema is given.
@@ -168,31 +159,6 @@ fn a_caller_takes_tools_away_and_gives_none() {
     assert_eq!(tools(&model.last()), ["load_skill_resource", "read"]);
 }
 
-fn explore_only_looks() {
-    let world = World::new();
-    world.skill("scout", "context: fork\nagent: Explore\n", "Look around.");
-    let model = Script::by(|at, _| match at {
-        0 => bash("touch pwned"),
-        _ => says("done"),
-    });
-    let engine = world.free(model.clone());
-    let finished = run(&engine, named("scout")).unwrap();
-    let check = |names: &[&str]| {
-        for name in ["bash", "write", "edit", "run_command_line"] {
-            assert!(!names.contains(&name), "{name}");
-        }
-        assert!(names.contains(&"read") && names.contains(&"grep"), "{names:?}");
-    };
-    check(&tools(&model.asked()[0]));
-    assert!(!world.path("project/pwned").exists());
-    wait(async {
-        let mut session = Session::resume(&engine, &finished.session, None).await.unwrap();
-        session.say_plainly("more").await.unwrap();
-        session.proceed(&never()).await.unwrap();
-    });
-    check(&tools(&model.last()));
-}
-
 /// Reference §5.5: self re-invocation is no loop.
 fn a_skill_cannot_start_itself() {
     let world = World::new();
@@ -209,7 +175,7 @@ fn a_skill_cannot_start_itself() {
     assert!(children(&engine, &finished.session).is_empty());
 }
 
-fn sub_runs_are_nested_three_deep() {
+fn case_125_sub_runs_are_nested_three_deep() {
     let world = World::new();
     for name in ["a", "b", "c", "d"] {
         world.skill(name, "context: fork\n", &format!("I am {name}."));
@@ -424,7 +390,7 @@ fn a_skill_that_cannot_be_rendered_does_not_run() {
 }
 
 /// Reference case 126.
-fn arguments_by_name_reach_a_fork() {
+fn case_126_arguments_by_name_reach_a_fork() {
     let world = World::new();
     world.skill("mv", "context: fork\narguments: [from, to]\n", "From $from to $to.");
     let model = Script::of([

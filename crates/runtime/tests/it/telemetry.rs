@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use prowess_agent::{Reply, Usage};
 use prowess_ports::{ModelErrorKind, telemetry as names};
-use prowess_runtime::{Engine, Session};
+use prowess_runtime::Engine;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -16,7 +16,8 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, load, says};
-use crate::world::{World, children, never, wait};
+use crate::talk;
+use crate::world::{World, children};
 
 pub(crate) const TESTS: Tests = tests! {
     a_run_is_told_in_the_words_of_opentelemetry
@@ -96,14 +97,7 @@ impl<S: tracing::Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Capture {
 fn talk(engine: &Engine, message: &str) -> (String, Vec<Seen>) {
     let capture = Capture::default();
     let subscriber = tracing_subscriber::registry().with(capture.clone());
-    let id = tracing::subscriber::with_default(subscriber, || {
-        wait(async {
-            let mut session = Session::start(engine, "t").await.unwrap();
-            session.say(message, &never()).await.unwrap();
-            session.proceed(&never()).await.unwrap();
-            session.id().to_owned()
-        })
-    });
+    let id = tracing::subscriber::with_default(subscriber, || talk::talk(engine, message));
     let spans: Vec<Seen> = capture.0.lock().unwrap().values().cloned().collect();
     assert!(spans.iter().all(|span| span.closed), "{spans:#?}");
     (id, spans)

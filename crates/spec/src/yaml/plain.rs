@@ -455,32 +455,20 @@ fn key_length(line: &[u8]) -> Option<usize> {
     is_key.then_some(length)
 }
 
+/// The bytes that no plain scalar begins with.
+static INDICATORS: [bool; 256] = {
+    let (mut indicators, list, mut at) = ([false; 256], b"-?:,[]{}#&*!|>'\"%@` =", 0);
+    while at < list.len() {
+        indicators[list[at] as usize] = true;
+        at += 1;
+    }
+    indicators
+};
+
 /// Length of a plain scalar at the start of `line`, without blanks at its end. Anything that
 /// could be an indicator, a comment or a nested map gives up.
 fn plain_length(line: &[u8], in_flow: bool) -> Option<usize> {
-    if matches!(
-        line[0],
-        b'-' | b'?'
-            | b':'
-            | b','
-            | b'['
-            | b']'
-            | b'{'
-            | b'}'
-            | b'#'
-            | b'&'
-            | b'*'
-            | b'!'
-            | b'|'
-            | b'>'
-            | b'\''
-            | b'"'
-            | b'%'
-            | b'@'
-            | b'`'
-            | b' '
-            | b'='
-    ) {
+    if INDICATORS[usize::from(line[0])] {
         return None;
     }
     let mut end = if in_flow { plain_end_in_flow(line)? } else { plain_end(line)? };
@@ -515,8 +503,7 @@ fn plain_end_in_flow(line: &[u8]) -> Option<usize> {
     Some(line.len())
 }
 
-/// Control characters, tabs, and the Unicode characters that YAML treats specially are for the
-/// full reader.
+/// Control characters, tabs, and what YAML treats specially in Unicode are for the full reader.
 fn check_characters(bytes: &[u8]) -> Option<()> {
     // Without a branch for each byte, so that many are looked at in one instruction.
     let control = bytes.iter().fold(false, |found, &byte| found || (byte < b' ') || (byte == 0x7f));

@@ -64,6 +64,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
         skill: None,
         result: None,
         tools: None,
+        agents: Vec::new(),
     }));
     Stamped { at, event }
 }
@@ -190,7 +191,14 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
         }),
         Event::Listed(Listed { hidden: vec![("a".into(), "b".into())], ..Listed::default() }),
         Event::Pruned { before: 3 },
-        Event::Compacted { before: 2, summary, unloaded: vec![], usage: Usage::default() },
+        Event::HookFired { skill: "guard".into(), digest: "d".into(), hook: 2 },
+        Event::Compacted {
+            before: 2,
+            summary,
+            unloaded: vec![],
+            cut: vec![],
+            usage: Usage::default(),
+        },
         Event::Resumed { budget: None, unloaded: vec!["s".into()] },
         Event::Ended { ending: Ending::Submitted { value } },
     ]

@@ -33,6 +33,19 @@ pub struct HookState {
 /// A hook: the skill's name and digest, and the place among its hooks.
 type Key = (Box<str>, Box<str>, usize);
 
+impl HookState {
+    /// Hooks with `once` that ran: the name and digest of the skill, and the place among its hooks.
+    pub fn fired(&self) -> impl Iterator<Item = (&str, &str, usize)> {
+        self.fired.iter().map(|(skill, digest, at)| (&**skill, &**digest, *at))
+    }
+
+    /// Notes that a hook with `once` ran, in an earlier part of the session or now. Tells whether
+    /// that is news.
+    pub fn fire(&mut self, skill: &str, digest: &str, at: usize) -> bool {
+        self.fired.insert((skill.into(), digest.into(), at))
+    }
+}
+
 /// What the hooks for an event say together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookOutcome {

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use prowess_catalog::{Entry, Form};
+use prowess_catalog::{Entry, Form, Scope};
 use prowess_diag::suggest;
 use prowess_diag::wording::{size, tick};
 use prowess_registry::resource::{Error, Resource};
@@ -135,7 +135,12 @@ fn answer(entry: &Entry, path: &str, resource: Resource) -> ToolAnswer {
                 next = Some(offset + kept as u64);
             }
             let end = offset + text.len() as u64;
-            let mut told = text.clone();
+            let mut told = match &*entry.skill.id.origin {
+                origin if origin.scope == Scope::Server => {
+                    format!("[from the MCP server `{}`]\n{text}", shown(&origin.vendor))
+                }
+                _ => text.clone(),
+            };
             if offset > 0 || next.is_some() {
                 if !told.is_empty() && !told.ends_with('\n') {
                     told.push('\n');

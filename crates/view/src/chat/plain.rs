@@ -211,7 +211,6 @@ pub(crate) async fn talk(
     begin: Begin,
 ) -> Result<ChatEnd, Failure> {
     let mut work = Work::begin(runtime, begin).await?;
-    face.aside(&format!("model {}\n", work.facts().about.join("; ")));
     let mut end = 0;
     let failed = |error: std::io::Error| Failure::new("cannot read what is said").cause(error);
     loop {

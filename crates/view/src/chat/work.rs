@@ -238,6 +238,9 @@ fn problem(error: &RuntimeError) -> Problem {
         RuntimeError::Store(SessionError::NotFound { near, .. }) => {
             did_you_mean(near.iter().map(ToString::to_string), "")
         }
+        RuntimeError::NoAgent { name, .. } => {
+            vec![format!("define it in the configuration: `[agents.{}]`", sanitize::line(name))]
+        }
         RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. })) => {
             let remedy = decision.remedy.as_deref();
             remedy.map(|remedy| sanitize::line(remedy).into_owned()).into_iter().collect()

@@ -5,7 +5,7 @@ use prowess_spec::{Manifest, yaml};
 use serde_json::{Map, Number, Value};
 
 /// All of the frontmatter, in the order of the file.
-pub(crate) fn to_json(manifest: &Manifest) -> Map<String, Value> {
+pub fn to_json(manifest: &Manifest) -> Map<String, Value> {
     object(&manifest.entries)
 }
 

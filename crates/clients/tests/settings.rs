@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use prowess_mcp::config::{
+use prowess_clients::{
     Change, Client, Fault, Homes, InstallError, Launch, install, merge, snippet,
 };
 use serde_json::{Value, json};

@@ -70,7 +70,7 @@ pub struct Homes {
 /// The lines for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// The file that they belong into.
+    /// The file that they belong in.
     pub path: PathBuf,
     /// The lines; a whole file where there is none yet.
     pub text: String,

@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// How addresses begin.
-pub(crate) const SCHEME: &str = "skill://";
+pub const SCHEME: &str = "skill://";
 
 /// What stands for itself in an address.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -12,19 +12,19 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 const MAX_URI: usize = 8 * 1024;
 
 /// The address of a skill's folder, from the parts of its path.
-pub(crate) fn root<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
+pub fn root<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
     let parts: Vec<String> = parts.into_iter().map(encode).collect();
     format!("{SCHEME}{}", parts.join("/"))
 }
 
 /// The address of something in a skill's folder.
-pub(crate) fn join(root: &str, path: &str) -> String {
+pub fn join(root: &str, path: &str) -> String {
     let parts: Vec<String> = path.split('/').map(encode).collect();
     format!("{root}/{}", parts.join("/"))
 }
 
 /// The parts of an address, decoded; nothing where it is not one of ours.
-pub(crate) fn parts(uri: &str) -> Option<Vec<String>> {
+pub fn parts(uri: &str) -> Option<Vec<String>> {
     let rest = uri.strip_prefix(SCHEME).filter(|_| uri.len() <= MAX_URI)?;
     rest.split('/').map(decode).collect()
 }
@@ -33,7 +33,8 @@ fn encode(part: &str) -> String {
     utf8_percent_encode(part, PLAIN).to_string()
 }
 
-fn decode(part: &str) -> Option<String> {
+/// One part of an address, decoded; nothing where it would lead elsewhere.
+pub fn decode(part: &str) -> Option<String> {
     let part = percent_decode_str(part).decode_utf8().ok()?;
     let is_name = !part.is_empty() && part != "." && part != "..";
     let is_sound = !part.contains(['/', '\\', '\0']);

@@ -1,53 +1,80 @@
 //! Who may come in over HTTP: looked at before anything else, for every method and path.
+//!
+//! A server on this machine is reachable for every page in a browser and every program of every
+//! user. [`Door`] lets in who calls the server by a name of its own, comes from no page or from one
+//! that was named, and knows the [`Token`].
+
+#![warn(missing_docs)]
+
+mod token;
 
 use std::net::SocketAddr;
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, Method, StatusCode, Uri};
 
-use super::http::Http;
-use super::token::Token;
-
-/// Where the protocol is spoken.
-pub(crate) const PATH: &str = "/mcp";
+pub use token::{Token, TokenError};
 
 /// Who may come in.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub struct Door {
     /// `name` or `name:port`, lower case.
     hosts: Vec<String>,
     /// `scheme://name` or `scheme://name:port`, lower case.
     origins: Vec<String>,
     tokens: Vec<Token>,
     port: u16,
+    path: &'static str,
+}
+
+/// Whom a server lets in.
+#[derive(Clone, Debug, Default)]
+pub struct Invited {
+    /// Tokens that clients must know, one of them each; without any nobody comes in.
+    pub tokens: Vec<Token>,
+    /// Further names of this machine, beside the local ones: `name`, or `name:port`.
+    pub hosts: Vec<String>,
+    /// Web pages that may talk to the server: `https://app.example.com`.
+    pub origins: Vec<String>,
 }
 
 /// Somebody who may come in.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Guest {
+pub enum Guest {
     /// A client that knows the token of this number.
     Client {
+        /// The number.
         token: usize,
         /// The web page that it comes from, which may read the answer.
         origin: Option<String>,
     },
     /// A browser that asks whether a page may ask.
-    Asking { origin: String },
+    Asking {
+        /// The page.
+        origin: String,
+    },
 }
 
 /// Somebody who may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub enum Refused {
+    /// It calls the server by a name that is none of its own.
     Host,
+    /// It comes from a page that was not named.
     Origin,
+    /// It has no token.
     NoToken,
+    /// It has a wrong one.
     Token,
+    /// There is nothing at the path.
     Path,
+    /// The method means nothing here.
     Method,
 }
 
 impl Refused {
-    pub(crate) fn status(self) -> StatusCode {
+    /// The status of the answer.
+    pub fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::NoToken | Self::Token => StatusCode::UNAUTHORIZED,
@@ -56,7 +83,8 @@ impl Refused {
         }
     }
 
-    pub(crate) fn text(self) -> &'static str {
+    /// What the answer says.
+    pub fn text(self) -> &'static str {
         match self {
             Self::Host => "this server is not known by that name",
             Self::Origin => "pages from there may not talk to this server",
@@ -68,9 +96,10 @@ impl Refused {
 }
 
 impl Door {
-    pub(crate) fn new(address: SocketAddr, http: &Http) -> Self {
+    /// A door for a server at an address, whose one path this is.
+    pub fn new(address: SocketAddr, path: &'static str, invited: &Invited) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let mut hosts: Vec<String> = lower(&http.hosts);
+        let mut hosts: Vec<String> = lower(&invited.hosts);
         let ours = ["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
         let own = match address {
             // Every address of the machine is no name for it.
@@ -79,17 +108,12 @@ impl Door {
             SocketAddr::V6(address) => Some(format!("[{}]", address.ip())),
         };
         hosts.extend(ours.into_iter().chain(own).map(|name| format!("{name}:{}", address.port())));
-        let tokens = http.tokens.clone();
-        Self { hosts, origins: lower(&http.origins), tokens, port: address.port() }
+        let tokens = invited.tokens.clone();
+        Self { hosts, origins: lower(&invited.origins), tokens, port: address.port(), path }
     }
 
     /// Looks at a request.
-    pub(crate) fn admit(
-        &self,
-        method: &Method,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<Guest, Refused> {
+    pub fn admit(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Guest, Refused> {
         let host = only(headers, &HOST).ok_or(Refused::Host)?;
         let named = uri.authority().is_none_or(|authority| self.knows(authority.as_str()));
         if !self.knows(host) || !named {
@@ -109,7 +133,7 @@ impl Door {
             return Ok(Guest::Asking { origin });
         }
         let token = self.token(headers)?;
-        if uri.path() != PATH {
+        if uri.path() != self.path {
             return Err(Refused::Path);
         }
         if ![Method::POST, Method::GET, Method::DELETE].contains(method) {

@@ -1,0 +1,394 @@
+//! MCP servers whose tools and skills an agent may use: `[mcp.servers.NAME]` in the user's settings,
+//! and `.mcp.json` as other clients write it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use prowess_catalog::Scope;
+use prowess_registry::fs::scopes;
+use serde_json::{Map, Value};
+
+/// The file that clients of MCP share.
+pub const MCP_FILE: &str = ".mcp.json";
+
+/// Largest such file that is read.
+const MAX_FILE: u64 = 1024 * 1024;
+/// Most servers of a file.
+const MAX_SERVERS: usize = 64;
+/// Longest name of a server; the names of its tools begin with it.
+const MAX_NAME: usize = 32;
+
+/// Longest time that a call may take, in seconds.
+pub(crate) const MAX_TIMEOUT: u64 = 3_600;
+
+/// The keys of a server in our own settings.
+pub(crate) const KEYS: [&str; 8] =
+    ["command", "args", "env", "cwd", "url", "headers", "timeout", "enabled"];
+
+/// An MCP server, as a person configured it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpServer {
+    /// What it is called here: the `docs` of `mcp__docs__search` and of `docs:refunds`.
+    pub name: Box<str>,
+    /// How to reach it.
+    pub reach: Reach,
+    /// Seconds that a call may take.
+    pub timeout: Option<u64>,
+}
+
+/// How to reach a server.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// A program that speaks over its standard input and output.
+    Program {
+        /// The program.
+        command: String,
+        /// What it is given.
+        args: Vec<String>,
+        /// Variables it sees beside the harmless ones.
+        env: BTreeMap<String, String>,
+        /// Where it starts; nothing for the project.
+        cwd: Option<PathBuf>,
+    },
+    /// A server on the web.
+    Web {
+        /// Its address.
+        url: String,
+        /// What is sent with every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl fmt::Debug for Reach {
+    /// With variables put in, every part of it may hold a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Program { .. } => "a program",
+            Self::Web { .. } => "an address",
+        })
+    }
+}
+
+impl McpServer {
+    /// Reads a server from the keys that clients share. Nothing for one that is switched off.
+    pub(crate) fn read(name: &str, keys: &Map<String, Value>) -> Result<Option<Self>, String> {
+        check_name(name)?;
+        if keys.get("enabled") == Some(&Value::Bool(false))
+            || keys.get("disabled") == Some(&Value::Bool(true))
+        {
+            return Ok(None);
+        }
+        let command = text(keys, "command")?;
+        let url = text(keys, "url")?;
+        let reach = match (command, url) {
+            (Some(command), None) => Reach::Program {
+                command,
+                args: texts(keys, "args")?,
+                env: pairs(keys, "env")?,
+                cwd: text(keys, "cwd")?.map(PathBuf::from),
+            },
+            (None, Some(_)) if keys.get("type").and_then(Value::as_str) == Some("sse") => {
+                return Err("the old transport `sse` is not spoken here; \
+                            most servers have `http` beside it"
+                    .to_owned());
+            }
+            (None, Some(url)) => Reach::Web { url, headers: pairs(keys, "headers")? },
+            (Some(_), Some(_)) => {
+                return Err("it has both `command` and `url`; one of them is too many".to_owned());
+            }
+            (None, None) => return Err("it needs `command` or `url`".to_owned()),
+        };
+        Ok(Some(Self { name: name.into(), reach, timeout: None }))
+    }
+
+    /// The same server with variables in place of `${NAME}` and `${NAME:-otherwise}`.
+    pub fn expanded(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let all = |pairs: &BTreeMap<String, String>| {
+            let pair = |(name, value): (&String, &String)| {
+                Ok::<_, String>((name.clone(), expand(value, lookup)?))
+            };
+            pairs.iter().map(pair).collect::<Result<BTreeMap<_, _>, _>>()
+        };
+        let reach = match &self.reach {
+            Reach::Program { command, args, env, cwd } => Reach::Program {
+                command: expand(command, lookup)?,
+                args: args.iter().map(|arg| expand(arg, lookup)).collect::<Result<_, _>>()?,
+                env: all(env)?,
+                cwd: match cwd {
+                    Some(cwd) => Some(expand(&cwd.to_string_lossy(), lookup)?.into()),
+                    None => None,
+                },
+            },
+            Reach::Web { url, headers } => {
+                Reach::Web { url: expand(url, lookup)?, headers: all(headers)? }
+            }
+        };
+        Ok(Self { name: self.name.clone(), reach, timeout: self.timeout })
+    }
+
+    /// Where it is, for people: what would be started, or asked. Not of one whose variables were put
+    /// in: those may be secrets.
+    pub fn place(&self) -> String {
+        match &self.reach {
+            Reach::Program { command, args, .. } => {
+                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
+            }
+            Reach::Web { url, .. } => url.clone(),
+        }
+    }
+}
+
+/// The `.mcp.json` of the project that one stands in, if it has one.
+pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let folders = scopes::project_folders(current, home);
+    folders.iter().map(|folder| folder.join(MCP_FILE)).find(|file| file.is_file())
+}
+
+/// What a `.mcp.json` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct McpFile {
+    /// The servers that can be used.
+    pub servers: Vec<McpServer>,
+    /// Every name in it, of those too that are switched off or wrong.
+    pub names: BTreeSet<String>,
+    /// What is wrong with it.
+    pub faults: Vec<String>,
+}
+
+/// Reads `.mcp.json`. Where there is no such file, nothing is in it.
+pub fn read_mcp_file(path: &Path) -> McpFile {
+    let fault = |why: String| McpFile { faults: vec![why], ..McpFile::default() };
+    let text = match read_capped(path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return McpFile::default(),
+        Err(why) => return fault(why),
+    };
+    let value: Value = match serde_json::from_str(&text) {
+        Ok(value) => value,
+        Err(error) => return fault(format!("it is no JSON: {error}")),
+    };
+    let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
+        return fault("it has no object `mcpServers`".to_owned());
+    };
+    let mut file = McpFile::default();
+    for (name, keys) in servers.iter().take(MAX_SERVERS) {
+        file.names.insert(name.clone());
+        let read = match keys.as_object() {
+            Some(keys) => McpServer::read(name, keys),
+            None => Err("it must be an object".to_owned()),
+        };
+        match read {
+            Ok(server) => file.servers.extend(server),
+            Err(why) => file.faults.push(format!("the server `{name}` cannot be used: {why}")),
+        }
+    }
+    if servers.len() > MAX_SERVERS {
+        file.faults.push(format!("only the first {MAX_SERVERS} servers are used"));
+    }
+    file
+}
+
+fn read_capped(path: &Path) -> Result<Option<String>, String> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    // A pipe would be waited for.
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(format!("it has more than {}", prowess_diag::wording::size(MAX_FILE)));
+    }
+    Ok(Some(text))
+}
+
+/// Tools are called `mcp__NAME__tool`, so a name is of what tools' names are made of, and has no two
+/// underscores in a row.
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    // `user:pdf` is a skill of the person's, whatever servers there are.
+    let sound = Scope::parse(name).is_none()
+        && !name.is_empty()
+        && name.len() <= MAX_NAME
+        && name.chars().all(plain)
+        && !name.contains("__")
+        && !name.ends_with('_');
+    if sound {
+        return Ok(());
+    }
+    Err(format!(
+        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and be no word for a scope: tools are called `mcp__NAME__tool`"
+    ))
+}
+
+fn text(keys: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    match keys.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
+        Some(_) => Err(format!("`{key}` must be a text")),
+    }
+}
+
+fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
+    let wrong = || format!("`{key}` must be a list of texts");
+    match keys.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned))
+            .collect::<Option<_>>()
+            .ok_or_else(wrong),
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
+    let wrong = || format!("`{key}` must have texts as values");
+    match keys.get(key) {
+        None | Some(Value::Null) => Ok(BTreeMap::new()),
+        Some(Value::Object(pairs)) => pairs
+            .iter()
+            .map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect::<Option<_>>()
+            .ok_or_else(wrong),
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// Puts variables in place of `${NAME}` and `${NAME:-otherwise}`, once. Anything else stays.
+fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        let Some(end) = after.find('}') else {
+            rest = after;
+            break;
+        };
+        let inside = &after[2..end];
+        let (name, otherwise) = match inside.split_once(":-") {
+            Some((name, otherwise)) => (name, Some(otherwise)),
+            None => (inside, None),
+        };
+        let is_name = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_name {
+            match lookup(name).as_deref().or(otherwise) {
+                Some(value) => out.push_str(value),
+                None => return Err(format!("the variable `{name}` is not set")),
+            }
+        } else {
+            out.push_str(&after[..=end]);
+        }
+        rest = &after[end + 1..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(name: &str, keys: &Value) -> Result<Option<McpServer>, String> {
+        McpServer::read(name, keys.as_object().unwrap())
+    }
+
+    #[test]
+    fn a_server_is_a_program_or_an_address() {
+        let server =
+            read("docs", &json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "1" } }));
+        assert_eq!(server.unwrap().unwrap().place(), "npx -y x");
+        let server = read("web", &json!({ "type": "http", "url": "https://example.com/mcp" }));
+        assert_eq!(server.unwrap().unwrap().place(), "https://example.com/mcp");
+        assert_eq!(read("off", &json!({ "command": "x", "disabled": true })), Ok(None));
+        for (name, keys, why) in [
+            ("a", json!({}), "it needs `command` or `url`"),
+            ("a", json!({ "command": "x", "url": "y" }), "one of them is too many"),
+            ("a", json!({ "command": 3 }), "`command` must be a text"),
+            ("a", json!({ "command": "x", "args": "y" }), "`args` must be a list of texts"),
+            ("a", json!({ "command": "x", "env": { "A": 1 } }), "`env` must have texts as values"),
+            ("a", json!({ "type": "sse", "url": "y" }), "the old transport `sse`"),
+            ("a__b", json!({ "command": "x" }), "its name must have"),
+            ("a b", json!({ "command": "x" }), "its name must have"),
+            ("", json!({ "command": "x" }), "its name must have"),
+            ("user", json!({ "command": "x" }), "its name must have"),
+        ] {
+            let fault = read(name, &keys).unwrap_err();
+            assert!(fault.contains(why), "{name} {keys}: {fault}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let program = json!({ "command": "${K}", "args": ["${K}"], "env": { "KEY": "${K}" } });
+        let web = json!({ "url": "https://x/?k=${K}", "headers": { "Authorization": "${K}" } });
+        for keys in [program, web] {
+            let server = read("a", &keys).unwrap().unwrap();
+            assert!(server.place().contains("${K}"), "{}", server.place());
+            let server = server.expanded(&|_| Some("hush".to_owned())).unwrap();
+            assert!(server.place().contains("hush"), "it is put in");
+            let shown = format!("{server:?}");
+            assert!(!shown.contains("hush"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn variables_are_put_in_once() {
+        let lookup = |name: &str| match name {
+            "A" => Some("1".to_owned()),
+            "B" => Some("${A}".to_owned()),
+            _ => None,
+        };
+        for (text, expected) in [
+            ("x", Ok("x")),
+            ("${A}-${A}", Ok("1-1")),
+            ("${B}", Ok("${A}")),
+            ("${C:-other}", Ok("other")),
+            ("${C:-}", Ok("")),
+            ("${A:-other}", Ok("1")),
+            ("$A ${} ${a b} ${", Ok("$A ${} ${a b} ${")),
+            ("${C}", Err("the variable `C` is not set")),
+        ] {
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(expand(text, &lookup), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_mistakes_gives_the_servers_that_have_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(MCP_FILE);
+        assert_eq!(read_mcp_file(&path), McpFile::default());
+        std::fs::write(
+            &path,
+            r#"{ "mcpServers": { "good": { "command": "x" }, "bad": {}, "worse": 3 } }"#,
+        )
+        .unwrap();
+        let file = read_mcp_file(&path);
+        assert_eq!((file.servers.len(), file.names.len()), (1, 3));
+        assert_eq!(file.faults.len(), 2, "{file:?}");
+        for wrong in ["", "[]", "{", "{\"mcpServers\": []}", &"[".repeat(100_000)] {
+            std::fs::write(&path, wrong).unwrap();
+            let file = read_mcp_file(&path);
+            assert_eq!((file.servers.len(), file.faults.len()), (0, 1), "{wrong:.20}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What findings of one file say together: each offer can be taken, and advice is given once.
+
+use prowess_diag::{Applicability, Diagnostic};
+use prowess_lint::{Profile, RuleSet, Subject, check, fix};
+use prowess_spec::{Package, parse};
+
+fn text(keys: &str) -> String {
+    format!(
+        "---\nname: x\ndescription: Reads forms. Use when a form is there.\n{keys}---\nDo it.\n"
+    )
+}
+
+fn findings(text: &str, folder: &str, profile: Profile) -> Vec<Diagnostic> {
+    let (parsed, package) = (parse(text.as_bytes()), Package::named(folder));
+    check(&Subject::new(&parsed, &package), &RuleSet::new(profile, None))
+}
+
+/// How many fixes are offered, and how many go in.
+fn offered_and_applied(text: &str, folder: &str) -> (usize, usize) {
+    let rules = RuleSet::new(Profile::ClaudeCode, None);
+    let package = Package::named(folder);
+    let offered = findings(text, folder, Profile::ClaudeCode);
+    let fixed = fix::fix_all(text.as_bytes(), &package, &rules, Applicability::Suggested).unwrap();
+    (offered.iter().filter(|finding| finding.fix.is_some()).count(), fixed.applied.len())
+}
+
+#[test]
+fn what_is_offered_is_what_goes_in() {
+    for (text, folder, count) in [
+        (text("alowed-tools: Read\nallowed_tools: Grep\n"), "x", 1),
+        (text("alowed-tools: Read\nallowed_tools: Grep\nallowed-tools: Glob\n"), "x", 0),
+        (text("alowed-tools: Read\ndisable_model_invocation: true\n"), "x", 2),
+        (text("").replace("name: x", "nam: x\nnaem: y"), "x", 1),
+        (text("").replace("name: x", "name: x_y"), "x_y", 0),
+        (text("").replace("name: x", "name: X"), "X", 0),
+        (text("").replace("name: x", "name: X_y"), "x_y", 0),
+        (text("").replace("name: x", "name: Other Name"), "Wrong_Name", 0),
+        (text("").replace("name: x", "name: Other Name"), "right-name", 3),
+        ("# Read forms\n\nUse when a form is there.\n".to_owned(), "READ_forms", 0),
+        ("# Read forms\n\nUse when a form is there.\n".to_owned(), "read-forms", 1),
+    ] {
+        assert_eq!(offered_and_applied(&text, folder), (count, count), "{folder}:\n{text}");
+    }
+}
+
+#[test]
+fn only_the_first_of_two_misspellings_is_renamed() {
+    let text = text("alowed-tools: Read\nallowed_tools: Grep\n");
+    let found = findings(&text, "x", Profile::ClaudeCode);
+    assert!(found[0].fix.is_some(), "{found:?}");
+    assert_eq!(
+        found[1].label.as_deref(),
+        Some("it has no effect, and line 4 looks like `allowed-tools` too")
+    );
+    let text = text.replace("alowed-tools: Read", "user_invocable: true");
+    assert!(findings(&text, "x", Profile::ClaudeCode)[0].fix.is_some());
+    let strict = findings(&text, "x", Profile::Spec);
+    assert_eq!((strict[0].rule, &strict[0].fix), ("misspelt-key", &None));
+    let text = text.replace("user_invocable: true", "alowed-tools: Read");
+    // The finding about the missing name is about the first, so the second has one of its own.
+    let text = text.replace("name: x", "nam: x\nnaem: y").replace("alowed-tools: Read\n", "");
+    let rules: Vec<&str> =
+        findings(&text, "x", Profile::ClaudeCode).iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["name-missing", "misspelt-key", "misspelt-key"]);
+}
+
+#[test]
+fn a_name_that_is_wrong_like_its_folder_is_renamed_together_with_it() {
+    for (name, folder, better) in
+        [("x_y", "x_y", "x-y"), ("Other Name", "Wrong_Name", "other-name")]
+    {
+        let text = text("").replace("name: x", &format!("name: {name}"));
+        let help = format!("rename both the skill and its folder to `{better}`");
+        for finding in findings(&text, folder, Profile::ClaudeCode) {
+            assert_eq!(finding.help.as_deref(), Some(&*help), "{finding:?}");
+            assert!(finding.fix.is_none(), "{finding:?}");
+        }
+    }
+    // A name that is valid stays.
+    let found = findings(&text(""), "Wrong_Name", Profile::ClaudeCode);
+    assert_eq!(found[0].help.as_deref(), Some("rename the folder to `x`"));
+    assert!(found[0].fix.is_none());
+}
+
+#[test]
+fn unknown_keys_get_advice_once_for_all_of_a_kind() {
+    let help = |keys: &str, profile: Profile| -> Vec<Option<String>> {
+        let found = findings(&text(keys), "x", profile);
+        let found = found.into_iter().filter(|finding| finding.rule == "unknown-key");
+        found.map(|finding| finding.help.map(Into::into)).collect()
+    };
+    let some = |help: &str| Some(help.to_owned());
+    assert_eq!(
+        help("author: me\nzebra: 1\ntags: a\nyak: 2\n", Profile::ClaudeCode),
+        [
+            some("add a line `metadata:`, and move `author` and `tags` below it, indented"),
+            some(
+                "remove `zebra` and `yak`, or move them below `metadata:`, where any key may stand"
+            ),
+            None,
+            None,
+        ]
+    );
+    assert_eq!(
+        help("author: me\nmetadata:\n  a: b\n", Profile::ClaudeCode),
+        [some("move it below `metadata:`, indented")]
+    );
+    let many: String = (0..20).map(|n| format!("zebra-{n}: 1\n")).collect();
+    let helps = help(&many, Profile::ClaudeCode);
+    assert_eq!(helps.iter().flatten().count(), 1);
+    assert!(helps[0].as_ref().is_some_and(|help| help.starts_with("remove these 20 keys, or")));
+    assert_eq!(
+        help("model: inherit\n", Profile::Spec),
+        [some(
+            "remove it, or check under the profile `claude-code` if the skill is for Claude Code \
+             alone"
+        )]
+    );
+}
+
+/// The text that each finding of a rule marks, with its label and its help.
+fn marked<'t>(text: &'t str, rule: &str) -> Vec<(&'t str, String, Option<String>)> {
+    let found = findings(text, "x", Profile::ClaudeCode).into_iter();
+    found
+        .filter(|finding| finding.rule == rule)
+        .map(|finding| {
+            let label = finding.label.unwrap_or_default().into_owned();
+            (finding.span.unwrap().of(text), label, finding.help.map(Into::into))
+        })
+        .collect()
+}
+
+fn with_body(keys: &str, body: &str) -> String {
+    text(keys).replace("Do it.\n", body)
+}
+
+#[test]
+fn commands_are_allowed_by_their_plain_words() {
+    for (command, advice) in [
+        ("cat \"$1\"", Some("cat:*")),
+        ("head -n 3 \"$1\"", Some("head:*")),
+        ("wc -l x.txt", Some("wc:*")),
+        ("git log --oneline", Some("git log:*")),
+        // What must not stay needs no permission.
+        ("grep '$1' x.txt", None),
+        ("sh -c '$1'", None),
+        ("eval ls", None),
+    ] {
+        let text = with_body("", &format!("Now: !`{command}`\n"));
+        let found = marked(&text, "injection-not-allowed");
+        let help = advice.map(|pattern| format!("allow it: `allowed-tools: Bash({pattern})`"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].0, &found[0].2), (command, &help));
+    }
+}
+
+#[test]
+fn each_command_of_a_block_is_marked_where_it_stands() {
+    let body = "```!\ngit status\ncat \"$1\" | sort\n\n# note: it's fine\ncat <<EOF\n$1; x\nEOF\nls\n```\n";
+    let text = with_body("allowed-tools: Bash(git status)\n", body);
+    let found = marked(&text, "injection-not-allowed");
+    let places: Vec<&str> = found.iter().map(|(place, ..)| *place).collect();
+    assert_eq!(places, ["cat \"$1\"", "sort", "cat <<EOF", "ls"]);
+    assert_eq!(found[0].2.as_deref(), Some("add `Bash(cat:*)` to `allowed-tools`"));
+    assert_eq!(found[2].2, None, "the argument in the here-document must go first");
+}
+
+#[test]
+fn blocks_with_many_commands_are_bounded() {
+    let text = with_body("", &format!("```!\n{}```\n", "ls\n".repeat(250)));
+    let found = findings(&text, "x", Profile::ClaudeCode);
+    assert_eq!(found.len(), 101);
+    assert!(found.iter().any(|finding| finding.message.starts_with("150 more findings")));
+}
+
+#[test]
+fn code_of_an_interpreter_gets_its_advice_at_once() {
+    for (command, help) in [
+        ("sh -c '$1'", "pass it after the code: `sh -c '… \"\\$1\" …' -- \"$1\"`"),
+        (
+            "python3 -c 'print($1)'",
+            "pass it after the code: `python3 -c '… sys.argv[-1] …' -- \"$1\"`",
+        ),
+        (
+            "eval $1",
+            "take `eval` away and write the command out, with the argument in double quotes",
+        ),
+        ("grep '$1' x", "use double quotes: `\"$1\"`"),
+    ] {
+        let text = with_body("", &format!("Now: !`{command}`\n"));
+        let found = marked(&text, "unsafe-placeholder");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].2.as_deref(), Some(help));
+        if let Some((_, code)) = help.split_once("code: `") {
+            let text = with_body("", &format!("Now: !`{}`\n", code.trim_end_matches('`')));
+            assert_eq!(marked(&text, "unsafe-placeholder"), [], "{code}");
+        }
+    }
+}
+
+#[test]
+fn the_parenthesis_without_partner_is_marked() {
+    const NEVER_CLOSED: &str =
+        "this `(` is never closed; everything after it is part of the entry, and grants nothing";
+    for (value, before, place, label) in [
+        ("Read Bash(git add:* Bash(ls:*)", "Read Bash", "(", NEVER_CLOSED),
+        ("Read\n  Bash(git\n  add:* Grep", "Read\n  Bash", "(", NEVER_CLOSED),
+        ("|\n  Bash(git add:*\n  Read", "|\n  Bash", "(", NEVER_CLOSED),
+        ("Bash(a)) Read", "Bash(a)", ")", "this `)` was never opened"),
+        ("Bash(a)(b)", "", "Bash(a)(b)", "text follows the closing parenthesis; it grants nothing"),
+    ] {
+        let text = text(&format!("allowed-tools: {value}\n"));
+        let found = findings(&text, "x", Profile::ClaudeCode);
+        let found = found.iter().find(|finding| finding.rule == "tool-syntax").unwrap();
+        let span = found.span.unwrap();
+        assert_eq!((span.of(&text), found.label.as_deref()), (place, Some(label)), "{value}");
+        let at = text.find("allowed-tools: ").unwrap() + "allowed-tools: ".len() + before.len();
+        assert_eq!(span.start as usize, at, "{value}");
+        assert!(!found.message.contains('\n'), "{}", found.message);
+    }
+}
+
+#[test]
+fn a_key_that_stands_twice_says_where_the_first_one_is() {
+    let text = text("license: MIT\nname: x\nlicense: BSD\n");
+    let labels: Vec<String> =
+        marked(&text, "duplicate-key").into_iter().map(|(_, label, _)| label).collect();
+    assert_eq!(
+        labels,
+        [
+            "`name` is on line 2 already, with the same value",
+            "`license` is on line 4 already, with another value; the first one counts",
+        ]
+    );
+}

@@ -1,0 +1,24 @@
+//! How skills look over MCP, by the extension `io.modelcontextprotocol/skills` (SEP-2640).
+//!
+//! [`uri`] has the addresses of skills and their files, [`frontmatter`] the head of a skill as JSON.
+//! [`Manifest`] is what a server lists of a skill, and decides whether what is read later is that.
+
+#![warn(missing_docs)]
+
+pub mod frontmatter;
+mod manifest;
+pub mod uri;
+
+pub use manifest::{MAIN, MAX_BYTES, Manifest, Promised};
+
+/// The name of the extension.
+pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// `sha256:` and 64 lower-case hexadecimal digits.
+pub fn digest_text(digest: &[u8; 32]) -> String {
+    let mut text = String::from("sha256:");
+    for byte in digest {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}

@@ -1,0 +1,310 @@
+//! Skills of a server: listed when they may have changed, read when they are used, checked each time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
+use prowess_manifest::{MAIN, MAX_BYTES, Manifest};
+use prowess_registry::resource::{self, Resource};
+use prowess_registry::{Fault, FaultKind, Known, Scan, SkillSource};
+use prowess_spec::{ReadFault, ResourcePath, parse};
+use rmcp::model::{
+    ClientRequest, ReadResourceRequest, ReadResourceRequestParams, ResourceContents, ServerResult,
+};
+use serde_json::{Value, json};
+
+use super::link::{Link, LinkError};
+
+/// Most skills of a server.
+const MAX_SKILLS: usize = 10_000;
+/// Most pages that are asked for.
+const MAX_PAGES: usize = 1_000;
+/// Most bytes of what is kept of a list.
+const MAX_LISTED: usize = 32 * 1024 * 1024;
+/// Most faults of a list that are told.
+const MAX_FAULTS: usize = 20;
+/// How long a whole list may take.
+const LISTING: Duration = Duration::from_secs(20);
+/// How much of what was read is kept, so that it is read once.
+const MAX_KEPT: usize = 32 * 1024 * 1024;
+
+/// The skills of a server.
+#[derive(Debug)]
+pub(crate) struct ServerSkills {
+    link: Arc<Link>,
+    origin: Arc<Origin>,
+    listed: Mutex<Listed>,
+    kept: Mutex<HashMap<[u8; 32], Arc<[u8]>>>,
+}
+
+/// What the server listed last.
+#[derive(Debug, Default)]
+struct Listed {
+    /// Which connection that was; nothing before the first.
+    generation: Option<u64>,
+    manifests: BTreeMap<Box<str>, Manifest>,
+    faults: Vec<Fault>,
+}
+
+impl ServerSkills {
+    pub(crate) fn new(link: Arc<Link>, order: usize) -> Self {
+        let order = u32::try_from(order).unwrap_or(u32::MAX);
+        let mut origin = Origin::new(Scope::Server, order, format!("mcp:{}", link.name()));
+        origin.vendor = link.name().into();
+        let (listed, kept) = (Mutex::default(), Mutex::default());
+        Self { link, origin: Arc::new(origin), listed, kept }
+    }
+
+    fn listed(&self) -> MutexGuard<'_, Listed> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the server for its skills, where they may have changed: at first, after a new start, and
+    /// when the server says so. Nobody who scans waits for that.
+    pub(crate) async fn update(&self) -> Result<(), LinkError> {
+        let is_stale = self.link.take_stale();
+        if !is_stale && self.listed().generation == Some(self.link.generation()) {
+            return Ok(());
+        }
+        let late = || self.link.odd("its list of skills takes too long");
+        let found = tokio::time::timeout(LISTING, list(&self.link)).await;
+        match found.unwrap_or_else(|_| Err(late())) {
+            Ok((manifests, faults)) => {
+                let place = |(uri, why): (String, String)| fault(&self.place(&uri), why, false);
+                let faults = faults.into_iter().map(place).collect();
+                let generation = Some(self.link.generation());
+                *self.listed() = Listed { generation, manifests, faults };
+                Ok(())
+            }
+            Err(error) => {
+                self.link.mark_stale();
+                // What was listed before still stands, be the server there or not.
+                let mut listed = self.listed();
+                let kept = !listed.manifests.is_empty();
+                listed.faults = vec![fault(self.link.name(), error.to_string(), kept)];
+                Err(error)
+            }
+        }
+    }
+
+    /// Where a skill is, for people and models.
+    fn place(&self, uri: &str) -> Box<str> {
+        let uri = prowess_diag::wording::shorten(&prowess_diag::sanitize::line(uri), 500);
+        format!("{} {uri}", self.link.name()).into()
+    }
+
+    /// The head of a skill, of what was listed alone.
+    fn skill(&self, manifest: &Manifest) -> Skill {
+        let seal = manifest.seal();
+        let mut first = [0; 8];
+        first.copy_from_slice(&seal[..8]);
+        let place = Place {
+            id: SkillId { origin: Arc::clone(&self.origin), path: manifest.uri.clone() },
+            form: Form::Memory,
+            location: self.place(&manifest.uri),
+            given: None,
+            stamp: Stamp::default(),
+            sidecar: None,
+            fingerprint: u64::from_le_bytes(first),
+        };
+        let mut skill = Skill::from_text(place, &parse(manifest.head().as_bytes()), None);
+        // Nobody else's name, whatever the server calls it; and no say about whom it is shown to.
+        skill.name = format!("{}:{}", self.link.name(), manifest.name).into();
+        skill.alias = None;
+        skill.pinned = false;
+        skill.seal = Some(prowess_manifest::digest_text(&seal).into());
+        skill
+    }
+
+    /// Reads a file, and checks that it is what was listed.
+    fn read(&self, id: &SkillId, path: &ResourcePath) -> Result<Arc<[u8]>, Refused> {
+        let manifest = self.listed().manifests.get(&id.path).cloned().ok_or(Refused::Missing)?;
+        let (uri, promised) = manifest.find(path).ok_or(Refused::Missing)?;
+        let kept = promised.and_then(|promised| self.kept().get(&promised.digest).cloned());
+        let content = if let Some(kept) = kept {
+            kept
+        } else {
+            let uri = uri.into_string();
+            let read = self.link.wait(move |link| async move { read(&link, uri).await });
+            read.map_err(|error| Refused::Why(error.to_string()))?.into()
+        };
+        let mut checked = match promised {
+            Some(promised) => promised.check(&content),
+            None => Ok(()),
+        };
+        if checked.is_ok() && path.as_str() == MAIN {
+            checked = manifest.check_head(&content);
+        }
+        if let Err(why) = checked {
+            // It may have changed a moment ago; another look will tell.
+            self.link.look_again();
+            let server = self.link.name();
+            return Err(Refused::Why(format!(
+                "the server `{server}` sent something else than it listed: {why}"
+            )));
+        }
+        if let Some(promised) = promised {
+            self.keep(promised.digest, &content);
+        }
+        Ok(content)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<[u8; 32], Arc<[u8]>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, digest: [u8; 32], content: &Arc<[u8]>) {
+        let mut kept = self.kept();
+        let size: usize = kept.values().map(|content| content.len()).sum();
+        if size + content.len() > MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(digest, Arc::clone(content));
+    }
+
+    fn checked(&self, id: &SkillId, path: &str) -> Result<Arc<[u8]>, resource::Error> {
+        let wanted = ResourcePath::new(path)
+            .map_err(|fault| resource::Error::Path { path: path.to_owned(), fault })?;
+        self.read(id, &wanted).map_err(|refused| match refused {
+            Refused::Missing => resource::Error::Missing { path: path.to_owned() },
+            Refused::Why(why) => {
+                resource::Error::Read { path: path.to_owned(), source: std::io::Error::other(why) }
+            }
+        })
+    }
+}
+
+fn fault(location: &str, why: String, kept: bool) -> Fault {
+    let why = FaultKind::Read(ReadFault::Unreadable(why));
+    Fault { location: location.into(), why, kept }
+}
+
+/// Why a file was not read.
+enum Refused {
+    Missing,
+    Why(String),
+}
+
+impl SkillSource for ServerSkills {
+    fn scan(&self, known: Known<'_>) -> Scan {
+        let listed = self.listed();
+        let same = |skill: Skill| {
+            let before = known.skills.iter().find(|known| known.id == skill.id);
+            match before {
+                Some(before) if **before == skill => Arc::clone(before),
+                _ => Arc::new(skill),
+            }
+        };
+        let skills = listed.manifests.values().map(|manifest| same(self.skill(manifest)));
+        Scan { skills: skills.collect(), faults: listed.faults.clone(), ..Scan::default() }
+    }
+
+    fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
+        let main = ResourcePath::new(MAIN).map_err(|_| ReadFault::Missing)?;
+        match self.read(id, &main) {
+            Ok(content) => Ok(content.to_vec()),
+            Err(Refused::Missing) => Err(ReadFault::Missing),
+            Err(Refused::Why(why)) => Err(ReadFault::Unreadable(why)),
+        }
+    }
+
+    fn file(
+        &self,
+        id: &SkillId,
+        path: &str,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Resource, resource::Error> {
+        Ok(resource::page(&self.checked(id, path)?, offset, limit))
+    }
+
+    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, resource::Error> {
+        let content = self.checked(id, path)?;
+        let size = content.len() as u64;
+        if size > most {
+            return Err(resource::Error::TooLarge { path: path.to_owned(), size });
+        }
+        Ok(content.to_vec())
+    }
+
+    fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {
+        self.listed().manifests.get(&id.path)?.sizes()
+    }
+
+    fn owns(&self, id: &SkillId) -> bool {
+        id.origin == self.origin
+    }
+}
+
+/// What a server listed: skills by address, and what is wrong with others.
+type Found = (BTreeMap<Box<str>, Manifest>, Vec<(String, String)>);
+
+/// `skills/list`, page by page. Of a page nothing is kept but what it says of skills.
+async fn list(link: &Link) -> Result<Found, LinkError> {
+    let (mut found, mut faults) = (BTreeMap::new(), Vec::new());
+    let (mut entries, mut bytes) = (0, 0);
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let params =
+            cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        let page = link.custom("skills/list", params).await?;
+        let Some(skills) = page.get("skills").and_then(Value::as_array) else {
+            return Err(link.odd("the list of skills has no `skills`"));
+        };
+        for entry in skills {
+            let read = Manifest::read(entry).and_then(|manifest| {
+                let twice = found.contains_key(&manifest.uri);
+                if twice { Err("it is listed twice".to_owned()) } else { Ok(manifest) }
+            });
+            entries += 1;
+            match read {
+                Ok(manifest) => {
+                    bytes += manifest.weight();
+                    found.insert(manifest.uri.clone(), manifest);
+                }
+                Err(why) if faults.len() < MAX_FAULTS => {
+                    let uri = entry.get("uri").and_then(Value::as_str).unwrap_or("?");
+                    faults.push((uri.chars().take(500).collect(), why));
+                }
+                Err(_) => {}
+            }
+        }
+        if entries > MAX_SKILLS || bytes > MAX_LISTED {
+            return Err(link.odd("it lists too much"));
+        }
+        cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        if cursor.is_none() {
+            return Ok((found, faults));
+        }
+    }
+    Err(link.odd("the list of skills does not end"))
+}
+
+/// `resources/read` of one file.
+async fn read(link: &Link, uri: String) -> Result<Vec<u8>, LinkError> {
+    let params = ReadResourceRequestParams::new(uri.clone());
+    let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+    let ServerResult::ReadResourceResult(result) = link.request(request).await? else {
+        return Err(link.odd("it is no content"));
+    };
+    // Only what was asked for: anything else would be content that nobody listed.
+    let content = result.contents.into_iter().find(|content| match content {
+        ResourceContents::TextResourceContents { uri: its, .. }
+        | ResourceContents::BlobResourceContents { uri: its, .. } => *its == uri,
+        _ => false,
+    });
+    let bytes = match content {
+        Some(ResourceContents::TextResourceContents { text, .. }) => text.into_bytes(),
+        Some(ResourceContents::BlobResourceContents { blob, .. }) => {
+            STANDARD.decode(blob).map_err(|_| link.odd("its content is no base 64"))?
+        }
+        _ => return Err(link.odd("it sent another file than was asked for")),
+    };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(link.odd("its content is too long"));
+    }
+    Ok(bytes)
+}

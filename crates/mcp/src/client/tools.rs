@@ -1,0 +1,271 @@
+//! Tools of a server, under names of their own, behind the gate.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use prowess_agent::Image;
+use prowess_diag::sanitize;
+use prowess_diag::wording::shorten;
+use prowess_policy::Action;
+use prowess_tools::input::{plain_fields, wrong_input};
+use prowess_tools::{Loaded, Schema, Tool, ToolAnswer, ToolError, Why, Workshop};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
+    ListToolsRequest, PaginatedRequestParams, ResourceContents, ServerResult,
+};
+use serde_json::{Value, json};
+
+use super::link::{Link, LinkError};
+
+/// Most tools of a server.
+const MAX_TOOLS: usize = 512;
+/// Most pages that are asked for.
+const MAX_PAGES: usize = 100;
+/// Longest name of a tool that every provider takes.
+const MAX_NAME: usize = 64;
+/// Most characters of a description.
+const MAX_DESCRIPTION: usize = 2_000;
+/// Most bytes of a schema.
+const MAX_SCHEMA: usize = 32 * 1024;
+/// Most bytes of all schemas of a server: every request to a model has them.
+const MAX_SCHEMAS: usize = 256 * 1024;
+/// Most tools that are told to be left out.
+const MAX_LEFT: usize = 20;
+/// Most characters of the input in a question to a person.
+const MAX_QUESTION: usize = 500;
+/// How deep a schema is looked at.
+const MAX_DEPTH: usize = 64;
+/// Pictures that every provider takes.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Most pictures of an answer.
+const MAX_IMAGES: usize = 8;
+/// Most characters of a picture, in base 64.
+const MAX_IMAGE: usize = 5 * 1024 * 1024;
+
+/// A tool of a server.
+#[derive(Debug)]
+pub(crate) struct RemoteTool {
+    link: Arc<Link>,
+    /// What models call it: `mcp__server__tool`.
+    name: Box<str>,
+    /// What the server calls it.
+    own: Box<str>,
+    description: Box<str>,
+    schema: Value,
+    checks: Schema,
+    /// How many bytes of schema it came with.
+    size: usize,
+}
+
+/// Asks for the tools of a server; and what of them is left out.
+pub(crate) async fn list(
+    link: &Arc<Link>,
+) -> Result<(Vec<Arc<RemoteTool>>, Vec<String>), LinkError> {
+    let (mut tools, mut left) = (Vec::new(), Vec::new());
+    let (mut seen, mut bytes) = (0, 0);
+    let mut names = BTreeSet::new();
+    let mut cursor = None;
+    for page in 0..=MAX_PAGES {
+        if page == MAX_PAGES {
+            return Err(link.odd("the list of tools does not end"));
+        }
+        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
+        let request = ClientRequest::ListToolsRequest(request);
+        let ServerResult::ListToolsResult(page) = link.request(request).await? else {
+            return Err(link.odd("it is no list of tools"));
+        };
+        for tool in page.tools {
+            seen += 1;
+            if seen > MAX_TOOLS || bytes > MAX_SCHEMAS {
+                left.push(format!("tools after the first {}", tools.len()));
+                return Ok((tools, left));
+            }
+            let why = match RemoteTool::new(link, &tool) {
+                Ok(tool) if names.insert(tool.name.clone()) => {
+                    bytes += tool.size;
+                    tools.push(Arc::new(tool));
+                    continue;
+                }
+                Ok(_) => "there is another of this name".to_owned(),
+                Err(why) => why,
+            };
+            if left.len() < MAX_LEFT {
+                let name = shorten(&sanitize::line(&tool.name), MAX_NAME);
+                left.push(format!("the tool `{name}`: {why}"));
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok((tools, left))
+}
+
+impl RemoteTool {
+    fn new(link: &Arc<Link>, tool: &rmcp::model::Tool) -> Result<Self, String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let own: String = tool.name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+        let name = format!("mcp__{}__{own}", link.name());
+        if own.is_empty() || name.len() > MAX_NAME {
+            let most = MAX_NAME - (name.len() - own.len());
+            return Err(format!("its name must have 1 to {most} letters"));
+        }
+        let mut schema = Value::Object((*tool.input_schema).clone());
+        let size = schema.to_string().len();
+        if size > MAX_SCHEMA {
+            return Err("its schema is too long".to_owned());
+        }
+        tame(&mut schema, 0);
+        let checks = Schema::new(&schema).map_err(|fault| fault.to_string())?;
+        let text =
+            shorten(clean(tool.description.as_deref().unwrap_or_default()).trim(), MAX_DESCRIPTION);
+        let description = format!("{text}\n(A tool of the MCP server `{}`.)", link.name());
+        Ok(Self {
+            link: Arc::clone(link),
+            name: name.into(),
+            own: tool.name.as_ref().into(),
+            description: description.trim_start().into(),
+            schema,
+            checks,
+            size,
+        })
+    }
+}
+
+impl Tool for RemoteTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        self.description.to_string()
+    }
+
+    fn input_schema(&self) -> Value {
+        self.schema.clone()
+    }
+
+    fn output_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": { "text": { "type": "string" }, "structured": {} },
+            "required": ["text"],
+            "additionalProperties": false,
+        })
+    }
+
+    /// A server's word that its tool changes nothing is not enough.
+    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+        false
+    }
+
+    fn check(&self, input: &Value) -> Result<(), ToolError> {
+        self.checks.check(input).map_err(|errors| wrong_input(&self.name, &errors))
+    }
+
+    fn answer(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let fields = plain_fields(input);
+        let arguments: Vec<(&str, &str)> =
+            fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let action = Action::Tool { name: &self.name, arguments: &arguments };
+        let shown = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
+        workshop.permit(loaded, &action, &format!("Calling {}: {shown}", self.name))?;
+        let mut params = CallToolRequestParams::new(self.own.to_string());
+        params.arguments = input.as_object().cloned();
+        let called = self.link.wait(|link| async move {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            match link.request(request).await? {
+                ServerResult::CallToolResult(result) => Ok(result),
+                _ => Err(link.odd("it wants something that is not offered here")),
+            }
+        });
+        let failed = |text: String| ToolError::new(Why::Failed, text);
+        let result = called.map_err(|error| failed(format!("{}: {error}.", self.name)))?;
+        let is_error = result.is_error == Some(true);
+        let answer = read(result);
+        if is_error { Err(failed(answer.text)) } else { Ok(answer) }
+    }
+}
+
+/// Text without what nobody sees.
+fn clean(text: &str) -> String {
+    let hidden = |c: char| c.is_control() || sanitize::is_invisible(c) || sanitize::is_bidi(c);
+    text.chars().filter(|c| *c == '\n' || !hidden(*c)).collect()
+}
+
+/// Takes hidden characters out of what a model reads of a schema, and patterns, which cost more than
+/// they are worth: the server checks them itself.
+fn tame(schema: &mut Value, depth: usize) {
+    match schema {
+        Value::Object(fields) if depth < MAX_DEPTH => {
+            fields.remove("patternProperties");
+            if fields.get("pattern").is_some_and(Value::is_string) {
+                fields.remove("pattern");
+            }
+            for (key, value) in fields.iter_mut() {
+                match value {
+                    Value::String(text) if matches!(&**key, "description" | "title") => {
+                        *text = clean(text);
+                    }
+                    other => tame(other, depth + 1),
+                }
+            }
+        }
+        Value::Array(items) if depth < MAX_DEPTH => {
+            for item in items.iter_mut() {
+                tame(item, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What a model reads of a result.
+fn read(result: CallToolResult) -> ToolAnswer {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for block in result.content {
+        match block {
+            ContentBlock::Text(text) => texts.push(text.text),
+            ContentBlock::Image(image)
+                if images.len() < MAX_IMAGES
+                    && image.data.len() <= MAX_IMAGE
+                    && PICTURES.contains(&&*image.mime_type)
+                    && STANDARD.decode(&image.data).is_ok() =>
+            {
+                images.push(Image { media_type: image.mime_type.into(), data: image.data.into() });
+            }
+            ContentBlock::Resource(embedded) => match embedded.resource {
+                ResourceContents::TextResourceContents { text, .. } => texts.push(text),
+                _ => texts.push("[binary content]".to_owned()),
+            },
+            ContentBlock::ResourceLink(link) => {
+                texts.push(format!("[resource {}]", sanitize::line(&link.uri)));
+            }
+            _ => texts.push("[content that cannot be shown]".to_owned()),
+        }
+    }
+    // Some servers give a value alone.
+    if texts.is_empty()
+        && images.is_empty()
+        && let Some(value) = &result.structured_content
+    {
+        texts.push(value.to_string());
+    }
+    let text = texts.join("\n");
+    let mut value = json!({ "text": text });
+    if let Some(structured) = result.structured_content {
+        value["structured"] = structured;
+    }
+    let mut answer = ToolAnswer::new(text, value);
+    answer.images = images;
+    answer
+}
