@@ -124,7 +124,9 @@ impl Server {
     /// standard output goes to standard error.
     pub fn run_stdio(&self) -> Result<(), ServeError> {
         let (input, output) = stdio::take().map_err(ServeError::Streams)?;
-        let runtime = runtime()?;
+        // One client, one thread: whatever takes long has threads of its own, and each hand from
+        // one thread to another costs as much as a short answer.
+        let runtime = runtime(tokio::runtime::Builder::new_current_thread())?;
         let served = runtime.block_on(async {
             let (input, output) = stdio::open(input, output).map_err(ServeError::Streams)?;
             Box::pin(self.serve(input, output)).await
@@ -139,8 +141,9 @@ impl Server {
 }
 
 /// What everything asynchronous runs on.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ServeError> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
+pub(crate) fn runtime(
+    mut builder: tokio::runtime::Builder,
+) -> Result<tokio::runtime::Runtime, ServeError> {
     builder.worker_threads(2).max_blocking_threads(64).enable_all();
     builder.build().map_err(ServeError::Broken)
 }

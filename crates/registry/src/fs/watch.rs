@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RemoveKind};
+use notify::event::{AccessKind, AccessMode, CreateKind, EventKindMask, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use prowess_catalog::{ChangeKind, Entry, Form};
 use prowess_spec::sidecar::SIDECAR_PATH;
@@ -26,8 +26,8 @@ const MOST_FILES: usize = 128;
 const MOST_LINKED: usize = 1000;
 /// A file that is still being written is looked at again after this long.
 const AGAIN: Duration = Duration::from_millis(500);
-/// How long the watcher gets to come to its events after many folders were set up.
-const MOST_TO_HEAR: Duration = Duration::from_millis(20);
+/// Reading is no event: we read more than anybody, and would hear of nothing but ourselves.
+const HEARD: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCESS_CLOSE);
 /// How deep below a root an event may be about a skill.
 const MAX_DEPTH: usize = 12;
 
@@ -277,31 +277,16 @@ impl Watch {
     fn start(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         // What lies behind a link inside a skill is none of ours, and may be the whole disk.
-        let config = notify::Config::default().with_follow_symlinks(false);
+        let config = notify::Config::default().with_follow_symlinks(false).with_event_kinds(HEARD);
         match RecommendedWatcher::new(move |event| inbox.hear(event), config) {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => {
                 self.inbox.lock().mode = Some(WatchMode::Polling { reason: error.to_string() });
             }
         }
-        let began = Instant::now();
         self.rewatch();
-        self.hear_out(config, began.elapsed());
         // What changed between the last scan and the first watch.
         self.inbox.tell(Meaning::Everything);
-    }
-
-    /// Waits until every event is heard that there is so far. Setting up a watch opens each folder,
-    /// and the system tells of that too: of so many that it loses some and has everything looked at.
-    /// Heard before the first look, this is the first look; heard during it, it would be a second.
-    fn hear_out(&mut self, config: notify::Config, set_up: Duration) {
-        if let Some(watcher) = &mut self.watcher {
-            // It takes calls before events as long as there are any, so it gets time to come to
-            // the events; then it answers when it is done with them. The call changes nothing, and
-            // whatever it says, a look follows.
-            std::thread::sleep((set_up / 50).min(MOST_TO_HEAR));
-            let _ = watcher.configure(config);
-        }
     }
 
     fn run(mut self) {
