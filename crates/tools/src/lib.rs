@@ -41,7 +41,7 @@ pub use tools::{
 /// For whoever writes tools: schemas of objects, and the fields of an input.
 pub mod input {
     pub use crate::access::plain_fields;
-    pub use crate::tool::{number, object, text, wrong_input};
+    pub use crate::tool::{number, object, text};
 }
 /// For whoever writes tools: texts that fit into an answer.
 pub mod answer {

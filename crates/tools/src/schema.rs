@@ -18,7 +18,7 @@ const MAX_PATTERN: usize = 1024 * 1024;
 /// A schema that values are checked against.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    text: Value,
+    text: Arc<Value>,
     validator: Arc<Validator>,
 }
 
@@ -45,7 +45,7 @@ impl Schema {
             options = options.with_draft(Draft::Draft202012);
         }
         let validator = Arc::new(options.build(schema).map_err(fault)?);
-        Ok(Self { text: schema.clone(), validator })
+        Ok(Self { text: Arc::new(schema.clone()), validator })
     }
 
     /// Checks a value. Each error names its field and what was expected.
@@ -119,7 +119,7 @@ impl Schema {
 
     /// The part of the schema that is about the value at a path, as far as fields lead there.
     fn about(&self, path: &str) -> Option<&Value> {
-        let mut schema = &self.text;
+        let mut schema = &*self.text;
         for part in path.split('/').skip(1) {
             schema = schema.get("properties")?.get(part)?;
         }

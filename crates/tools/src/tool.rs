@@ -46,11 +46,10 @@ pub trait Tool: Send + Sync + Debug {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError>;
 
-    /// Checks an input against the schema.
-    fn check(&self, input: &Value) -> Result<(), ToolError> {
-        let fault = |fault| ToolError::Fatal { tool: self.name().into(), fault };
-        let schema = Schema::new(&self.input_schema()).map_err(fault)?;
-        schema.check(input).map_err(|errors| wrong_input(self.name(), &errors))
+    /// What an input is checked against. Whoever calls a tool often keeps it: reading a schema takes
+    /// longer than a short call.
+    fn schema(&self) -> Result<Schema, SchemaFault> {
+        Schema::new(&self.input_schema())
     }
 
     /// All that a provider is told about it.
@@ -72,12 +71,24 @@ pub trait Tool: Send + Sync + Debug {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        self.check(input)?;
+        check(self, &self.schema(), input)?;
         answer(self, workshop, loaded, input)
     }
 }
 
-/// Calls a tool whose input was checked already. Reading its schema is most of a short call.
+/// Checks an input against a tool's schema.
+pub(crate) fn check(
+    tool: &(impl Tool + ?Sized),
+    schema: &Result<Schema, SchemaFault>,
+    input: &Value,
+) -> Result<(), ToolError> {
+    let name = tool.name();
+    let fault = |fault: &SchemaFault| ToolError::Fatal { tool: name.into(), fault: fault.clone() };
+    let schema = schema.as_ref().map_err(fault)?;
+    schema.check(input).map_err(|errors| wrong_input(name, &errors))
+}
+
+/// Calls a tool whose input was checked already.
 pub(crate) fn answer(
     tool: &(impl Tool + ?Sized),
     workshop: &Workshop,
@@ -211,7 +222,7 @@ impl ToolError {
 }
 
 /// The error for an input that does not fit.
-pub fn wrong_input(tool: &str, errors: &[String]) -> ToolError {
+fn wrong_input(tool: &str, errors: &[String]) -> ToolError {
     let text = match errors {
         [only] => format!("Wrong input for {tool}: {only}."),
         several => format!("Wrong input for {tool}:\n- {}", several.join("\n- ")),

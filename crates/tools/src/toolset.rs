@@ -1,6 +1,6 @@
 //! Which tools an agent gets, and the one way to call them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use prowess_catalog::visibility::{View, Who};
 use prowess_diag::suggest;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::access::{Deed, find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::loaded::Loaded;
-use crate::schema::SchemaFault;
+use crate::schema::{Schema, SchemaFault};
 use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
 use crate::tools::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
@@ -56,7 +56,26 @@ impl Choice {
 #[derive(Clone, Debug)]
 pub struct Toolset {
     /// In the order in which a model sees them.
-    tools: Vec<(Needs, Arc<dyn Tool>)>,
+    tools: Vec<Offer>,
+}
+
+/// A tool that an agent may be offered.
+#[derive(Clone, Debug)]
+struct Offer {
+    needs: Needs,
+    tool: Arc<dyn Tool>,
+    /// Read when the tool is first called.
+    schema: OnceLock<Result<Schema, SchemaFault>>,
+}
+
+impl Offer {
+    fn new(needs: Needs, tool: Arc<dyn Tool>) -> Self {
+        Self { needs, tool, schema: OnceLock::new() }
+    }
+
+    fn check(&self, input: &Value) -> Result<(), ToolError> {
+        tool::check(&*self.tool, self.schema.get_or_init(|| self.tool.schema()), input)
+    }
 }
 
 /// What must be there before a tool makes sense.
@@ -70,34 +89,35 @@ enum Needs {
 impl Toolset {
     /// Puts the tools of an agent together. Fails where the schema of the result is none.
     pub fn new(choice: &Choice) -> Result<Self, SchemaFault> {
-        let mut tools: Vec<(Needs, Arc<dyn Tool>)> = Vec::new();
+        let mut tools: Vec<Offer> = Vec::new();
+        let mut offer = |needs, tool| tools.push(Offer::new(needs, tool));
         if choice.list || choice.role == Role::Orchestrator {
-            tools.push((Needs::Skills, Arc::new(ListSkills)));
+            offer(Needs::Skills, Arc::new(ListSkills));
         }
-        tools.push((Needs::Skills, Arc::new(SearchSkills)));
-        tools.push((Needs::Skills, Arc::new(LoadSkill)));
-        tools.push((Needs::Skills, Arc::new(UnloadSkill)));
+        offer(Needs::Skills, Arc::new(SearchSkills));
+        offer(Needs::Skills, Arc::new(LoadSkill));
+        offer(Needs::Skills, Arc::new(UnloadSkill));
         if choice.skill {
-            tools.push((Needs::Skills, Arc::new(SkillTool)));
+            offer(Needs::Skills, Arc::new(SkillTool));
         }
-        tools.push((Needs::Skills, Arc::new(LoadSkillResource)));
+        offer(Needs::Skills, Arc::new(LoadSkillResource));
         let run = RunCommandLine { skill: choice.runs_as.clone() };
-        tools.push((Needs::SkillsAndRunner, Arc::new(run)));
+        offer(Needs::SkillsAndRunner, Arc::new(run));
         if let Some(schema) = &choice.result {
-            tools.push((Needs::Nothing, Arc::new(Submit::new(schema.clone())?)));
+            offer(Needs::Nothing, Arc::new(Submit::new(schema.clone())?));
         }
         Ok(Self { tools })
     }
 
     /// Adds a tool of the host. One of the same name is replaced.
     pub fn add(&mut self, tool: Arc<dyn Tool>) {
-        self.tools.retain(|(_, known)| known.name() != tool.name());
-        self.tools.push((Needs::Nothing, tool));
+        self.tools.retain(|known| known.tool.name() != tool.name());
+        self.tools.push(Offer::new(Needs::Nothing, tool));
     }
 
     /// Keeps the tools whose names are wanted.
     pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
-        self.tools.retain(|(_, tool)| wanted(tool.name()));
+        self.tools.retain(|known| wanted(known.tool.name()));
     }
 
     /// The tools that an agent is offered now, in a fixed order. Without a skill that the agent sees
@@ -106,27 +126,24 @@ impl Toolset {
     pub fn tools<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = &'t dyn Tool> {
         let no_skills = is_forbidden(workshop);
         self.there(workshop)
-            .filter(move |(needs, tool)| {
-                let rules = tool_rules(workshop, tool.name(), &Value::Null);
+            .filter(move |offer| {
+                let rules = tool_rules(workshop, offer.tool.name(), &Value::Null);
                 let denied = rules.is_some_and(|decision| decision.verdict == Verdict::Deny);
-                !denied && (*needs == Needs::Nothing || !no_skills)
+                !denied && (offer.needs == Needs::Nothing || !no_skills)
             })
-            .map(|(_, tool)| tool)
+            .map(|offer| &*offer.tool)
     }
 
     /// The tools that make sense now, whatever rules say.
-    fn there<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = (Needs, &'t dyn Tool)> {
+    fn there<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = &'t Offer> {
         let catalog = workshop.registry.snapshot();
         let view = View::new(&catalog, &workshop.visibility, Who::Model);
         let skills = view.visible().next().is_some();
         let runner = workshop.runner.is_some();
-        self.tools.iter().filter_map(move |(needs, tool)| {
-            let there = match needs {
-                Needs::Nothing => true,
-                Needs::Skills => skills,
-                Needs::SkillsAndRunner => skills && runner,
-            };
-            there.then_some((*needs, &**tool))
+        self.tools.iter().filter(move |offer| match offer.needs {
+            Needs::Nothing => true,
+            Needs::Skills => skills,
+            Needs::SkillsAndRunner => skills && runner,
         })
     }
 
@@ -144,25 +161,24 @@ impl Toolset {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let wanted = if name == LoadSkillResource::ALIAS { LoadSkillResource.name() } else { name };
-        let found = self.there(workshop).find(|(_, tool)| tool.name() == wanted);
-        let Some((_, tool)) = found else {
+        let Some(offer) = self.there(workshop).find(|offer| offer.tool.name() == wanted) else {
             let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
             return Err(unknown(name, &tools));
         };
         // Nobody is asked about an input that is wrong.
-        tool.check(input)?;
+        offer.check(input)?;
         permit_tool(workshop, wanted, input)?;
-        tool::answer(tool, workshop, loaded, input)
+        tool::answer(&*offer.tool, workshop, loaded, input)
     }
 
     /// Checks a call without making it: the schema, and rules about the tool and the skill that it
     /// names. For a host that does by other means what the tool is for.
     pub fn admit(&self, workshop: &Workshop, name: &str, input: &Value) -> Result<(), ToolError> {
-        let Some((_, tool)) = self.there(workshop).find(|(_, tool)| tool.name() == name) else {
+        let Some(offer) = self.there(workshop).find(|offer| offer.tool.name() == name) else {
             let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
             return Err(unknown(name, &tools));
         };
-        tool.check(input)?;
+        offer.check(input)?;
         permit_tool(workshop, name, input)?;
         let asked = input.get("name").and_then(Value::as_str).unwrap_or_default();
         let entry = find(workshop, &workshop.registry.snapshot(), asked)?;

@@ -9,8 +9,8 @@ use prowess_agent::Image;
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use prowess_policy::Action;
-use prowess_tools::input::{plain_fields, wrong_input};
-use prowess_tools::{Loaded, Schema, Tool, ToolAnswer, ToolError, Why, Workshop};
+use prowess_tools::input::plain_fields;
+use prowess_tools::{Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolError, Why, Workshop};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
     ListToolsRequest, PaginatedRequestParams, ResourceContents, ServerResult,
@@ -163,8 +163,8 @@ impl Tool for RemoteTool {
         false
     }
 
-    fn check(&self, input: &Value) -> Result<(), ToolError> {
-        self.checks.check(input).map_err(|errors| wrong_input(&self.name, &errors))
+    fn schema(&self) -> Result<Schema, SchemaFault> {
+        Ok(self.checks.clone())
     }
 
     fn answer(

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::loaded::Loaded;
 use crate::schema::{Schema, SchemaFault};
-use crate::tool::{Tool, ToolAnswer, ToolError, wrong_input};
+use crate::tool::{Tool, ToolAnswer, ToolError};
 use crate::workshop::Workshop;
 
 /// `submit`.
@@ -44,8 +44,8 @@ impl Tool for Submit {
         self.text.clone()
     }
 
-    fn check(&self, input: &Value) -> Result<(), ToolError> {
-        self.schema.check(input).map_err(|errors| wrong_input(self.name(), &errors))
+    fn schema(&self) -> Result<Schema, SchemaFault> {
+        Ok(self.schema.clone())
     }
 
     fn answer(
