@@ -132,7 +132,7 @@ impl Server {
         cancel: CancellationToken,
         ready: impl FnOnce(SocketAddr),
     ) -> Result<(), ServeError> {
-        let runtime = super::runtime()?;
+        let runtime = super::runtime(tokio::runtime::Builder::new_multi_thread())?;
         let served = runtime.block_on(async {
             let failed = |source| ServeError::Listen { address: address.to_string(), source };
             let listener = TcpListener::bind(address).await.map_err(failed)?;
