@@ -9,7 +9,7 @@ use prowess_diag::sanitize;
 use prowess_policy::command::{Word, script};
 use prowess_policy::{Effect, Gate, Source};
 use prowess_registry::fs::scopes;
-use prowess_trust::Standing;
+use prowess_trust::{Reading, Standing};
 
 use crate::env::Environment;
 use crate::error::CliError;
@@ -74,9 +74,9 @@ pub(crate) fn standing(
         }
         base.cause(cause)
     };
-    let text = library.registry.text(&skill.id).map_err(|error| failed(&error))?;
     let store = host(environment).trust();
-    Standing::of(skill, &text, store.as_ref()).map_err(|error| failed(&error))
+    let read = Reading::of(skill, &library.registry, store.as_ref());
+    read.map(|read| read.standing).map_err(|error| failed(&error))
 }
 
 /// A command line from what was typed behind `--`: one text as it is, words as words.

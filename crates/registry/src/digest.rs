@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use prowess_spec::parse::MAX_FILE;
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
 /// Folders of version control: they change without the skill changing. Everything else counts.
@@ -113,48 +115,61 @@ fn collect(
 /// the kind (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are
 /// eight bytes, least significant first, so that no two sets of files give the same stream.
 pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, Error> {
+    digest_and_text(folder, files, Path::new("")).map(|(digest, _)| digest)
+}
+
+/// The digest, and the content of one of the files: exactly the bytes that were hashed. No content
+/// where the file is a link, is not there, or is larger than a SKILL.md may be.
+pub fn digest_and_text(
+    folder: &Path,
+    files: &[FileFacts],
+    main: &Path,
+) -> Result<(String, Option<Vec<u8>>), Error> {
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
+    let largest = files.iter().map(|file| file.size).max().unwrap_or(0);
+    let mut buffer = vec![0; usize::try_from(largest).unwrap_or(usize::MAX).clamp(1, 64 * 1024)];
+    let mut text = None;
     for file in files {
         let path = folder.join(&file.path);
         let failed = |source| Error::Read { path: path.clone(), source };
         let name = file.path.as_os_str().as_bytes();
         hasher.update((name.len() as u64).to_le_bytes());
         hasher.update(name);
-        match file.kind {
-            FactKind::Link => {
-                let target = std::fs::read_link(&path).map_err(failed)?;
-                let target = target.as_os_str().as_bytes();
-                hasher.update([2]);
-                hasher.update((target.len() as u64).to_le_bytes());
-                hasher.update(target);
+        if file.kind == FactKind::Link {
+            let target = std::fs::read_link(&path).map_err(failed)?;
+            let target = target.as_os_str().as_bytes();
+            hasher.update([2]);
+            hasher.update((target.len() as u64).to_le_bytes());
+            hasher.update(target);
+            continue;
+        }
+        hasher.update([u8::from(file.kind == FactKind::Executable)]);
+        hasher.update(file.size.to_le_bytes());
+        let mut kept = (file.path == main && file.size <= MAX_FILE as u64).then(Vec::new);
+        // What was listed as a file may be a link or a FIFO by now.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = rustix::fs::open(&path, flags, Mode::empty());
+        let opened = opened.map_err(|error| failed(error.into()))?;
+        let mut content = std::fs::File::from(opened).take(file.size);
+        let mut total = 0;
+        loop {
+            let count = content.read(&mut buffer).map_err(failed)?;
+            if count == 0 {
+                break;
             }
-            FactKind::File | FactKind::Executable => {
-                hasher.update([u8::from(file.kind == FactKind::Executable)]);
-                hasher.update(file.size.to_le_bytes());
-                let mut content = std::fs::File::open(&path).map_err(failed)?.take(file.size);
-                let mut total = 0;
-                loop {
-                    let count = content.read(&mut buffer).map_err(failed)?;
-                    if count == 0 {
-                        break;
-                    }
-                    total += count as u64;
-                    hasher.update(&buffer[..count]);
-                }
-                if total != file.size {
-                    return Err(failed(std::io::Error::other(
-                        "the file changed while it was read",
-                    )));
-                }
+            total += count as u64;
+            hasher.update(&buffer[..count]);
+            if let Some(kept) = &mut kept {
+                kept.extend_from_slice(&buffer[..count]);
             }
         }
+        if total != file.size {
+            return Err(failed(std::io::Error::other("the file changed while it was read")));
+        }
+        text = text.or(kept);
     }
-    let mut text = String::from("sha256:");
-    for byte in hasher.finalize() {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    Ok(text)
+    let hex: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((format!("sha256:{hex}"), text))
 }
 
 #[cfg(test)]

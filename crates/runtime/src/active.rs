@@ -6,7 +6,7 @@ use prowess_catalog::visibility::{View, Who};
 use prowess_spec::manifest::ToolList;
 use prowess_spec::{Manifest, parse};
 use prowess_tools::{HookSet, Loaded, Workshop, rule_names};
-use prowess_trust::Standing;
+use prowess_trust::{Reading, Standing};
 
 /// The tool that hands in a result.
 pub(crate) const SUBMIT: &str = "submit";
@@ -43,8 +43,7 @@ impl Facts {
         let catalog = workshop.registry.snapshot();
         let view = View::new(&catalog, &workshop.visibility, who);
         let entry = view.resolve(name).ok()?;
-        let text = workshop.registry.text(&entry.skill.id).ok()?;
-        let standing = workshop.standing(&entry.skill, &text).ok()?;
+        let Reading { text, standing, .. } = workshop.read(&entry.skill).ok()?;
         let manifest = parse(&text).manifest;
         let word = |text: &Option<prowess_spec::manifest::Text>| {
             let word = text.as_ref().map(|text| text.value.trim());

@@ -109,8 +109,7 @@ impl Workshop {
         if entry.skill.id.origin.scope == Scope::Server {
             return None;
         }
-        let text = self.registry.text(&entry.skill.id).ok()?;
-        let standing = self.standing(&entry.skill, &text).ok()?;
+        let standing = self.read(&entry.skill).ok()?.standing;
         let same = loaded.get(name).is_some_and(|known| known.digest == standing.digest);
         (same && standing.is_trusted()).then(|| Arc::new(standing))
     }

@@ -8,10 +8,10 @@ use prowess_catalog::skill::one_line;
 use prowess_catalog::visibility::{Refusal, View, Who};
 use prowess_catalog::{Entry, Form, Scope, Skill};
 use prowess_diag::Diagnostic;
-use prowess_registry::digest;
+use prowess_registry::digest::FileFacts;
 use prowess_render::{Arguments, Commands, FillError, Prepare, Report, Variables, prepare};
 use prowess_spec::{Parsed, parse};
-use prowess_trust::{Standing, State};
+use prowess_trust::{Reading, Standing, State};
 use sha2::{Digest, Sha256};
 
 use crate::expand::{CommandRun, Execution, ExpandError, expand};
@@ -133,9 +133,8 @@ pub fn activate(
     let skill = Arc::clone(&entry.skill);
     let name: Box<str> = entry.name().into();
     let unread = |why: String| ActivationError::Read { name: name.clone(), why };
-    let text = workshop.registry.text(&skill.id).map_err(|error| unread(error.to_string()))?;
-    let standing = workshop.standing(&skill, &text).map_err(|error| unread(error.to_string()))?;
-    let activation = render(workshop, &name, &skill, &text, &standing, given)?;
+    let read = workshop.read(&skill).map_err(|error| unread(error.to_string()))?;
+    let activation = render(workshop, &name, &skill, read, given)?;
     if given.execution == Execution::Run {
         workshop.record_use(&name);
     }
@@ -146,11 +145,11 @@ fn render(
     workshop: &Workshop,
     name: &str,
     skill: &Arc<Skill>,
-    text: &[u8],
-    standing: &Standing,
+    read: Reading,
     given: &Given,
 ) -> Result<Activation, ActivationError> {
-    let parsed = parse(text);
+    let Reading { text, files, standing } = read;
+    let parsed = parse(&text);
     let trusted = standing.is_trusted();
     let commands =
         if trusted && workshop.settings.commands { Commands::Bind } else { Commands::Withhold };
@@ -170,8 +169,8 @@ fn render(
     let variables = variables(workshop, folder.as_deref(), is_served);
     let filled = template.fill(&given.arguments, &variables)?;
     let mut runs = Vec::new();
-    let body = expand(workshop, standing, filled.parts, given.execution, &mut runs)?;
-    let (files, file_count) = files(workshop, skill, folder.as_deref());
+    let body = expand(workshop, &standing, filled.parts, given.execution, &mut runs)?;
+    let (files, file_count) = beside(workshop, skill, files);
     let mut activation = Activation {
         name: name.into(),
         skill: Arc::clone(skill),
@@ -186,7 +185,7 @@ fn render(
         runs,
         notes: template.notes().to_vec(),
     };
-    activation.text = frame(&activation, standing, workshop.settings.closing.as_deref());
+    activation.text = frame(&activation, &standing, workshop.settings.closing.as_deref());
     Ok(activation)
 }
 
@@ -218,20 +217,23 @@ fn variables(workshop: &Workshop, folder: Option<&Path>, is_served: bool) -> Var
 }
 
 /// The files of a skill beside SKILL.md, with their sizes.
-fn files(workshop: &Workshop, skill: &Skill, folder: Option<&Path>) -> (Vec<(String, u64)>, usize) {
-    let mut all: Vec<(String, u64)> = match (skill.form, folder) {
-        (Form::Folder, Some(folder)) => {
-            let main = Path::new(&*skill.location).file_name().map(PathBuf::from);
-            let files = digest::files(folder).unwrap_or_default();
-            let others = files.into_iter().filter(|file| Some(&file.path) != main.as_ref());
+fn beside(
+    workshop: &Workshop,
+    skill: &Skill,
+    files: Vec<FileFacts>,
+) -> (Vec<(String, u64)>, usize) {
+    let mut all: Vec<(String, u64)> = match skill.form {
+        Form::Folder => {
+            let main = Path::new(&*skill.location).file_name().map(Path::new);
+            let others = files.into_iter().filter(|file| Some(&*file.path) != main);
             others.map(|file| (file.path.to_string_lossy().into_owned(), file.size)).collect()
         }
         // What is not on disk is listed by where it comes from.
-        (Form::Memory, _) => {
+        Form::Memory => {
             let files = workshop.registry.files(&skill.id).unwrap_or_default();
             files.into_iter().filter(|(path, _)| path != "SKILL.md").collect()
         }
-        _ => Vec::new(),
+        Form::File | Form::Command => Vec::new(),
     };
     let count = all.len();
     all.truncate(MAX_FILES);

@@ -14,7 +14,7 @@ use prowess_ports::{
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
-use prowess_trust::{Standing, TrustStore};
+use prowess_trust::{Reading, Standing, TrustStore};
 
 /// What is said behind every skill that is loaded, unless it is configured otherwise: the skill
 /// speaks last, so the counterweight must speak later still.
@@ -139,9 +139,9 @@ impl Workshop {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How a skill stands before the gate. `text` is its SKILL.md.
-    pub fn standing(&self, skill: &Skill, text: &[u8]) -> Result<Standing, prowess_trust::Error> {
-        Standing::of(skill, text, self.trust.as_ref())
+    /// Reads a skill, and says how it stands before the gate.
+    pub fn read(&self, skill: &Skill) -> Result<Reading, prowess_trust::Error> {
+        Reading::of(skill, &self.registry, self.trust.as_ref())
     }
 
     /// What a command of a skill may touch.

@@ -716,10 +716,10 @@ fn load(workshop: &Workshop) -> (HookSet, Standing) {
     let catalog = workshop.registry.snapshot();
     let skill = &catalog.resolve("guard").unwrap().skill;
     assert_eq!(skill.id.origin.scope, Scope::Project);
-    let text = workshop.registry.text(&skill.id).unwrap();
-    let (set, notes) = HookSet::read(&parse(&text).manifest);
+    let read = workshop.read(skill).unwrap();
+    let (set, notes) = HookSet::read(&parse(&read.text).manifest);
     assert_eq!(notes, []);
-    (set, workshop.standing(skill, &text).unwrap())
+    (set, read.standing)
 }
 
 /// Runs the hooks for an event, in a session of its own.

@@ -79,8 +79,7 @@ impl World {
     fn trust(&self) {
         let workshop = self.workshop();
         let skill = workshop.registry.get("work").unwrap();
-        let text = workshop.registry.text(&skill.id).unwrap();
-        let standing = workshop.standing(&skill, &text).unwrap();
+        let standing = workshop.read(&skill).unwrap().standing;
         TrustStore::new(self.path("trust")).grant(&self.skill(), &standing.digest, 1).unwrap();
     }
 

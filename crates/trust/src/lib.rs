@@ -10,7 +10,7 @@ mod summary;
 
 use prowess_catalog::{Scope, Skill};
 
-pub use standing::{Standing, place_of};
+pub use standing::{Reading, Standing, place_of};
 pub use store::{Change, Entry, Error, Record, State, TrustStore, digest_of};
 pub use summary::{GrantLine, Hidden, Summary, summarise};
 

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Form, Skill};
 use prowess_policy::{Actor, Effect, RuleSet, SkillActor, Source};
+use prowess_registry::Registry;
+use prowess_registry::digest::FileFacts;
 use prowess_spec::manifest::ToolList;
 use prowess_spec::parse;
 
-use crate::store::{Error, State, TrustStore, digest_of};
+use crate::store::{Contents, Error, State, TrustStore, contents};
 
 /// How a skill stands before the gate.
 #[derive(Clone, Debug)]
@@ -26,18 +28,58 @@ pub struct Standing {
     pub tools: RuleSet,
 }
 
+/// A skill as one reading found it: its text and the digest that trust is bound to are of the same
+/// bytes.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Its SKILL.md, or the file that is the skill.
+    pub text: Vec<u8>,
+    /// Its files on disk, in order of path.
+    pub files: Vec<FileFacts>,
+    /// How it stands before the gate.
+    pub standing: Standing,
+}
+
+impl Reading {
+    /// Reads a skill, and looks it up.
+    pub fn of(
+        skill: &Skill,
+        registry: &Registry,
+        store: Option<&TrustStore>,
+    ) -> Result<Self, Error> {
+        let read = || registry.text(&skill.id).map_err(Error::Text);
+        let (text, files, digest) = match (place_of(skill), &skill.seal) {
+            (Some(place), _) => {
+                let main = Path::new(&*skill.location).file_name();
+                match contents(&place, main.filter(|_| skill.form == Form::Folder)) {
+                    Ok(Contents { files, digest, text: Some(text) }) => (text, files, digest),
+                    Ok(Contents { files, digest, text: None }) => (read()?, files, digest),
+                    // Where SKILL.md itself cannot be read, that is what is wrong.
+                    Err(error) => return Err(read().err().unwrap_or(error)),
+                }
+            }
+            (None, Some(seal)) => (read()?, Vec::new(), seal.to_string()),
+            (None, None) => (read()?, Vec::new(), format!("memory:{:016x}", skill.fingerprint)),
+        };
+        let standing = Standing::of(skill, &text, digest, store)?;
+        Ok(Self { text, files, standing })
+    }
+}
+
 impl Standing {
-    /// Looks a skill up. `text` is its SKILL.md.
-    pub fn of(skill: &Skill, text: &[u8], store: Option<&TrustStore>) -> Result<Self, Error> {
+    /// What a text with this digest stands for.
+    fn of(
+        skill: &Skill,
+        text: &[u8],
+        digest: String,
+        store: Option<&TrustStore>,
+    ) -> Result<Self, Error> {
         let place = place_of(skill);
         let required = crate::is_required(skill);
-        let digest = match (&place, &skill.seal) {
-            (Some(place), _) => digest_of(place)?,
-            (None, Some(seal)) => seal.to_string(),
-            (None, None) => format!("memory:{:016x}", skill.fingerprint),
-        };
         let state = match (&place, store) {
-            (Some(place), Some(store)) if required => Some(store.state(place)?),
+            (Some(place), Some(store)) if required => {
+                Some(store.state_with(place, |_| Ok(digest.clone()))?)
+            }
             _ => None,
         };
         let manifest = parse(text).manifest;
@@ -88,4 +130,50 @@ fn with_folder(rule: &str, place: Option<&Path>) -> String {
     ["${CLAUDE_SKILL_DIR}", "${PROWESS_SKILL_DIR}", "${AGENTICK_SKILL_DIR}"]
         .iter()
         .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use prowess_catalog::Precedence;
+
+    use super::*;
+    use crate::store::digest_of;
+
+    #[test]
+    fn text_files_and_digest_are_of_one_reading() {
+        let world = tempfile::tempdir().unwrap();
+        let [root, elsewhere] = ["skills", "elsewhere"].map(|name| world.path().join(name));
+        let text = |name: &str| format!("---\nname: {name}\ndescription: Does it.\n---\nDo it.\n");
+        for folder in [root.join("plain/notes"), root.join("inner"), elsewhere.clone()] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(root.join("plain/SKILL.md"), text("plain")).unwrap();
+        fs::write(root.join("plain/notes/a.md"), "a").unwrap();
+        fs::write(root.join("inner/text.md"), text("inner")).unwrap();
+        symlink("text.md", root.join("inner/SKILL.md")).unwrap();
+        fs::write(elsewhere.join("SKILL.md"), text("linked")).unwrap();
+        symlink(&elsewhere, root.join("linked")).unwrap();
+        let registry = Registry::new(Precedence::default());
+        registry.load_dir(&root).unwrap();
+        for (name, files) in [
+            ("plain", &["SKILL.md", "notes/a.md"][..]),
+            ("inner", &["SKILL.md", "text.md"]),
+            ("linked", &["SKILL.md"]),
+        ] {
+            let skill = registry.get(name).unwrap();
+            let read = Reading::of(&skill, &registry, None).unwrap();
+            assert_eq!(read.text, text(name).as_bytes(), "{name}");
+            let found: Vec<&str> =
+                read.files.iter().map(|file| file.path.to_str().unwrap()).collect();
+            assert_eq!(found, files, "{name}");
+            assert_eq!(read.standing.digest, digest_of(&root.join(name)).unwrap(), "{name}");
+        }
+        let skill = registry.get("plain").unwrap();
+        fs::remove_file(root.join("plain/SKILL.md")).unwrap();
+        let gone = Reading::of(&skill, &registry, None).unwrap_err();
+        assert_eq!(gone.to_string(), "cannot read the skill: there is no such file");
+    }
 }

@@ -1,12 +1,14 @@
 //! The store: one file for each trusted skill.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use prowess_registry::ReadError;
 use prowess_registry::digest::{self, FactKind, FileFacts};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -40,6 +42,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The text of the skill could not be read.
+    #[error(transparent)]
+    Text(ReadError),
     /// The skill changed between being shown and being trusted.
     #[error("{} changed after it was shown", path.display())]
     Changed {
@@ -139,6 +144,15 @@ impl TrustStore {
     /// Looks a skill up: its folder, or its file where a file alone is the skill. Reads every file of
     /// the skill.
     pub fn state(&self, skill: &Path) -> Result<State, Error> {
+        self.state_with(skill, digest_of)
+    }
+
+    /// The same for a skill whose digest somebody has, or can get.
+    pub(crate) fn state_with(
+        &self,
+        skill: &Path,
+        digest: impl FnOnce(&Path) -> Result<String, Error>,
+    ) -> Result<State, Error> {
         let path = real(skill)?;
         let record = match read_record(&self.record_path(&path)) {
             Ok(None) => return Ok(State::Never),
@@ -149,7 +163,7 @@ impl TrustStore {
             }
             Err(why) => return Ok(State::Damaged { path: self.record_path(&path), why }),
         };
-        if digest_of(&path)? == record.digest {
+        if digest(&path)? == record.digest {
             return Ok(State::Trusted(record));
         }
         let changes = changes(&record.files, &each_file(&path)?);
@@ -267,6 +281,9 @@ fn spell(path: &Path) -> String {
 fn parts(skill: &Path) -> Result<(PathBuf, Vec<FileFacts>), Error> {
     let failed = |source| Error::File { verb: "read", path: skill.to_owned(), source };
     let metadata = fs::symlink_metadata(skill).map_err(failed)?;
+    if metadata.is_symlink() {
+        return parts(&real(skill)?);
+    }
     if metadata.is_dir() {
         let files = digest::files(skill)
             .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
@@ -285,8 +302,25 @@ fn parts(skill: &Path) -> Result<(PathBuf, Vec<FileFacts>), Error> {
 
 /// The digest over all files of a skill.
 pub fn digest_of(skill: &Path) -> Result<String, Error> {
+    contents(skill, None).map(|contents| contents.digest)
+}
+
+/// What one reading of a skill found.
+pub(crate) struct Contents {
+    pub(crate) files: Vec<FileFacts>,
+    pub(crate) digest: String,
+    /// The content of the file that was asked for, or of the file that is the skill; nothing where
+    /// it is a link.
+    pub(crate) text: Option<Vec<u8>>,
+}
+
+/// Reads every file of a skill once.
+pub(crate) fn contents(skill: &Path, main: Option<&OsStr>) -> Result<Contents, Error> {
     let (folder, files) = parts(skill)?;
-    digest::digest(&folder, &files).map_err(|source| Error::Hash { path: skill.to_owned(), source })
+    let main = main.map(Path::new).or(files.first().map(|file| &*file.path));
+    let (digest, text) = digest::digest_and_text(&folder, &files, main.unwrap_or(Path::new("")))
+        .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
+    Ok(Contents { files, digest, text })
 }
 
 /// Each file of a skill with its kind and digest.
@@ -426,6 +460,10 @@ mod tests {
         fs::write(&file, "x").unwrap();
         store.grant(&file, &digest_of(&file).unwrap(), 7).unwrap();
         assert!(store.state(&file).unwrap().is_trusted());
+        // A link leads to the same file, and so to the same digest.
+        let link = world.path().join("link.md");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(digest_of(&link).unwrap(), digest_of(&file).unwrap());
         fs::write(&file, "y").unwrap();
         assert!(!store.state(&file).unwrap().is_trusted());
     }

@@ -336,7 +336,7 @@ fn case_137_a_server_skill_grants_nothing() {
     let entry = world.registry.snapshot();
     let skill = Arc::clone(&entry.resolve("docs:refunds").unwrap().skill);
     assert_eq!(skill.id.origin.scope, Scope::Server);
-    let standing = world.workshop.standing(&skill, TEXT.as_bytes()).unwrap();
+    let standing = world.workshop.read(&skill).unwrap().standing;
     assert!(!standing.is_trusted());
     assert!(!Path::new("/tmp/never").exists());
 }
@@ -364,7 +364,7 @@ fn another_file_is_another_digest() {
     let world = world(&hostile);
     let standing = |world: &World| {
         let skill = world.registry.get("docs:refunds").unwrap();
-        world.workshop.standing(&skill, TEXT.as_bytes()).unwrap().digest
+        world.workshop.read(&skill).unwrap().standing.digest
     };
     let before = standing(&world);
     assert!(before.starts_with("sha256:"), "{before}");

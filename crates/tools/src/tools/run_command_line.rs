@@ -103,9 +103,8 @@ impl Tool for RunCommandLine {
         }
         let unread = |why: String| failed(format!("Cannot read the skill {name}: {why}."));
         let skill = &entry.skill;
-        let body = workshop.registry.text(&skill.id).map_err(|error| unread(error.to_string()))?;
-        let standing =
-            workshop.standing(skill, &body).map_err(|error| unread(error.to_string()))?;
+        let read = workshop.read(skill).map_err(|error| unread(error.to_string()))?;
+        let standing = read.standing;
         // What the model read must be what acts.
         if known.is_some_and(|known| known.digest != standing.digest) {
             let text = format!("The skill {name} changed since it was loaded. Load it again.");

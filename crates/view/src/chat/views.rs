@@ -80,9 +80,7 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
 }
 
 fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
-    let text = workshop.registry.text(&entry.skill.id).ok();
-    let standing = text.and_then(|text| workshop.standing(&entry.skill, &text).ok());
-    standing.is_some_and(|standing| !standing.is_trusted())
+    workshop.read(&entry.skill).is_ok_and(|read| !read.standing.is_trusted())
 }
 
 fn word(why: Hidden) -> &'static str {
