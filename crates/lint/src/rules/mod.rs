@@ -90,10 +90,14 @@ impl Rule {
 pub enum FixKind {
     /// Nothing.
     None,
-    /// A fix is shown, but never applied by `--fix`.
+    /// In some cases a fix is shown, but never applied by `--fix`.
     Suggested,
-    /// `--fix` mends it, at least in some cases.
+    /// The same in every case.
+    AllSuggested,
+    /// In some cases `--fix` mends it.
     Safe,
+    /// The same in every case.
+    AllSafe,
 }
 
 impl FixKind {
@@ -101,8 +105,10 @@ impl FixKind {
     pub fn describe(self) -> &'static str {
         match self {
             Self::None => "no automatic fix",
-            Self::Suggested => "a fix is suggested",
-            Self::Safe => "fixed by `--fix`",
+            Self::Suggested => "a fix is suggested in some cases",
+            Self::AllSuggested => "a fix is suggested",
+            Self::Safe => "fixed by `--fix` in some cases",
+            Self::AllSafe => "fixed by `--fix`",
         }
     }
 }
