@@ -312,12 +312,16 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
     let message = format!("missing required field in frontmatter: `{key}`");
     match misspelt {
         None => Finding::at(frontmatter_start(parsed), message),
-        Some(entry) => Finding::at(entry.key_span, message)
-            .label(format!("did you mean `{key}`? As it stands it has no effect"))
-            .fix(Fix::suggested(
-                format!("rename it to `{key}`"),
-                vec![Edit::replace(entry.key_span, key)],
-            )),
+        // Some formats show the message alone, so it names both.
+        Some(entry) => Finding::at(
+            entry.key_span,
+            format!("{message}, perhaps misspelt as {}", wording::tick(&entry.key)),
+        )
+        .label(format!("did you mean `{key}`? As it stands it has no effect"))
+        .fix(Fix::suggested(
+            format!("rename it to `{key}`"),
+            vec![Edit::replace(entry.key_span, key)],
+        )),
     }
 }
 
