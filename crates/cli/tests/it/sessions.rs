@@ -214,6 +214,25 @@ fn a_chat_without_a_terminal_takes_lines() {
 }
 
 #[test]
+fn a_chat_in_which_nothing_was_said_says_how_to_begin() {
+    let world = world();
+    let output = world.command(&["chat", "--model", "echo"]).stdin("").run().expect(0);
+    assert!(output.stderr.contains("begin again with `prowess chat`"), "{}", output.stderr);
+    let output = world.run(&["chat", "--resume", "nope", "--model", "echo"]).expect(2);
+    let told = "error: no session `nope`\nhint: list the sessions with `prowess session list`\n";
+    assert!(output.stderr.ends_with(told), "{}", output.stderr);
+}
+
+#[test]
+fn an_answer_is_printed_once() {
+    let world = world();
+    let model = script(&world, &[json!({"text": "Three."})]);
+    let output = world.run(&["run", "--task", "Add up.", "--model", &model]).expect(0);
+    assert_eq!(output.stdout, "Three.\n");
+    assert!(!output.stderr.contains("Three."), "{}", output.stderr);
+}
+
+#[test]
 fn text_of_models_cannot_act_on_a_terminal() {
     let world = world();
     let evil = "ok \u{1b}]0;owned\u{7}\u{202e}gnp.exe";
