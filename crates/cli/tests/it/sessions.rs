@@ -58,7 +58,7 @@ fn demo_as_json_says_what_ran_and_where() {
     let layers = found["commands"][0]["sandbox"].as_array().unwrap();
     assert!(layers.iter().any(|layer| layer["state"] == "on"), "{layers:?}");
     let text = world.run(&["demo"]).expect(0).stdout;
-    assert!(text.contains("besides, 1 of this project"), "{text}");
+    assert!(text.contains("1 skill for this demo, 1 of this project  "), "{text}");
 }
 
 #[test]
