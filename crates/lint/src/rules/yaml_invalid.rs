@@ -38,6 +38,14 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("tab", "a tab stands where YAML wants spaces", "replace the tab with spaces"),
     ("unclosed quote", "a quotation mark is never closed", "close it where the value ends"),
     ("begins with `*`", "an unquoted value begins with `*`", STAR),
+    ("unexpected character: `@'", "an unquoted value begins with `@`", QUOTE),
+    ("unexpected character: `%'", "an unquoted value begins with `%`", QUOTE),
+    ("unexpected character: ``'", "an unquoted value begins with a backtick", QUOTE),
+    (
+        "unexpected character",
+        "there is a character that YAML does not allow",
+        "remove what is shown as `<U+…>`",
+    ),
     ("simple key", "this line is not a `key: value` pair", PAIR),
     ("expected key", "this line is neither a key nor part of a value", PAIR),
     ("document start", "this line is not a `key: value` pair", PAIR),
@@ -47,6 +55,7 @@ const ALIKE: &str = "indent lines that belong together by the same number of spa
 const BRACKETS: &str = "look for a missing comma or bracket, or put the value in quotation marks";
 const PAIR: &str = "write `key: value`, or indent the line if it continues the one above";
 
+const QUOTE: &str = "put the value in quotation marks";
 const STAR: &str = "put the value in quotation marks if it is text: in YAML, `*name` stands for \
                     what `&name` marks elsewhere, and nothing here is marked so";
 

@@ -253,6 +253,9 @@ fn a_missing_key_that_is_misspelt_is_named_in_the_message() {
     assert_eq!(rules, ["misspelt-key", "yaml-invalid"]);
     let help = found[1].help.as_deref().unwrap();
     assert!(help.starts_with("put the value in quotation marks if it is text"), "{help}");
+    let found = findings(&text.replace("*foo", "@foo"), "x", Profile::ClaudeCode);
+    assert_eq!(found[1].message, "invalid YAML: an unquoted value begins with `@`");
+    assert_eq!(found[1].help.as_deref(), Some("put the value in quotation marks"));
 }
 
 #[test]
