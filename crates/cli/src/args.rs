@@ -238,7 +238,7 @@ pub(crate) struct ValidateArgs {
     /// Apply safe fixes
     #[arg(long)]
     pub(crate) fix: bool,
-    /// With `--fix` or `--diff`, apply the suggested fixes too; review the result
+    /// With `--fix` or `--diff`, include the suggested fixes; review the result
     #[arg(long)]
     pub(crate) unsafe_fixes: bool,
     /// Print what `--fix` would change, and change nothing

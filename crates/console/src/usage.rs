@@ -20,7 +20,7 @@ fn readable_page(mut command: clap::Command) -> clap::Command {
     if let Some(about) = command.get_about().map(|about| help::unbroken(&about.to_string())) {
         command = command.about(about);
     }
-    let line = |arg: clap::Arg| match arg.get_help().map(|help| help.to_string()) {
+    let line = |arg: clap::Arg| match arg.get_help().map(ToString::to_string) {
         Some(text) => arg.help(help::unbroken(&text)),
         None => arg,
     };
@@ -86,14 +86,11 @@ fn near(error: &clap::Error, mut root: clap::Command, arguments: &[OsString]) ->
     for word in arguments.iter().skip(1) {
         command = command.find_subcommand(word).unwrap_or(command);
     }
-    match typed.strip_prefix("--") {
-        Some(option) => {
-            let options = command.get_arguments().filter_map(clap::Arg::get_long);
-            suggest::nearest(option, options).map(|near| format!("--{near}"))
-        }
-        None => {
-            let names = command.get_subcommands().map(clap::Command::get_name);
-            suggest::nearest(typed, names).map(str::to_owned)
-        }
+    if let Some(option) = typed.strip_prefix("--") {
+        let options = command.get_arguments().filter_map(clap::Arg::get_long);
+        suggest::nearest(option, options).map(|near| format!("--{near}"))
+    } else {
+        let names = command.get_subcommands().map(clap::Command::get_name);
+        suggest::nearest(typed, names).map(str::to_owned)
     }
 }
