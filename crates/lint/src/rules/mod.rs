@@ -317,7 +317,7 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
             entry.key_span,
             format!("{message}, perhaps misspelt as {}", wording::tick(&entry.key)),
         )
-        .label(format!("did you mean `{key}`? As it stands it has no effect"))
+        .label("as it stands it has no effect")
         .fix(Fix::suggested(
             format!("rename it to `{key}`"),
             vec![Edit::replace(entry.key_span, key)],
