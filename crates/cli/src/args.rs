@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::Styles;
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
@@ -20,9 +20,9 @@ pub(crate) use gate::{
 
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::error::CliError;
 use anstream::ColorChoice;
-use prowess_terminal::{Exit, Look, Printer};
+use prowess_console::usage;
+use prowess_terminal::{Exit, Look, Printer, help};
 
 /// Find, check, mend, explain and run Agent Skills
 #[derive(Debug, Parser)]
@@ -79,37 +79,24 @@ More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 
 /// Reads what was typed.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&command().try_get_matches_from(arguments)?)
+    let matches = command().try_get_matches_from(arguments).or_else(|error| match error.kind() {
+        // Only who reads help pays for its looks.
+        ErrorKind::DisplayHelp => readable().try_get_matches_from(arguments),
+        _ => Err(error),
+    });
+    Cli::from_arg_matches(&matches?)
 }
 
-/// Everything that can be typed. What we write into help ourselves looks like what clap writes.
+/// Everything that can be typed.
 pub(crate) fn command() -> clap::Command {
-    let root = Cli::command().help_template(styled(ROOT_HELP)).mut_subcommand("run", |run| {
+    Cli::command().mut_subcommand("run", |run| {
         run.mut_arg("name", |name| name.add(ArgValueCandidates::new(completions::skill_names)))
-    });
-    root.mut_subcommands(|command| {
-        let after = command.get_after_help().map(|after| styled(&after.to_string()));
-        match after {
-            Some(after) => command.after_help(after),
-            None => command,
-        }
     })
 }
 
-/// Gives headings, and the commands below them, the styles of clap's own.
-fn styled(text: &str) -> String {
-    let styles = Styles::styled();
-    let (heading, literal) = (styles.get_header(), styles.get_literal());
-    let line = |line: &str| match line.split_once(':') {
-        Some((title, rest)) if line.starts_with(char::is_uppercase) => {
-            format!("{heading}{title}:{heading:#}{rest}\n")
-        }
-        _ => match line.strip_prefix("  ").and_then(|line| line.split_once(' ')) {
-            Some((word, rest)) => format!("  {literal}{word}{literal:#} {rest}\n"),
-            None => format!("{line}\n"),
-        },
-    };
-    text.lines().map(line).collect::<String>().trim_end_matches('\n').to_owned()
+/// Everything that can be typed, for readers of help.
+pub(crate) fn readable() -> clap::Command {
+    usage::readable(command(), ROOT_HELP)
 }
 
 /// Options that every command takes.
@@ -240,18 +227,18 @@ Exit codes:
   2  the command could not do its work
 
 Examples:
-  prowess validate                        check everything prowess can see
+  prowess validate                        check the skills visible from here
   prowess validate skills --diff          show what `--fix` would change
   prowess validate skills --fix           check a folder and mend it"
 )]
 pub(crate) struct ValidateArgs {
-    /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills)
+    /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all skills visible from here, apart from the bundled one)
     #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply safe fixes
     #[arg(long)]
     pub(crate) fix: bool,
-    /// With `--fix` or `--diff`, apply the suggested fixes too; review the result
+    /// With `--fix` or `--diff`, include the suggested fixes; review the result
     #[arg(long)]
     pub(crate) unsafe_fixes: bool,
     /// Print what `--fix` would change, and change nothing
@@ -605,35 +592,19 @@ pub(crate) struct HelpArgs {
 
 /// Prints what clap has to say: help and versions as answers, mistakes in our own words' form.
 pub(crate) fn explain_usage(error: &clap::Error, environment: &Environment) -> ExitCode {
+    let look = Look { progress: false, columns: environment.columns, ..Look::default() };
+    let printer = Printer::new(look);
     if error.use_stderr() {
-        Printer::new(Look { progress: false, columns: environment.columns, ..Look::default() })
-            .error(&usage_error(&error.render().to_string()));
+        printer.error(&usage::mistake(error, command(), &environment.arguments));
         return Exit::Failed.into();
     }
-    // A reader that went away is not an error.
-    let _ = error.print();
-    Exit::Done.into()
-}
-
-/// Turns clap's paragraphs into a message and hints.
-fn usage_error(text: &str) -> CliError {
-    let ticked = |line: &str| line.trim().replace('\'', "`");
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next().unwrap_or_default();
-    let mut error = CliError::new(ticked(first.strip_prefix("error: ").unwrap_or(first)));
-    for line in lines {
-        let line = line.trim();
-        if let Some(tip) = line.strip_prefix("tip: ") {
-            error = error.hint(ticked(tip));
-        } else if let Some(values) = line.strip_prefix('[') {
-            error = error.hint(ticked(values.trim_end_matches(']')));
-        } else if let Some(usage) = line.strip_prefix("Usage: ") {
-            error = error.hint(format!("the usage is `{usage}`"));
-        } else if !line.starts_with("For more information") {
-            error.message.push_str(&format!(" {}", ticked(line)));
+    match printer.answer(&help::laid_out(&error.render().ansi().to_string())) {
+        Ok(()) => Exit::Done.into(),
+        Err(error) => {
+            printer.error(&error);
+            Exit::Failed.into()
         }
     }
-    error
 }
 
 #[cfg(test)]
@@ -642,10 +613,18 @@ mod tests {
 
     #[test]
     fn our_own_help_looks_like_claps() {
-        let help = command().render_help().ansi().to_string();
+        let mut root = readable();
+        let help = usage::page(&mut root);
         assert!(help.contains("\u{1b}[1m\u{1b}[4mAuthor:\u{1b}[0m\n"), "{help:?}");
         assert!(help.contains("  \u{1b}[1mvalidate\u{1b}[0m [PATH|NAME]..."), "{help:?}");
-        let help = command().find_subcommand_mut("find").unwrap().render_help().ansi().to_string();
+        assert!(help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m--quiet\u{1b}[0m..."), "{help:?}");
+        root.build();
+        let help = usage::page(root.find_subcommand_mut("find").unwrap());
+        assert!(help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"), "{help:?}");
+        assert!(help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m--quiet\u{1b}[0m..."), "{help:?}");
+        assert!(help.contains("  \u{1b}[1mprowess find pdf --explain\u{1b}[0m  "), "{help:?}");
+        let policy = root.find_subcommand_mut("policy").unwrap();
+        let help = usage::page(policy.find_subcommand_mut("show").unwrap());
         assert!(help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"), "{help:?}");
     }
 
@@ -659,9 +638,20 @@ mod tests {
 
     #[test]
     fn mistakes_in_usage_become_messages_and_hints() {
-        let error = Cli::try_parse_from(["prowess", "validate", "--formt", "x"]).unwrap_err();
-        let error = usage_error(&error.render().to_string());
-        assert_eq!(error.message, "unexpected argument `--formt` found");
-        assert_eq!(error.hints[0], "a similar argument exists: `--format`");
+        for (typed, message, hint) in [
+            ("validate --formt x", "unexpected argument `--formt` found", "`--format`"),
+            // These two are too short for clap.
+            ("validate --fxi", "unexpected argument `--fxi` found", "`--fix`"),
+            ("policy show --jsn", "unexpected argument `--jsn` found", "`--json`"),
+            ("lsit", "unrecognized subcommand `lsit`", "`list`"),
+        ] {
+            let arguments: Vec<OsString> =
+                "prowess".split(' ').chain(typed.split(' ')).map(OsString::from).collect();
+            let error = usage::mistake(&parse(&arguments).unwrap_err(), command(), &arguments);
+            assert_eq!(error.message, message);
+            let meant = format!("did you mean {hint}?");
+            assert!(error.hints.contains(&meant), "{typed}: {:?}", error.hints);
+            assert!(error.hints.iter().all(|hint| !hint.contains("to pass")), "{:?}", error.hints);
+        }
     }
 }

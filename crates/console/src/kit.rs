@@ -38,6 +38,8 @@ pub struct Kit {
     pub usage: Option<Arc<dyn UsageStore>>,
     /// The file that sessions are written to; nothing to keep them in memory.
     pub store: Option<PathBuf>,
+    /// The file with the person's settings, whether it is there or not.
+    pub settings: Option<PathBuf>,
     /// Looks a variable up.
     pub variables: Variables,
     /// Tools of MCP servers.

@@ -11,4 +11,5 @@ mod servers;
 pub mod session;
 pub mod talk;
 pub mod telemetry;
+pub mod usage;
 pub mod wait;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{Kit, ModelArgs, arguments};
 use crate::wait;
-use prowess_view::live::Live;
+use prowess_view::live::{Answer, Live};
 
 /// Most bytes of a schema.
 const MAX_SCHEMA: u64 = 1024 * 1024;
@@ -88,10 +88,7 @@ pub fn run(
         } else if printer.is_quiet() {
             Arc::new(Silent)
         } else {
-            Arc::new(Live::new(
-                Box::new(printer.live()),
-                printer.has_colours() && std::io::stderr().is_terminal(),
-            ))
+            Arc::new(live(printer, schema.is_some()))
         };
         let runtime = kit.runtime(&args.model, chosen.model, approver, vec![watcher], |_| {})?;
         let done = match (task, &args.name) {
@@ -119,6 +116,20 @@ async fn skill(
     let run = runtime.run_skill(name).budget(budget).cancelled_by(cancel);
     let run = if given.is_null() { run } else { run.args(given) };
     run.finish(schema).await
+}
+
+/// Lines about a run while it goes on. A typed result is not made of the words that are shown.
+pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
+    let colours = printer.has_colours() && std::io::stderr().is_terminal();
+    let answer = if typed { Answer::Here } else { answer_place(printer) };
+    Live::new(Box::new(printer.live()), colours, answer)
+}
+
+/// Words are shown on standard error as they come only where both streams are one terminal;
+/// elsewhere the answer is for standard output, and would be there twice.
+fn answer_place(printer: &Printer) -> Answer {
+    let is_seen = printer.width().is_some() && std::io::stderr().is_terminal();
+    if is_seen && !printer.is_quiet() { Answer::Here } else { Answer::Elsewhere }
 }
 
 /// Which model is asked, in one line.
@@ -177,8 +188,7 @@ pub(crate) fn print(
     match &finished.outcome {
         Outcome::Submitted(Value::String(text)) if !typed => {
             let text = format!("{}\n", text.trim_end());
-            // On a terminal the words were shown as they came.
-            if printer.width().is_none() || printer.is_quiet() {
+            if answer_place(printer) == Answer::Elsewhere {
                 printer.foreign(&text)?;
             }
         }
@@ -323,7 +333,7 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
                 .hint(format!("did you mean {}?", wording::either(near.iter().map(wording::tick))))
         }
         RuntimeError::Store(prowess::ports::SessionError::NotFound { .. }) => {
-            failure.hint("see `prowess session list`")
+            failure.hint("list the sessions with `prowess session list`")
         }
         RuntimeError::Store(prowess::ports::SessionError::InUse { .. }) => {
             failure.hint("wait until it ends, or stop that process")

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use prowess::config::{MCP_FILE, McpFile, McpServer, Reach, project_mcp_file, read_mcp_file};
 use prowess_diag::{sanitize, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
-use prowess_terminal::{Cell, Exit, Failure, Printer, Table, bold};
+use prowess_terminal::{Cell, Exit, Failure, Printer, Table, bold, display_path};
 use prowess_trust::{State, TrustStore, digest_of};
 use serde_json::json;
 
@@ -206,9 +206,13 @@ pub(crate) fn list(args: &ListArgs, kit: &Kit, printer: &Printer) -> Result<Exit
     }
     if views.is_empty() && found.untrusted.is_none() {
         printer.status("No MCP server is configured");
+        let shown =
+            |file: &PathBuf| display_path(file, &kit.host.workspace, kit.host.home.as_deref());
+        let file = kit.settings.as_ref().map_or("config.toml".to_owned(), shown);
+        let lines = "`[mcp.servers.NAME]` and below it `command = \"…\"` or `url = \"https://…\"`";
         printer.note(
-            "agents can use the tools and skills of servers in your settings",
-            "add one as `[mcp.servers.NAME]` with `command` or `url` to `config.toml`, or as `.mcp.json`",
+            "Once there is one, `prowess run` and `prowess chat` use its tools and skills too",
+            &format!("write {lines} into {}", wording::tick(file)),
         );
         return Ok(Exit::Done);
     }

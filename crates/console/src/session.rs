@@ -1,6 +1,5 @@
 //! `prowess session`
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 
 use prowess::agent::{Ending, Event};
@@ -11,9 +10,8 @@ use prowess_terminal::{Cell, Exit, Failure, Printer, Table};
 use serde_json::{Value, json};
 
 use crate::kit::{Kit, ModelArgs};
-use crate::run::{about, colour, event_line, failure, print};
+use crate::run::{about, colour, event_line, failure, live, print};
 use crate::wait;
-use prowess_view::live::Live;
 use prowess_view::transcript::{self, TranscriptOptions};
 
 /// What is typed behind `session`.
@@ -324,10 +322,7 @@ fn resume(
             "as before",
             chosen.model.about().note.as_deref(),
         ));
-        let watcher: Arc<dyn Watcher> = Arc::new(Live::new(
-            Box::new(printer.live()),
-            printer.has_colours() && std::io::stderr().is_terminal(),
-        ));
+        let watcher: Arc<dyn Watcher> = Arc::new(live(printer, typed));
         let runtime = kit.runtime(&model, chosen.model, approver, vec![watcher], |_| {})?;
         let mut session = Session::resume(runtime.engine(), &id, Some(budget))
             .await

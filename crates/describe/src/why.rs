@@ -140,7 +140,9 @@ impl Why {
             let place = ranked.iter().position(|ranked| ranked.skill.id == entry.skill.id);
             rank = place.map(|place| (place + 1, ranked_reason(&ranked[place])));
             let text = match &rank {
-                Some((place, why)) => format!("number {place} in the order of use: {why}"),
+                Some((place, why)) => {
+                    format!("{why}; number {place} to be kept if not all skills fit the prompt")
+                }
                 None if entry.skill.pinned => "pinned by its author".to_owned(),
                 None => "not used lately".to_owned(),
             };
@@ -233,6 +235,7 @@ fn ranked_reason(ranked: &Ranked) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
 
     use prowess_catalog::Override;
     use prowess_registry::{NewSkill, Registry};
@@ -254,7 +257,10 @@ mod tests {
             policy: &policy,
             entry,
             budget: Budget::of_window(index::DEFAULT_WINDOW, index::DEFAULT_FRACTION),
-            ranked: &Vec::new,
+            ranked: &|| {
+                let reason = Reason::Used { count: 3, last_used: 0 };
+                vec![Ranked { skill: Arc::clone(&entry.skill), reason, score: 1.0 }]
+            },
             query: Some(("zebra", &[])),
             show: &|path| path.display().to_string(),
         });
@@ -274,6 +280,10 @@ mod tests {
         let why = answers(None);
         assert_eq!(says(&why, "models").as_deref(), Some("may see name and description"));
         assert_eq!(says(&why, "prompt").as_deref(), Some("shown"));
+        assert_eq!(
+            says(&why, "use").as_deref(),
+            Some("used 3 times; number 1 to be kept if not all skills fit the prompt")
+        );
         assert_eq!(says(&why, "query").as_deref(), Some("nothing in it matches `zebra`"));
     }
 

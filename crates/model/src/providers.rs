@@ -232,8 +232,12 @@ pub fn variable_list() -> Vec<(&'static str, String)> {
         ),
     ];
     for provider in TABLE {
-        let key = |name: &&'static str| (*name, format!("The key for {}", provider.name));
-        let place = |name: &'static str| (name, format!("The address of {}", provider.name));
+        let whose = match provider.name {
+            "local" => "a server of your own: `local/NAME`".to_owned(),
+            name => format!("`{name}`"),
+        };
+        let key = |name: &&'static str| (*name, format!("The key for {whose}"));
+        let place = |name: &'static str| (name, format!("The address of {whose}"));
         for one in provider.keys.iter().map(key).chain(provider.base_variable.map(place)) {
             if all.iter().all(|(known, _)| *known != one.0) {
                 all.push(one);

@@ -6,6 +6,7 @@ mod aside;
 mod exit;
 mod failure;
 mod foreign;
+pub mod help;
 mod path;
 mod printer;
 mod progress;

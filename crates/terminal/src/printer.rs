@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use prowess_diag::render::wrap::hang;
+use prowess_diag::render::wrap::{hang, words};
 use prowess_diag::render::{diff, full};
 use prowess_diag::{LineIndex, sanitize};
 
@@ -270,10 +270,10 @@ fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
-/// Breaks text at blanks.
+/// Breaks text at blanks; between backticks only where nothing else helps.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    let mut put = |word: &str| {
         let last = lines.last_mut().map_or(0, |line| line.chars().count());
         if last > 0 && last + 1 + word.chars().count() > width {
             lines.push(word.to_owned());
@@ -282,6 +282,14 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
                 line.push(' ');
             }
             line.push_str(word);
+        }
+    };
+    let text: Vec<&str> = text.split_whitespace().collect();
+    for word in words(&text.join(" ")) {
+        if word.chars().count() <= width {
+            put(word);
+        } else {
+            word.split(' ').for_each(&mut put);
         }
     }
     lines
@@ -292,4 +300,16 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 pub fn json_line(value: &serde_json::Value) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn what_is_to_be_typed_is_not_broken_where_it_fits_a_line() {
+        assert_eq!(wrap("see  `a b`\nnow", 7), ["see", "`a b`", "now"]);
+        assert_eq!(wrap("see `a bcdefg` now", 8), ["see `a", "bcdefg`", "now"]);
+        assert_eq!(wrap("", 8), [""]);
+    }
 }

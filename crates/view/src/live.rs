@@ -19,11 +19,25 @@ pub struct Live {
     state: Mutex<State>,
 }
 
+/// Where the answer is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Here, as its words come.
+    Here,
+    /// Elsewhere, when it is complete. Then only what is said on the way to it is shown here.
+    Elsewhere,
+}
+
 struct State {
     out: Box<dyn Write + Send>,
     colours: bool,
     /// Whether the last character was the end of a line.
     at_start: bool,
+    answer: Answer,
+    /// Words that may become the answer, where that is shown elsewhere.
+    held: String,
+    /// Whether a reply ended with these words.
+    is_whole: bool,
     open: Vec<(Box<str>, ToolCall)>,
 }
 
@@ -35,8 +49,9 @@ impl Debug for Live {
 
 impl Live {
     /// Writes to a stream, with or without colours.
-    pub fn new(out: Box<dyn Write + Send>, colours: bool) -> Self {
-        let state = State { out, colours, at_start: true, open: Vec::new() };
+    pub fn new(out: Box<dyn Write + Send>, colours: bool, answer: Answer) -> Self {
+        let (held, open) = (String::new(), Vec::new());
+        let state = State { out, colours, at_start: true, answer, held, is_whole: false, open };
         Self { state: Mutex::new(state) }
     }
 }
@@ -46,8 +61,12 @@ impl Watcher for Live {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match update {
             // What a sub-run says is its own; its calls are of interest.
-            Update::Delta(Delta::Text(text)) if depth == 0 => state.words(text),
+            Update::Delta(Delta::Text(text)) if depth == 0 => match state.answer {
+                Answer::Here => state.words(text),
+                Answer::Elsewhere => state.hold(text),
+            },
             Update::Delta(Delta::Restart) if depth == 0 => {
+                state.held.clear();
                 state.line(
                     depth,
                     AnsiColor::Yellow,
@@ -65,6 +84,9 @@ impl Watcher for Live {
 
 impl State {
     fn words(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let clean = sanitize::block(text);
         let _ = self.out.write_all(clean.as_bytes());
         self.at_start = clean.ends_with('\n');
@@ -85,9 +107,30 @@ impl State {
         let _ = writeln!(self.out, "{indent}{style}{what:<9}{style:#} {text}");
     }
 
+    fn hold(&mut self, text: &str) {
+        // More is said, so that this was not the last.
+        if self.is_whole {
+            self.release();
+        }
+        self.held.push_str(text);
+    }
+
+    /// Shows what was held back: it was not the answer.
+    fn release(&mut self) {
+        self.is_whole = false;
+        let held = std::mem::take(&mut self.held);
+        self.words(&held);
+        self.end_line();
+    }
+
     fn event(&mut self, depth: u8, stamped: &Stamped) {
         match &stamped.event {
             Event::Replied { reply, .. } => {
+                match reply.calls().next() {
+                    _ if depth > 0 => {}
+                    Some(_) => self.release(),
+                    None => self.is_whole = true,
+                }
                 for call in reply.calls() {
                     self.open.push((call.id.clone(), call.clone()));
                 }
@@ -123,18 +166,24 @@ impl State {
             Event::Compacted { .. } => {
                 self.line(depth, AnsiColor::Yellow, "shortened", "the beginning was summed up");
             }
-            Event::Ended { ending } => match ending {
-                Ending::Exhausted { limit } => {
-                    self.line(depth, AnsiColor::Red, "stopped", &limit.to_string());
+            Event::Ended { ending } => {
+                // A reply that broke off is no answer.
+                if depth == 0 && !self.is_whole {
+                    self.release();
                 }
-                Ending::Failed { message, .. } => {
-                    self.line(depth, AnsiColor::Red, "failed", message);
+                match ending {
+                    Ending::Exhausted { limit } => {
+                        self.line(depth, AnsiColor::Red, "stopped", &limit.to_string());
+                    }
+                    Ending::Failed { message, .. } => {
+                        self.line(depth, AnsiColor::Red, "failed", message);
+                    }
+                    Ending::Cancelled => self.line(depth, AnsiColor::Yellow, "cancelled", ""),
+                    Ending::Answered | Ending::Submitted { .. } | Ending::Declined { .. } => {
+                        self.end_line();
+                    }
                 }
-                Ending::Cancelled => self.line(depth, AnsiColor::Yellow, "cancelled", ""),
-                Ending::Answered | Ending::Submitted { .. } | Ending::Declined { .. } => {
-                    self.end_line();
-                }
-            },
+            }
             _ => {}
         }
     }
@@ -152,4 +201,63 @@ pub fn summary(call: &ToolCall) -> String {
     };
     let about = sanitize::line(&about).into_owned();
     format!("{} {}", call.name, shorten(&about, MAX_INPUT)).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use prowess::agent::{Part, Reply};
+
+    use super::*;
+
+    /// What was written, for whoever has a clone.
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is shown of two replies: one with words and a call, and these words.
+    fn shown(answer: Answer, last: &str, ending: Ending) -> String {
+        let page = Page::default();
+        let live = Live::new(Box::new(page.clone()), false, answer);
+        let say = |text: &str| live.update("s", 0, Update::Delta(&Delta::Text(text.to_owned())));
+        let tell = |event: Event| live.update("s", 0, Update::Event(&Stamped { at: 0, event }));
+        let replied =
+            |parts| Event::Replied { reply: Reply { parts, ..Reply::default() }, milliseconds: 1 };
+        let input = serde_json::json!({ "path": "a.csv" });
+        let call =
+            ToolCall { id: "1".into(), name: "read".into(), input, fault: None, opaque: None };
+        say("Let me ");
+        say("look.");
+        tell(replied(vec![Part::text("Let me look."), Part::Call(call)]));
+        tell(Event::CallStarted { call: "1".into(), read_only: true, child: None });
+        say(last);
+        if ending == Ending::Answered {
+            tell(replied(vec![Part::text(last)]));
+        }
+        tell(Event::Ended { ending });
+        let bytes = page.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn an_answer_that_is_shown_elsewhere_is_not_shown_here() {
+        let way = "Let me look.\n  call      read a.csv\n";
+        let here = shown(Answer::Here, "It is 42.", Ending::Answered);
+        assert_eq!(here, format!("{way}It is 42.\n"));
+        assert_eq!(shown(Answer::Elsewhere, "It is 42.", Ending::Answered), way);
+        // What broke off is nowhere else.
+        let broken = shown(Answer::Elsewhere, "It is 4", Ending::Cancelled);
+        assert!(broken.starts_with(&format!("{way}It is 4\n  cancelled")), "{broken}");
+    }
 }

@@ -1,5 +1,6 @@
 //! `prowess help`, and `prowess` alone.
 
+use prowess_console::usage;
 use prowess_diag::suggest;
 
 use crate::args::{self, HelpArgs};
@@ -50,7 +51,8 @@ number, fields are only ever added.
 Profiles of `prowess validate --profile`
 
   spec          the open standard: six keys, an unknown key is an error; the
-                same verdict as the reference tool `skills-ref validate`
+                same verdict as the reference tool `skills-ref validate`, apart
+                from its mistakes
   claude-code   the standard plus the keys of Claude Code; an unknown key is a
                 warning (default)
   lenient       what our loader accepts: whatever can be recovered is loaded,
@@ -72,8 +74,7 @@ rule can be changed with `--severity RULE=LEVEL`, or in the configuration:
 
 /// What `prowess` alone prints.
 pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
-    let help = args::command().render_help();
-    printer.answer(&help.ansi().to_string())?;
+    printer.answer(&usage::page(&mut args::readable()))?;
     Ok(Exit::Done)
 }
 
@@ -94,10 +95,10 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
         printer.answer(&environment(printer.list_width()))?;
         return Ok(Exit::Done);
     }
-    let mut root = args::command();
+    let mut root = args::readable();
     root.build();
     if let Some(command) = root.find_subcommand_mut(subject) {
-        printer.answer(&command.render_help().ansi().to_string())?;
+        printer.answer(&usage::page(command))?;
         return Ok(Exit::Done);
     }
     let known: Vec<String> =

@@ -109,6 +109,7 @@ fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Res
         runner: environment.runner().map(|runner| Arc::new(runner) as _),
         usage: remembered,
         store: environment.store_file(),
+        settings: environment.settings().user,
         variables: variables(environment),
         tools: Vec::new(),
     })

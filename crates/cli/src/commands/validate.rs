@@ -350,7 +350,7 @@ fn print_mended(
         .map(|diagnostic| full::finding(report, &lines, diagnostic, layout))
         .collect();
     let rules = report.diagnostics.iter().map(|diagnostic| diagnostic.rule);
-    printer.aside(&with_pointers(rules.zip(found.iter().map(String::as_str))));
+    printer.aside(&with_pointers(rules.zip(found.iter().map(String::as_str)), layout));
     if counts.total() > 0 {
         let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
         printer.status(&full::summary(counts, extent));
@@ -386,7 +386,7 @@ fn print_results(
                 Piece::Line(line) => Some((piece.rule, line.as_str())),
                 _ => None,
             });
-            printer.answer(&with_pointers(lines))
+            printer.answer(&with_pointers(lines, printer.layout()))
         }
         FormatArg::Concise | FormatArg::Github => {
             let lines = results.pieces().filter_map(|piece| {
@@ -425,7 +425,10 @@ fn print_results(
 
 /// Findings one below the other. The first of each rule says how to read about it: the name stands
 /// in every headline anyway.
-fn with_pointers<'a>(findings: impl Iterator<Item = (&'static str, &'a str)>) -> String {
+fn with_pointers<'a>(
+    findings: impl Iterator<Item = (&'static str, &'a str)>,
+    layout: full::Options,
+) -> String {
     let mut explained: Vec<&str> = Vec::new();
     let mut text = String::new();
     for (rule, finding) in findings {
@@ -433,7 +436,7 @@ fn with_pointers<'a>(findings: impl Iterator<Item = (&'static str, &'a str)>) ->
         if !explained.contains(&rule) {
             explained.push(rule);
             let pointer = format!("see why it matters with `prowess explain {rule}`");
-            text.push_str(&full::help(&pointer));
+            text.push_str(&full::help(&pointer, layout.width));
         }
         text.push('\n');
     }

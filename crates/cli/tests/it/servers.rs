@@ -41,6 +41,8 @@ fn servers_are_listed_with_what_they_offer() {
     let world = world();
     let none = world.run(&["mcp", "list"]).expect(0);
     assert!(none.stderr.contains("[mcp.servers.NAME]"), "{}", none.stderr);
+    let told = "` into `~/config.toml`\n";
+    assert!(none.stderr.ends_with(told), "{}", none.stderr);
     settings(&world);
     let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
     let by_name = |name: &str| {

@@ -58,7 +58,7 @@ fn demo_as_json_says_what_ran_and_where() {
     let layers = found["commands"][0]["sandbox"].as_array().unwrap();
     assert!(layers.iter().any(|layer| layer["state"] == "on"), "{layers:?}");
     let text = world.run(&["demo"]).expect(0).stdout;
-    assert!(text.contains("besides, 1 of this project"), "{text}");
+    assert!(text.contains("1 skill for this demo, 1 of this project  "), "{text}");
 }
 
 #[test]
@@ -211,6 +211,25 @@ fn a_chat_without_a_terminal_takes_lines() {
     assert!(output.stdout.contains("Add them up."), "{}", output.stdout);
     assert!(output.stderr.contains("no command or skill `/ad-up`"), "{}", output.stderr);
     assert!(!output.stdout.contains('\u{1b}'), "no escape sequences");
+}
+
+#[test]
+fn a_chat_in_which_nothing_was_said_says_how_to_begin() {
+    let world = world();
+    let output = world.command(&["chat", "--model", "echo"]).stdin("").run().expect(0);
+    assert!(output.stderr.contains("begin again with `prowess chat`"), "{}", output.stderr);
+    let output = world.run(&["chat", "--resume", "nope", "--model", "echo"]).expect(2);
+    let told = "error: no session `nope`\nhint: list the sessions with `prowess session list`\n";
+    assert!(output.stderr.ends_with(told), "{}", output.stderr);
+}
+
+#[test]
+fn an_answer_is_printed_once() {
+    let world = world();
+    let model = script(&world, &[json!({"text": "Three."})]);
+    let output = world.run(&["run", "--task", "Add up.", "--model", &model]).expect(0);
+    assert_eq!(output.stdout, "Three.\n");
+    assert!(!output.stderr.contains("Three."), "{}", output.stderr);
 }
 
 #[test]

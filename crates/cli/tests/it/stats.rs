@@ -84,7 +84,7 @@ fn use_decides_the_order() {
     let world = used();
     let output = world.run(&["why", "pdf"]).expect(0);
     assert!(
-        output.stdout.contains("use         number 1 in the order of use: used 13 times"),
+        output.stdout.contains("use         used 13 times; number 1 to be kept if not all"),
         "{}",
         output.snapshot()
     );

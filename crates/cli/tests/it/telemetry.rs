@@ -51,9 +51,11 @@ fn two_tell_what_begins_as_well() {
 #[test]
 fn a_line_does_not_begin_behind_the_words_of_a_model() {
     let world = World::with_a_greeting();
-    world.file("script.jsonl", "{\"text\": \"without an end\"}\n");
+    // Beside a typed result, words are shown wherever they go.
+    let submit = r#"[{"name": "submit", "input": {}}]"#;
+    world.file("script.jsonl", format!("{{\"text\": \"without an end\", \"calls\": {submit}}}\n"));
     let run = ["run", "--task", "x", "--model", "scripted:script.jsonl", "-v"];
-    let output = world.run(&run).expect(0);
+    let output = world.run(&[&run[..], &["--output-schema", "{}"]].concat()).expect(0);
     assert!(output.stderr.contains("\nwithout an end\n["), "{}", output.stderr);
     assert!(!output.stderr.contains("\n\n"), "{}", output.stderr);
 }

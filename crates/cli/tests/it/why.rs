@@ -24,11 +24,16 @@ fn library() -> World {
 /// those whose turn it is to be shown, the hour.
 fn snapshot(output: &Output) -> String {
     let text = output.snapshot();
-    let line = |line: &str| match line.split_once("  number ") {
-        Some((before, _)) if before == "  use       " => format!("{before}  [ORDER]\n"),
-        _ => format!("{line}\n"),
-    };
-    text.lines().map(line).collect()
+    let (before, rest) = text.split_once("\n  use       ").unwrap_or((&text, ""));
+    let goes_on = |line: &&str| line.starts_with("     ");
+    let mut after = rest.lines();
+    match after.next().filter(|told| told.trim_start().starts_with("never used")) {
+        Some(_) => {
+            let after: Vec<&str> = after.skip_while(goes_on).collect();
+            format!("{before}\n  use         [ORDER]\n{}\n", after.join("\n"))
+        }
+        None => format!("{}\n", text.trim_end_matches('\n')),
+    }
 }
 
 #[test]

@@ -88,6 +88,7 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
         runner: spy,
         usage: None,
         store: own.store.clone(),
+        settings: None,
         variables: Arc::clone(&own.variables),
         tools: Vec::new(),
     };
@@ -132,9 +133,7 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
     let width = printer.list_width();
     let head = "A scripted model; everything else is real. Nothing leaves this machine.";
     printer.answer(&format!("{}\n\n", wrap(head, width).join("\n")))?;
-    for (at, beat) in story(&found, &events, &runs, value, &finished.session).iter().enumerate() {
-        printer.answer(&beat.lines(at + 1, width))?;
-    }
+    printer.answer(&told(&story(&found, &events, &runs, value, &finished.session), width))?;
     let style = bold(AnsiColor::Green);
     printer.answer(&format!(
         "\n{style}Next:{style:#}  prowess list        the skills you already have\n       prowess validate    check them\n       prowess chat        talk to a model that has them\n"
@@ -169,8 +168,8 @@ fn counted(registry: &Registry) -> String {
     .map(|(number, whose)| format!("{} {whose}", wording::thousands(number)))
     .collect();
     match &*told {
-        [] => "1 skill for this demonstration; no skills of yours yet".to_owned(),
-        told => format!("1 skill for this demonstration; besides, {}", told.join(", ")),
+        [] => "1 skill for this demo; no skills of yours yet".to_owned(),
+        told => format!("1 skill for this demo, {}", told.join(", ")),
     }
 }
 
@@ -191,9 +190,9 @@ impl Beat {
         Self { command: Some(command.into()), ..self }
     }
 
-    /// Lays it out below its number; the command stands behind the text where there is room.
-    fn lines(&self, number: usize, width: usize) -> String {
-        let room = width.saturating_sub(INDENT).max(20);
+    /// Lays it out below its number; the command stands behind the text, or below it.
+    fn lines(&self, number: usize, room: usize, is_beside: bool) -> String {
+        let room = if is_beside && self.command.is_some() { COLUMN } else { room };
         // JSON keeps its own lines.
         let lay = |line: &str| match line {
             json if self.what == "result" => vec![json.to_owned()],
@@ -201,14 +200,10 @@ impl Beat {
         };
         let mut lines: Vec<String> = self.text.lines().flat_map(lay).collect();
         if let Some(command) = &self.command {
-            let last = lines.last().map_or(0, |last| last.chars().count());
-            let column = last.max(COLUMN);
-            match lines.last_mut() {
-                Some(only) if column + 2 + command.chars().count() <= room => {
-                    only.push_str(&" ".repeat(column + 2 - last));
-                    only.push_str(command);
-                }
-                _ => lines.push(command.clone()),
+            match lines.last_mut().filter(|_| is_beside) {
+                Some(last) => *last = format!("{last:COLUMN$}  {command}"),
+                // Below a text it would look like a part of it.
+                None => lines.push(format!("more: {command}")),
             }
         }
         let mut text = format!("{number:>3}  {:<10} ", self.what);
@@ -216,6 +211,16 @@ impl Beat {
         text.push('\n');
         text
     }
+}
+
+/// Lays out what happened. The commands stand in one column, or all of them below their texts.
+fn told(story: &[Beat], width: usize) -> String {
+    let room = width.saturating_sub(INDENT).max(20);
+    let commands = story.iter().filter_map(|beat| beat.command.as_ref());
+    let widest = commands.map(|command| command.chars().count()).max().unwrap_or(0);
+    let is_beside = COLUMN + 2 + widest <= room;
+    let lines = story.iter().enumerate().map(|(at, beat)| beat.lines(at + 1, room, is_beside));
+    lines.collect()
 }
 
 /// What happened.
@@ -332,5 +337,34 @@ impl CommandRunner for Spy {
             runner: Arc::new(Self { inner: runner, seen: Arc::clone(&self.seen) }),
             stop,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_stand_in_one_column_or_all_of_them_below() {
+        let story = [
+            Beat::new(
+                "found",
+                "1 skill for this demo, 12 of this project, 3 in extra folders, 120 of yours",
+            )
+            .more("prowess list"),
+            Beat::new("index", "92 tokens").more("prowess prompt"),
+            Beat::new("recorded", "session x").more("prowess session show x"),
+        ];
+        let column = |line: &str| line.find("prowess").filter(|_| line.contains("prowess "));
+        for (width, expected) in [
+            (usize::MAX, INDENT + COLUMN + 2),
+            (120, INDENT + COLUMN + 2),
+            (90, INDENT + "more: ".len()),
+        ] {
+            let text = told(&story, width);
+            let columns: Vec<usize> = text.lines().filter_map(column).collect();
+            assert_eq!(columns, [expected; 3], "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        }
     }
 }

@@ -43,9 +43,10 @@ pub fn style(severity: Severity) -> Style {
     }
 }
 
-/// Returns a line of help that stands below a finding, with colours.
-pub fn help(text: &str) -> String {
-    format!("{DEFAULT_HELP_STYLE}help{DEFAULT_HELP_STYLE:#}: {text}\n")
+/// Returns help that stands below a finding, with colours, as wide as the terminal.
+pub fn help(text: &str, width: Option<usize>) -> String {
+    let line = format!("{DEFAULT_HELP_STYLE}help{DEFAULT_HELP_STYLE:#}: {text}");
+    wrap::hang(&line, width.unwrap_or(usize::MAX), "help: ".len()) + "\n"
 }
 
 /// Returns one finding as text that ends with a line break.
@@ -582,5 +583,15 @@ warning[rule]: a message that says more than
         assert!(text.contains(&format!("3 - description: {VALUE}\n")), "{text}");
         assert!(text.contains(&format!("3 + description: '{VALUE}'\n")), "{text}");
         assert!(!text.contains('…'), "{text}");
+    }
+
+    #[test]
+    fn help_breaks_at_words_and_keeps_what_is_to_be_typed_whole() {
+        let text = "see why it matters with `prowess explain injection-not-allowed`";
+        let shown = |width| wrap::plain(&help(text, width));
+        assert_eq!(shown(None), format!("help: {text}\n"));
+        let broken =
+            "help: see why it matters with\n      `prowess explain injection-not-allowed`\n";
+        assert_eq!(shown(Some(60)), broken);
     }
 }

@@ -15,6 +15,8 @@ pub fn hang(line: &str, width: usize, indent: usize) -> String {
     let mut put = |word: &str| {
         let wide = visible(word);
         if !is_first && column + 1 + wide > width {
+            // What is to be typed moves to the left before it breaks.
+            let indent = indent.min(width.saturating_sub(wide));
             result.push('\n');
             result.push_str(&" ".repeat(indent));
             column = indent;
@@ -27,7 +29,7 @@ pub fn hang(line: &str, width: usize, indent: usize) -> String {
         column += wide;
     };
     for word in words(&line[own..]) {
-        if visible(word) + indent <= width {
+        if visible(word) <= width {
             put(word);
         } else {
             word.split(' ').for_each(&mut put);
@@ -36,14 +38,16 @@ pub fn hang(line: &str, width: usize, indent: usize) -> String {
     result
 }
 
-/// Splits at blanks that are not between backticks.
-fn words(text: &str) -> Vec<&str> {
+/// Splits at blanks that are not between backticks, nor behind a bracket's first word: what follows
+/// `(default:` stands beside it.
+pub fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut from, mut is_code) = (0, false);
+    let is_label = |word: &str| word.starts_with(['(', '[']) && word.ends_with(':');
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'`' => is_code = !is_code,
-            b' ' if !is_code => {
+            b' ' if !is_code && !is_label(&text[from..at]) => {
                 words.push(&text[from..at]);
                 from = at + 1;
             }
@@ -96,6 +100,9 @@ mod tests {
     #[test]
     fn what_is_to_be_typed_stays_together_where_it_can() {
         check("run `a --b` now", 10, "run\n  `a --b`\n  now");
+        check("run `a --bcd` now", 10, "run\n `a --bcd`\n  now");
         check("run `a --bcdef` now", 10, "run `a\n  --bcdef`\n  now");
+        check("one (or: two) three", 11, "one\n  (or: two)\n  three");
+        check("one (also: twotwotwo)", 12, "one (also:\n  twotwotwo)");
     }
 }

@@ -7,14 +7,16 @@ use super::{Levels, Sink, Subject};
 rule!(
     "bidi-characters",
     Levels::of("WEW"),
-    Suggested,
+    AllSuggested,
     "the text has characters that change its direction"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+    let Some(parsed) = skill.parsed else { return };
     let found: Vec<_> =
         skill.deceptive().iter().copied().filter(|&(_, c)| sanitize::is_bidi(c)).collect();
     if let Some(finding) = super::invisible_characters::describe(
+        parsed.text,
         &found,
         "changes the direction of text: what people read is not what a model reads",
     ) {

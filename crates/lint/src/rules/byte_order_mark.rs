@@ -5,7 +5,7 @@ use prowess_diag::{Edit, Fix};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
 
-rule!("byte-order-mark", Levels::of("ENN"), Safe, "the file begins with a byte-order mark");
+rule!("byte-order-mark", Levels::of("ENN"), AllSafe, "the file begins with a byte-order mark");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

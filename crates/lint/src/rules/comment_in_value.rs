@@ -6,7 +6,7 @@ use super::{Finding, Levels, Sink, Subject, lost_text, quote_lost};
 use prowess_spec::fields::{self, Shape};
 use prowess_spec::yaml::Entry;
 
-rule!("comment-in-value", Levels::of("WWW"), Suggested, "a ` #` cuts a value short");
+rule!("comment-in-value", Levels::of("WWW"), AllSuggested, "a ` #` cuts a value short");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

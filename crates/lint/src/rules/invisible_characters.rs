@@ -1,10 +1,13 @@
 //! Characters that nobody sees.
 
-use prowess_diag::{Edit, Fix, Span, sanitize};
+use prowess_diag::{Edit, Fix, LineIndex, Span, sanitize, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("invisible-characters", Levels::of("WWN"), Suggested, "the text has invisible characters");
+/// How many lines are named; a text that is full of such characters says enough with fewer.
+const MOST_LINES: usize = 5;
+
+rule!("invisible-characters", Levels::of("WWN"), AllSuggested, "the text has invisible characters");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -17,7 +20,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             (at > 0 || c != '\u{feff}') && sanitize::is_invisible(c) && !is_harmless(text, at, c)
         })
         .collect();
-    if let Some(finding) = describe(&found, "is invisible: a model reads it, people do not") {
+    if let Some(finding) = describe(text, &found, "is invisible: a model reads it, people do not") {
         out.report(finding);
     }
 }
@@ -49,12 +52,9 @@ fn is_flag(before: &str) -> bool {
 }
 
 /// One finding for all places, at the first of them.
-pub(super) fn describe(found: &[(usize, char)], what: &str) -> Option<Finding> {
+pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Option<Finding> {
     let &(at, c) = found.first()?;
-    let others = match found.len() - 1 {
-        0 => String::new(),
-        n => format!(" (and {n} more)"),
-    };
+    let others = others(text, &found[1..]);
     let edits =
         found.iter().map(|&(at, c)| Edit::delete(Span::new(at, at + c.len_utf8()))).collect();
     Some(
@@ -64,4 +64,24 @@ pub(super) fn describe(found: &[(usize, char)], what: &str) -> Option<Finding> {
         )
         .fix(Fix::suggested(if found.len() == 1 { "remove it" } else { "remove them" }, edits)),
     )
+}
+
+/// How many more there are, and where: nobody finds them by looking.
+fn others(text: &str, found: &[(usize, char)]) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let index = LineIndex::new(text);
+    let mut lines: Vec<usize> =
+        found.iter().map(|&(at, _)| index.position(text, at).line).collect();
+    lines.dedup();
+    let mut named: Vec<String> =
+        lines.iter().take(MOST_LINES).map(|&line| wording::thousands(line)).collect();
+    let rest = lines.len() - named.len();
+    if rest > 0 {
+        named.push(wording::count(rest, "other"));
+    }
+    let noun = if lines.len() == 1 { "line" } else { "lines" };
+    let count = wording::thousands(found.len());
+    format!(" (and {count} more on {noun} {})", wording::all(named))
 }

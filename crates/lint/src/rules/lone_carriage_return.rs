@@ -5,7 +5,12 @@ use prowess_diag::{Edit, Fix, wording};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
 
-rule!("lone-carriage-return", Levels::of("NWW"), Safe, "a line ends with a carriage return alone");
+rule!(
+    "lone-carriage-return",
+    Levels::of("NWW"),
+    AllSafe,
+    "a line ends with a carriage return alone"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

@@ -3,7 +3,7 @@
 use prowess_diag::{Edit, Fix, LineIndex, wording};
 
 use super::unknown_key::is_known;
-use super::{Finding, Levels, Sink, Subject, misspelling};
+use super::{Finding, Levels, Sink, Subject, complete_frontmatter, misspelling};
 use crate::profile::Profile;
 
 rule!("misspelt-key", Levels::of("EWW"), Suggested, "a key looks misspelt");
@@ -15,8 +15,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         // Only one key can get the name: the first.
         let first = misspelling(skill, meant);
         let is_first = first.is_some_and(|first| first.key_span == entry.key_span);
-        // The finding about the missing key points here.
-        if is_first && matches!(meant, "name" | "description") && out.profile() != Profile::Spec {
+        // The finding about the missing key points here, where there is one.
+        let is_required = matches!(meant, "name" | "description");
+        if is_first
+            && is_required
+            && out.profile() != Profile::Spec
+            && complete_frontmatter(skill).is_some()
+        {
             continue;
         }
         let finding = Finding::at(

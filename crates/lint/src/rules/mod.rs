@@ -90,10 +90,14 @@ impl Rule {
 pub enum FixKind {
     /// Nothing.
     None,
-    /// A fix is shown, but never applied by `--fix`.
+    /// In some cases a fix is shown, but never applied by `--fix`.
     Suggested,
-    /// `--fix` mends it, at least in some cases.
+    /// The same in every case.
+    AllSuggested,
+    /// In some cases `--fix` mends it.
     Safe,
+    /// The same in every case.
+    AllSafe,
 }
 
 impl FixKind {
@@ -101,8 +105,10 @@ impl FixKind {
     pub fn describe(self) -> &'static str {
         match self {
             Self::None => "no automatic fix",
-            Self::Suggested => "a fix is suggested",
-            Self::Safe => "fixed by `--fix`",
+            Self::Suggested => "a fix is suggested in some cases",
+            Self::AllSuggested => "a fix is suggested",
+            Self::Safe => "fixed by `--fix` in some cases",
+            Self::AllSafe => "fixed by `--fix`",
         }
     }
 }
@@ -306,12 +312,16 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
     let message = format!("missing required field in frontmatter: `{key}`");
     match misspelt {
         None => Finding::at(frontmatter_start(parsed), message),
-        Some(entry) => Finding::at(entry.key_span, message)
-            .label(format!("did you mean `{key}`? As it stands it has no effect"))
-            .fix(Fix::suggested(
-                format!("rename it to `{key}`"),
-                vec![Edit::replace(entry.key_span, key)],
-            )),
+        // Some formats show the message alone, so it names both.
+        Some(entry) => Finding::at(
+            entry.key_span,
+            format!("{message}, perhaps misspelt as {}", wording::tick(&entry.key)),
+        )
+        .label("as it stands it has no effect")
+        .fix(Fix::suggested(
+            format!("rename it to `{key}`"),
+            vec![Edit::replace(entry.key_span, key)],
+        )),
     }
 }
 

@@ -8,7 +8,7 @@ use prowess_spec::body::{ItemKind, Placeholder};
 rule!(
     "placeholder-in-code",
     Levels::of("NWN"),
-    Suggested,
+    AllSuggested,
     "code contains `$1`, which some clients replace by an argument"
 );
 

@@ -5,7 +5,7 @@ use prowess_diag::{Edit, Fix, Span};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::yaml::{Entry, Node, Value};
 
-rule!("tab-separator", Levels::of("EWN"), Safe, "there is a tab between a key and its value");
+rule!("tab-separator", Levels::of("EWN"), AllSafe, "there is a tab between a key and its value");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

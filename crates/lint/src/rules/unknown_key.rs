@@ -90,7 +90,7 @@ impl Kind {
             .filter(|key| Self::of(key) == self && !is_known(key, profile) && !is_sentence(key))
             .collect();
         let (what, them) = match keys.as_slice() {
-            [_] => ("it".to_owned(), "it"),
+            [only] => (wording::tick(only), "it"),
             many if many.len() > MOST_NAMED => (format!("these {} keys", many.len()), "them"),
             many => (wording::all(many.iter().map(wording::tick)), "them"),
         };

@@ -37,6 +37,15 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("wrongly indented", "a line is not indented like those it belongs to", ALIKE),
     ("tab", "a tab stands where YAML wants spaces", "replace the tab with spaces"),
     ("unclosed quote", "a quotation mark is never closed", "close it where the value ends"),
+    ("begins with `*`", "an unquoted value begins with `*`", STAR),
+    ("unexpected character: `@'", "an unquoted value begins with `@`", QUOTE),
+    ("unexpected character: `%'", "an unquoted value begins with `%`", QUOTE),
+    ("unexpected character: ``'", "an unquoted value begins with a backtick", QUOTE),
+    (
+        "unexpected character",
+        "there is a character that YAML does not allow",
+        "remove what is shown as `<U+…>`",
+    ),
     ("simple key", "this line is not a `key: value` pair", PAIR),
     ("expected key", "this line is neither a key nor part of a value", PAIR),
     ("document start", "this line is not a `key: value` pair", PAIR),
@@ -45,6 +54,10 @@ const MEANINGS: &[(&str, &str, &str)] = &[
 const ALIKE: &str = "indent lines that belong together by the same number of spaces";
 const BRACKETS: &str = "look for a missing comma or bracket, or put the value in quotation marks";
 const PAIR: &str = "write `key: value`, or indent the line if it continues the one above";
+
+const QUOTE: &str = "put the value in quotation marks";
+const STAR: &str = "put the value in quotation marks if it is text: in YAML, `*name` stands for \
+                    what `&name` marks elsewhere, and nothing here is marked so";
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

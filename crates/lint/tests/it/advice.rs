@@ -103,7 +103,7 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
     );
     assert_eq!(
         help("author: me\nmetadata:\n  a: b\n", Profile::ClaudeCode),
-        [some("move it below `metadata:`, indented")]
+        [some("move `author` below `metadata:`, indented")]
     );
     let many: String = (0..20).map(|n| format!("zebra-{n}: 1\n")).collect();
     let helps = help(&many, Profile::ClaudeCode);
@@ -112,7 +112,7 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
     assert_eq!(
         help("model: inherit\n", Profile::Spec),
         [some(
-            "remove it, or check under the profile `claude-code` if the skill is for Claude Code \
+            "remove `model`, or check under the profile `claude-code` if the skill is for Claude Code \
              alone"
         )]
     );
@@ -232,4 +232,58 @@ fn a_key_that_stands_twice_says_where_the_first_one_is() {
             "`license` is on line 4 already, with another value; the first one counts",
         ]
     );
+}
+
+/// Formats of one line show the message alone.
+#[test]
+fn a_missing_key_that_is_misspelt_is_named_in_the_message() {
+    let text = text("").replace("description:", "descripton:");
+    let found = findings(&text, "x", Profile::ClaudeCode);
+    assert_eq!(
+        found.iter().map(|finding| (finding.rule, &*finding.message)).collect::<Vec<_>>(),
+        [(
+            "description-missing",
+            "missing required field in frontmatter: `description`, perhaps misspelt as `descripton`"
+        )]
+    );
+    // Where a part of the block was not read, nothing is said to be missing.
+    let text = text.replace("---\nDo it.", "hooks: *foo\n---\nDo it.");
+    let found = findings(&text, "x", Profile::ClaudeCode);
+    let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["misspelt-key", "yaml-invalid"]);
+    let help = found[1].help.as_deref().unwrap();
+    assert!(help.starts_with("put the value in quotation marks if it is text"), "{help}");
+    let found = findings(&text.replace("*foo", "@foo"), "x", Profile::ClaudeCode);
+    assert_eq!(found[1].message, "invalid YAML: an unquoted value begins with `@`");
+    assert_eq!(found[1].help.as_deref(), Some("put the value in quotation marks"));
+}
+
+#[test]
+fn the_key_that_is_to_be_moved_is_named() {
+    let found = findings(&text("version: 1\n"), "x", Profile::ClaudeCode);
+    assert_eq!(
+        found[0].help.as_deref(),
+        Some("add a line `metadata:`, and move `version` below it, indented")
+    );
+}
+
+#[test]
+fn the_lines_of_further_hidden_characters_are_named() {
+    let body = |lines: &str| format!("{}{lines}", text("").replace("forms", "for\u{200b}ms"));
+    for (text, message) in [
+        (body(""), "the character U+200B is invisible"),
+        (body("a\u{200b}b\u{2060}\n"), "the character U+200B (and 2 more on line 6) is invisible"),
+        (
+            body("a\n\u{200b}\nb\u{ad}\u{ad}\n"),
+            "the character U+200B (and 3 more on lines 7 and 8) is invisible",
+        ),
+        (
+            body(&"\u{200b}\n".repeat(1_000)),
+            "the character U+200B (and 1,000 more on lines 6, 7, 8, 9, 10 and 995 others) is",
+        ),
+    ] {
+        let found = findings(&text, "x", Profile::ClaudeCode);
+        let found = found.iter().find(|finding| finding.rule == "invisible-characters").unwrap();
+        assert!(found.message.starts_with(message), "{}", found.message);
+    }
 }

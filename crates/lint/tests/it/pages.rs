@@ -92,16 +92,19 @@ impl Example {
         })
     }
 
-    /// The ids of the rules that have something to say.
-    fn findings(&self) -> Vec<&'static str> {
+    fn diagnostics(&self) -> Vec<prowess_diag::Diagnostic> {
         let (bytes, package, rules) = (self.bytes(), self.package(), self.rules());
-        let found = match self.fault() {
+        match self.fault() {
             Some(fault) => prowess_lint::check(&Subject::unread(&package, &fault), &rules),
             None => {
                 prowess_lint::check(&Subject::new(&prowess_spec::parse(&bytes), &package), &rules)
             }
-        };
-        found.into_iter().map(|finding| finding.rule).collect()
+        }
+    }
+
+    /// The ids of the rules that have something to say.
+    fn findings(&self) -> Vec<&'static str> {
+        self.diagnostics().into_iter().map(|finding| finding.rule).collect()
     }
 }
 
@@ -194,14 +197,14 @@ fn safe_fixes_give_the_fixed_example() {
     each_rule(|rule, examples| {
         let fixed = examples.iter().find(|example| example.kind == "fixed");
         match (rule.fix, fixed) {
-            (FixKind::Safe, None) => {
+            (FixKind::Safe | FixKind::AllSafe, None) => {
                 Err("the rule has a safe fix and the page has no fixed example".into())
             }
-            (FixKind::None | FixKind::Suggested, Some(_)) => {
+            (FixKind::None | FixKind::Suggested | FixKind::AllSuggested, Some(_)) => {
                 Err("the page has a fixed example and the rule no safe fix".into())
             }
-            (FixKind::None | FixKind::Suggested, None) => Ok(()),
-            (FixKind::Safe, Some(fixed)) => {
+            (FixKind::None | FixKind::Suggested | FixKind::AllSuggested, None) => Ok(()),
+            (FixKind::Safe | FixKind::AllSafe, Some(fixed)) => {
                 let bad = examples.iter().find(|example| example.kind == "bad").unwrap();
                 let result = prowess_lint::fix::fix_all(
                     &bad.bytes(),
@@ -220,6 +223,30 @@ fn safe_fixes_give_the_fixed_example() {
                 }
             }
         }
+    });
+}
+
+/// `prowess explain` says of a rule that all its findings have a fix, or none, only where it is so.
+#[test]
+fn what_pages_say_of_fixes_holds_for_every_finding() {
+    use prowess_diag::Applicability::{Safe, Suggested};
+
+    each_rule(|_, examples| {
+        for finding in examples.iter().flat_map(Example::diagnostics) {
+            let rule = RULES.iter().find(|rule| rule.id == finding.rule).unwrap();
+            let fix = finding.fix.as_ref().map(|fix| fix.applicability);
+            let holds = match rule.fix {
+                FixKind::None => fix.is_none(),
+                FixKind::AllSuggested => fix == Some(Suggested),
+                FixKind::AllSafe => fix == Some(Safe),
+                FixKind::Suggested => fix != Some(Safe),
+                FixKind::Safe => true,
+            };
+            if !holds {
+                return Err(format!("{} has {fix:?}: {}", rule.id, finding.message));
+            }
+        }
+        Ok(())
     });
 }
 

@@ -172,6 +172,11 @@ pub struct ChatEnd {
 impl ChatEnd {
     /// A line about it, with what to type next.
     pub fn line(&self) -> String {
+        if self.spent.turns == 0 {
+            return "nothing was asked; begin again with `prowess chat`, or ask at once with \
+                    `prowess run --task TEXT`"
+                .to_owned();
+        }
         let mut parts = vec![
             count(self.spent.turns as usize, "turn"),
             lines::tokens(self.spent.usage.tokens()),

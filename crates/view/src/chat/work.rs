@@ -236,7 +236,11 @@ fn problem(error: &RuntimeError) -> Problem {
             hints
         }
         RuntimeError::Store(SessionError::NotFound { near, .. }) => {
-            did_you_mean(near.iter().map(ToString::to_string), "")
+            let mut hints = did_you_mean(near.iter().map(ToString::to_string), "");
+            if hints.is_empty() {
+                hints.push("list the sessions with `prowess session list`".to_owned());
+            }
+            hints
         }
         RuntimeError::NoAgent { name, .. } => {
             vec![format!("define it in the configuration: `[agents.{}]`", sanitize::line(name))]
