@@ -5,7 +5,6 @@
 
 pub mod bundled;
 mod cache;
-pub mod digest;
 pub mod fs;
 mod head;
 pub mod memory;
@@ -22,6 +21,7 @@ pub use fs::source::{FileOptions, FileSource};
 pub use fs::walk::{Notice, Summary, WalkOptions, walk};
 pub use fs::watch::{WatchMode, WatchOptions, Watching};
 pub use memory::{Invalid, MemorySource, NewSkill, SkillBuilder};
+pub use prowess_files::digest;
 pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
 pub use source::{Fault, FaultKind, Known, Scan, SkillSource};
 pub use subscribe::{ChangeSet, Subscription};

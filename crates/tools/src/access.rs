@@ -124,6 +124,17 @@ pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolErro
     permit_name(workshop, "*", &[], deed, "")
 }
 
+/// Tells whether the gate says yes of its own, and nobody takes note of it.
+pub(crate) fn is_free(workshop: &Workshop, entry: &Entry, asked: &str, arguments: &str) -> bool {
+    let skill = &entry.skill;
+    let mut also: Vec<&str> = vec![&skill.name, asked];
+    also.extend(skill.alias.as_deref());
+    let (name, deed) = (entry.name(), Deed::Load);
+    let action = Action::Skill { name, also: &also, action: deed.as_str(), arguments };
+    let decision = decide(workshop, name, deed, &action);
+    decision.verdict == Verdict::Allow && workshop.recorder.is_none()
+}
+
 /// What rules say of a tool by its name; nothing where none is about it. What no rule is about is
 /// for the tool itself to ask.
 pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Option<Decision> {
@@ -170,11 +181,7 @@ fn permit_name(
     arguments: &str,
 ) -> Result<(), ToolError> {
     let action = Action::Skill { name, also, action: deed.as_str(), arguments };
-    // A skill that runs on its own uses the skills that it lists. Its own text it has.
-    let acting =
-        workshop.acting.as_deref().filter(|acting| deed == Deed::Load && *acting.name != *name);
-    let actor = acting.map(|acting| acting.actor(workshop.is_ceiling(acting))).unwrap_or_default();
-    let decision = workshop.gate().decide(&action, &actor);
+    let decision = decide(workshop, name, deed, &action);
     if deed.is_left_to_rules() && decision.rule.is_none() {
         return Ok(());
     }
@@ -186,6 +193,15 @@ fn permit_name(
     let question =
         Question { what: &long, decision: &decision, skill: Some(name), action: Some(&action) };
     workshop.settle(&what, &decision, question)
+}
+
+/// What the gate says of something that is done with a skill.
+fn decide(workshop: &Workshop, name: &str, deed: Deed, action: &Action<'_>) -> Decision {
+    // A skill that runs on its own uses the skills that it lists. Its own text it has.
+    let acting =
+        workshop.acting.as_deref().filter(|acting| deed == Deed::Load && *acting.name != *name);
+    let actor = acting.map(|acting| acting.actor(workshop.is_ceiling(acting))).unwrap_or_default();
+    workshop.gate().decide(action, &actor)
 }
 
 /// ` Available: a, b, …`, as far as there is room.

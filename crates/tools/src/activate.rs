@@ -141,6 +141,23 @@ pub fn activate(
     Ok(activation)
 }
 
+/// Activates a skill for a model on a thread that must not wait. Nothing where it has commands, is
+/// not a small folder on disk, or cannot be activated: then nothing was done, and [`activate`] is
+/// for whoever can wait. Its use is for the caller to remember.
+pub(crate) fn activate_at_once(
+    workshop: &Workshop,
+    asked: &str,
+    arguments: Arguments,
+) -> Option<Activation> {
+    let catalog = workshop.registry.snapshot();
+    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+    let entry = view.resolve(asked).ok()?;
+    let read = Reading::of_small(&entry.skill, workshop.trust.as_ref())?;
+    let given = Given { execution: Execution::Show, ..Given::by_model(arguments) };
+    let activation = render(workshop, entry.name(), &entry.skill, read, &given).ok()?;
+    activation.runs.is_empty().then_some(activation)
+}
+
 fn render(
     workshop: &Workshop,
     name: &str,

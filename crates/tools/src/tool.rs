@@ -46,6 +46,17 @@ pub trait Tool: Send + Sync + Debug {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError>;
 
+    /// Answers on a thread that must not wait: nothing where that would ask somebody, run something,
+    /// read much or fail. Then nothing was done, and [`answer`](Self::answer) does it.
+    fn at_once(
+        &self,
+        _workshop: &Workshop,
+        _loaded: &mut Loaded,
+        _input: &Value,
+    ) -> Option<ToolAnswer> {
+        None
+    }
+
     /// What an input is checked against. Whoever calls a tool often keeps it: reading a schema takes
     /// longer than a short call.
     fn schema(&self) -> Result<Schema, SchemaFault> {
@@ -95,9 +106,12 @@ pub(crate) fn answer(
     loaded: &mut Loaded,
     input: &Value,
 ) -> Result<ToolAnswer, ToolError> {
-    let mut answer = tool.answer(workshop, loaded, input)?;
-    answer.text = cap::capped(answer.text, "");
-    Ok(answer)
+    tool.answer(workshop, loaded, input).map(capped)
+}
+
+/// An answer within the bounds of all answers.
+pub(crate) fn capped(answer: ToolAnswer) -> ToolAnswer {
+    ToolAnswer { text: cap::capped(answer.text, ""), ..answer }
 }
 
 /// All that a provider is told about a tool.

@@ -171,6 +171,23 @@ impl Toolset {
         tool::answer(&*offer.tool, workshop, loaded, input)
     }
 
+    /// Calls a tool on a thread that must not wait. Nothing where that cannot be, or something is
+    /// wrong: then nothing was done, and [`call`](Self::call) does it and says what.
+    pub fn call_at_once(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        name: &str,
+        input: &Value,
+    ) -> Option<ToolAnswer> {
+        let offer = self.there(workshop).find(|offer| offer.tool.name() == name)?;
+        offer.check(input).ok()?;
+        if tool_rules(workshop, name, input).is_some() {
+            return None;
+        }
+        offer.tool.at_once(workshop, loaded, input).map(tool::capped)
+    }
+
     /// Checks a call without making it: the schema, and rules about the tool and the skill that it
     /// names. For a host that does by other means what the tool is for.
     pub fn admit(&self, workshop: &Workshop, name: &str, input: &Value) -> Result<(), ToolError> {

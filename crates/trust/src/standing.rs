@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use prowess_catalog::{Form, Skill};
 use prowess_policy::{Actor, Effect, RuleSet, SkillActor, Source};
 use prowess_registry::Registry;
-use prowess_registry::digest::FileFacts;
+use prowess_registry::digest::{self, FileFacts};
 use prowess_spec::manifest::ToolList;
 use prowess_spec::parse;
 
-use crate::store::{Contents, Error, State, TrustStore, contents};
+use crate::store::{Contents, Error, State, TrustStore, contents, contents_of};
+
+/// Most files of a small skill, and most bytes in them: less than a millisecond to read and hash.
+const SMALL_FILES: usize = 64;
+const SMALL_BYTES: u64 = 256 * 1024;
 
 /// How a skill stands before the gate.
 #[derive(Clone, Debug)]
@@ -63,6 +67,18 @@ impl Reading {
         };
         let standing = Standing::of(skill, &text, digest, store)?;
         Ok(Self { text, files, standing })
+    }
+
+    /// The same on a thread that must not wait: nothing for a skill that is not a folder with a few
+    /// small files, or cannot be read.
+    pub fn of_small(skill: &Skill, store: Option<&TrustStore>) -> Option<Self> {
+        let place = place_of(skill).filter(|_| skill.form == Form::Folder)?;
+        let listed = digest::files_within(&place, SMALL_FILES, SMALL_BYTES).ok()?;
+        let main = Path::new(&*skill.location).file_name();
+        let Contents { files, digest, text } = contents_of(&place, &place, listed, main).ok()?;
+        let text = text?;
+        let standing = Standing::of(skill, &text, digest, store).ok()?;
+        Some(Self { text, files, standing })
     }
 }
 

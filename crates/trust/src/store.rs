@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use prowess_registry::ReadError;
 use prowess_registry::digest::{self, FactKind, FileFacts};
+use prowess_spec::parse::MAX_FILE;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -317,8 +318,19 @@ pub(crate) struct Contents {
 /// Reads every file of a skill once.
 pub(crate) fn contents(skill: &Path, main: Option<&OsStr>) -> Result<Contents, Error> {
     let (folder, files) = parts(skill)?;
+    contents_of(skill, &folder, files, main)
+}
+
+/// The same for files that are listed already.
+pub(crate) fn contents_of(
+    skill: &Path,
+    folder: &Path,
+    files: Vec<FileFacts>,
+    main: Option<&OsStr>,
+) -> Result<Contents, Error> {
     let main = main.map(Path::new).or(files.first().map(|file| &*file.path));
-    let (digest, text) = digest::digest_and_text(&folder, &files, main.unwrap_or(Path::new("")))
+    let main = main.unwrap_or(Path::new(""));
+    let (digest, text) = digest::digest_and_text(folder, &files, main, MAX_FILE as u64)
         .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
     Ok(Contents { files, digest, text })
 }

@@ -42,6 +42,10 @@ fn a_client_over_standard_streams_loads_a_skill() {
     assert!(tools.contains("\"load_skill\"") && !tools.contains("run_command_line"), "{tools}");
     let text = answer(3)["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("Fill it in."), "{text}");
+    // Whoever loads a skill uses it.
+    let stats = world.run(&["stats", "--json"]).expect(0);
+    let stats: Value = serde_json::from_str(&stats.stdout).unwrap();
+    assert!(stats.to_string().contains("pdf-forms"), "{stats}");
     // Without the flag nothing runs.
     let refused = answer(4);
     assert!(refused["error"].is_object() || refused["result"]["isError"] == true, "{refused}");

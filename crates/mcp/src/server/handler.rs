@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_catalog::index::Budget;
+use prowess_manifest::EXTENSION;
 use prowess_runtime::Engine;
 use prowess_tools::{Toolset, Workshop};
 use rmcp::model::{
@@ -18,7 +19,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ask::working;
 use super::notify::{self, Hub, Watched};
@@ -27,10 +28,9 @@ use super::rounds::{self, Rounds};
 use super::run_skill::{self, RUN_SKILL};
 use super::session::{MAX_FOLLOWED, Session};
 use super::shelf::Shelf;
-use prowess_manifest::EXTENSION;
-
 use super::skills::{self, FRESH_MS, Hints};
-use super::{instructions, prompts, resources, tools};
+use super::tools::{self, LOAD_SKILL};
+use super::{instructions, prompts, resources};
 
 /// Work that is done at the same time, for all clients together.
 const MOST_AT_ONCE: usize = 32;
@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     declared: Declared,
     /// For clients that come with each request anew.
     passing: Arc<Session>,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
 }
 
 impl Shared {
@@ -87,7 +87,7 @@ impl Shared {
             watch: options.watch,
             index: options.index,
             declared: Declared::default(),
-            permits: Semaphore::new(MOST_AT_ONCE),
+            permits: Arc::new(Semaphore::new(MOST_AT_ONCE)),
         }
     }
 }
@@ -133,14 +133,19 @@ impl Handler {
         Arc::clone(if passes { &self.shared.passing } else { &self.session })
     }
 
+    /// Waits until there is room for more work.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
+        let permit = Arc::clone(&self.shared.permits).acquire_owned().await;
+        permit.map_err(|_| ErrorData::internal_error("the server is closing", None))
+    }
+
     /// Does something on a thread for work that blocks. Only so much is done at once.
     async fn work<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(&Shared, &Workshop, &Session) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let closed = |_| ErrorData::internal_error("the server is closing", None);
-        let _permit = self.shared.permits.acquire().await.map_err(closed)?;
+        let _permit = self.permit().await?;
         let (shared, session) = (Arc::clone(&self.shared), self.session(context));
         working(context, &self.workshop, move |workshop| work(&shared, workshop, &session)).await
     }
@@ -332,12 +337,27 @@ impl ServerHandler for Handler {
             }
             return Ok(run_skill::run(engine, &context, &input).await?.into());
         }
+        if name == LOAD_SKILL {
+            // Handing a small skill to a thread and back would take longer than reading it.
+            let permit = self.permit().await?;
+            let (workshop, session) = (&self.workshop, self.session(&context));
+            let loaded = tools::load_at_once(&self.shared.tools, workshop, &session, &input);
+            if let Some((result, used)) = loaded {
+                if let Some(used) = used.filter(|_| workshop.usage.is_some()) {
+                    let workshop = Arc::clone(workshop);
+                    tokio::task::spawn_blocking(move || {
+                        workshop.record_use(&used);
+                        drop(permit);
+                    });
+                }
+                return Ok(result.into());
+            }
+        }
         // What runs something before it asks must not run it again.
-        if rounds::can_answer(&context) && name != "load_skill" {
+        if rounds::can_answer(&context) && name != LOAD_SKILL {
             let asked =
                 Rounds::new(request.request_state.as_deref(), request.input_responses.as_ref());
-            let closed = |_| ErrorData::internal_error("the server is closing", None);
-            let _permit = self.shared.permits.acquire().await.map_err(closed)?;
+            let _permit = self.permit().await?;
             let (shared, session) = (Arc::clone(&self.shared), self.session(&context));
             let work = move |workshop: &Workshop| {
                 tools::call(&shared.tools, workshop, &session, &name, &input)

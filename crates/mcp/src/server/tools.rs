@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::session::Session;
 
 /// The tools that clients get; what runs something only where that was wanted.
-const READING: [&str; 4] = ["list_skills", "search_skills", "load_skill", "load_skill_resource"];
+const READING: [&str; 4] = ["list_skills", "search_skills", LOAD_SKILL, "load_skill_resource"];
+/// Gives a client the text of a skill.
+pub(crate) const LOAD_SKILL: &str = "load_skill";
 /// Runs a command in the name of a skill.
 pub(crate) const RUN_COMMAND: &str = "run_command_line";
 
@@ -75,18 +77,37 @@ pub(crate) fn call(
     // A client may have many conversations, and forgets without telling us: a skill is always
     // given in full. Which ones were loaded counts for the commands that run as them.
     let mut loaded = match name {
-        "load_skill" => Loaded::default(),
+        LOAD_SKILL => Loaded::default(),
         _ => session.loaded().clone(),
     };
     let answer = tools.call(workshop, &mut loaded, name, input);
+    note(session, &loaded);
+    told(name, answer)
+}
+
+/// Loads a skill on a thread that must not wait, where that can be. Gives the name of the skill too:
+/// its use is still to be remembered.
+pub(crate) fn load_at_once(
+    tools: &Toolset,
+    workshop: &Workshop,
+    session: &Session,
+    input: &Value,
+) -> Option<(CallToolResult, Option<String>)> {
+    let mut loaded = Loaded::default();
+    let answer = tools.call_at_once(workshop, &mut loaded, LOAD_SKILL, input)?;
+    note(session, &loaded);
+    let used = loaded.names().next().map(str::to_owned);
+    Some((told(LOAD_SKILL, Ok(answer)).ok()?, used))
+}
+
+/// Notes what a client loaded.
+fn note(session: &Session, loaded: &Loaded) {
     let mut known = session.loaded();
     for name in loaded.names() {
         if let Some(skill) = loaded.get(name) {
             known.restore(name, &skill.digest, skill.rendering);
         }
     }
-    drop(known);
-    told(name, answer)
 }
 
 /// What a client is told of an answer.

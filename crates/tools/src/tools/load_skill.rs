@@ -10,8 +10,8 @@ use prowess_diag::wording::count;
 use prowess_render::Arguments;
 use serde_json::{Value, json};
 
-use crate::access::{Deed, find, permit, shown};
-use crate::activate::{Activation, ActivationError, Given, activate};
+use crate::access::{Deed, find, is_free, permit, shown};
+use crate::activate::{Activation, ActivationError, Given, activate, activate_at_once};
 use crate::cap;
 use crate::loaded::Loaded;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
@@ -69,6 +69,27 @@ impl Tool for LoadSkill {
     ) -> Result<ToolAnswer, ToolError> {
         load(workshop, loaded, text(input, "name"), input.get("arguments"), Files::Listed)
     }
+
+    fn at_once(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        input: &Value,
+    ) -> Option<ToolAnswer> {
+        let asked = text(input, "name");
+        let catalog = workshop.registry.snapshot();
+        let entry = find(workshop, &catalog, asked).ok()?;
+        let arguments = given(input.get("arguments"));
+        if !is_free(workshop, &entry, asked, arguments.raw().unwrap_or_default()) {
+            return None;
+        }
+        let activation = activate_at_once(workshop, asked, arguments)?;
+        (activation.skill.id == entry.skill.id).then(|| told(&activation, loaded, Files::Listed))
+    }
+}
+
+fn given(arguments: Option<&Value>) -> Arguments {
+    arguments.cloned().map_or_else(Arguments::none, Arguments::from_json)
 }
 
 /// Whether loading only reads: a skill that is loaded may have commands in it.
@@ -120,7 +141,7 @@ pub(crate) fn load(
 ) -> Result<ToolAnswer, ToolError> {
     let catalog = workshop.registry.snapshot();
     let entry = find(workshop, &catalog, asked)?;
-    let arguments = arguments.cloned().map_or_else(Arguments::none, Arguments::from_json);
+    let arguments = given(arguments);
     permit(workshop, &entry, asked, Deed::Load, arguments.raw().unwrap_or_default())?;
     let given = Given::by_model(arguments);
     let activation = activate(workshop, asked, &given).map_err(|error| failed(&error))?;
@@ -129,7 +150,12 @@ pub(crate) fn load(
         let text = format!("The skill {} changed while it was loaded. Try again.", shown(asked));
         return Err(ToolError::new(Why::Failed, text));
     }
-    let is_loaded = loaded.has(&activation);
+    Ok(told(&activation, loaded, files))
+}
+
+/// What a model is told of a skill that it gets.
+fn told(activation: &Activation, loaded: &mut Loaded, files: Files) -> ToolAnswer {
+    let is_loaded = loaded.has(activation);
     let mut value = json!({
         "skill_name": &*activation.name,
         "status": if is_loaded { "already_loaded" } else { "loaded" },
@@ -146,12 +172,12 @@ pub(crate) fn load(
     if is_loaded {
         let name = shown(&activation.name);
         let text = format!("The skill {name} is already loaded; its instructions still hold.");
-        return Ok(ToolAnswer::new(text, value));
+        return ToolAnswer::new(text, value);
     }
-    loaded.insert(&activation);
-    let text = bounded(&activation, files);
+    loaded.insert(activation);
+    let text = bounded(activation, files);
     value["instructions"] = text.as_str().into();
-    Ok(ToolAnswer::new(text, value))
+    ToolAnswer::new(text, value)
 }
 
 /// The text of an activation within the bounds of an answer. Only the body is cut: what stands

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use prowess_policy::{Answer, Effect, Mode};
+use prowess_ports::{Noted, Recorder};
 use prowess_registry::NewSkill;
-use prowess_tools::{CLOSING, Loaded, Why};
-use serde_json::json;
+use prowess_tools::{CLOSING, Choice, Loaded, Toolset, Why, Workshop};
+use serde_json::{Value, json};
 
 use crate::support::{Counted, Says, World, call, gate, told};
 
@@ -121,6 +122,59 @@ fn planck_l9_use_is_recorded_once_and_only_on_success() {
     told(&workshop, "load_skill", &json!({"name": "bad"}));
     told(&workshop, "load_skill", &json!({"name": "zzz"}));
     assert_eq!(store.uses(), ["pdf"]);
+}
+
+/// On a thread that must not wait a skill is given exactly as otherwise, or not at all.
+#[test]
+fn at_once_is_the_same_answer_or_none() {
+    let world = world();
+    world.skill("plain", "arguments: [what]\n", "Do $what.");
+    world.skill("acts", "", "Now: !`echo late`");
+    world.skill("wide", "", "Much.").skill("heavy", "", "Much.").skill("asked", "", "Ask.");
+    for at in 0..64 {
+        world.resource(&format!("wide/{at}.md"), "x");
+    }
+    world.resource("heavy/data.bin", vec![0; 256 * 1024]);
+    let (mut workshop, runner) = world.running();
+    let (store, person) = (Arc::new(Counted::default()), Says::new(Answer::Once));
+    workshop.usage = Some(store.clone());
+    workshop.approver = person.clone();
+    let rules = [(Effect::Ask, "Skill(asked)"), (Effect::Deny, "Skill(pdf)")];
+    workshop.gate = gate(Mode::default(), &rules);
+    let tools = Toolset::new(&Choice::everything()).unwrap();
+    let at_once = |workshop: &Workshop, name: &str, input: &Value| {
+        tools.call_at_once(workshop, &mut Loaded::default(), name, input)
+    };
+    let input = json!({"name": "plain", "arguments": "it"});
+    let quick = at_once(&workshop, "load_skill", &input).unwrap();
+    assert_eq!((store.uses(), person.asked(), runner.ran()), (Vec::new(), 0, 0));
+    let slow = call(&workshop, &mut Loaded::default(), "load_skill", &input).unwrap();
+    assert_eq!((quick.text, quick.value), (slow.text, slow.value));
+    for (tool, input) in [
+        ("load_skill", json!({"name": "acts"})),
+        ("load_skill", json!({"name": "wide"})),
+        ("load_skill", json!({"name": "heavy"})),
+        ("load_skill", json!({"name": "asked"})),
+        ("load_skill", json!({"name": "pdf"})),
+        ("load_skill", json!({"name": "zzz"})),
+        ("load_skill", json!({"nam": "plain"})),
+        ("search_skills", json!({"query": "plain"})),
+        ("zzz", json!({})),
+    ] {
+        assert!(at_once(&workshop, tool, &input).is_none(), "{tool} {input}");
+    }
+    assert_eq!((store.uses().len(), person.asked(), runner.ran()), (1, 0, 0));
+    // Where every decision is taken note of, none is made in passing.
+    workshop.recorder = Some(Arc::new(Silent));
+    assert!(at_once(&workshop, "load_skill", &json!({"name": "plain"})).is_none());
+}
+
+/// Takes note of nothing.
+#[derive(Debug)]
+struct Silent;
+
+impl Recorder for Silent {
+    fn decided(&self, _noted: &Noted<'_>) {}
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use prowess_spec::parse::MAX_FILE;
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
@@ -55,7 +54,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The skill is larger than is hashed.
-    #[error("{} has more than {MAX_FILES} files or {MAX_BYTES} bytes", path.display())]
+    #[error("{} has too many files, or too many bytes in them", path.display())]
     TooLarge {
         /// The skill's folder.
         path: PathBuf,
@@ -64,8 +63,13 @@ pub enum Error {
 
 /// Lists the files of a skill, sorted by path. Devices, FIFOs and sockets are left out.
 pub fn files(folder: &Path) -> Result<Vec<FileFacts>, Error> {
+    files_within(folder, MAX_FILES, MAX_BYTES)
+}
+
+/// The same for a skill of at most so many files and bytes.
+pub fn files_within(folder: &Path, files: usize, bytes: u64) -> Result<Vec<FileFacts>, Error> {
     let mut found = Vec::new();
-    collect(folder, Path::new(""), 0, &mut found, &mut 0)?;
+    collect(folder, Path::new(""), 0, &mut found, &mut { bytes }, files)?;
     found.sort_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     Ok(found)
 }
@@ -75,7 +79,8 @@ fn collect(
     inner: &Path,
     depth: usize,
     found: &mut Vec<FileFacts>,
-    total: &mut u64,
+    left: &mut u64,
+    most: usize,
 ) -> Result<(), Error> {
     let folder = root.join(inner);
     let failed = |source| Error::Read { path: folder.clone(), source };
@@ -90,7 +95,7 @@ fn collect(
                 if depth >= MAX_DEPTH {
                     return Err(Error::TooLarge { path: root.to_owned() });
                 }
-                collect(root, &path, depth + 1, found, total)?;
+                collect(root, &path, depth + 1, found, left, most)?;
             }
             continue;
         }
@@ -101,9 +106,10 @@ fn collect(
             _ => FactKind::File,
         };
         found.push(FileFacts { path, size: metadata.size(), kind });
-        *total = total.saturating_add(metadata.size());
-        if found.len() > MAX_FILES || *total > MAX_BYTES {
-            return Err(Error::TooLarge { path: root.to_owned() });
+        let too_large = || Error::TooLarge { path: root.to_owned() };
+        *left = left.checked_sub(metadata.size()).ok_or_else(too_large)?;
+        if found.len() > most {
+            return Err(too_large());
         }
     }
     Ok(())
@@ -115,15 +121,16 @@ fn collect(
 /// the kind (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are
 /// eight bytes, least significant first, so that no two sets of files give the same stream.
 pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, Error> {
-    digest_and_text(folder, files, Path::new("")).map(|(digest, _)| digest)
+    digest_and_text(folder, files, Path::new(""), 0).map(|(digest, _)| digest)
 }
 
 /// The digest, and the content of one of the files: exactly the bytes that were hashed. No content
-/// where the file is a link, is not there, or is larger than a SKILL.md may be.
+/// where the file is a link, is not there, or has more than `most` bytes.
 pub fn digest_and_text(
     folder: &Path,
     files: &[FileFacts],
     main: &Path,
+    most: u64,
 ) -> Result<(String, Option<Vec<u8>>), Error> {
     let mut hasher = Sha256::new();
     let largest = files.iter().map(|file| file.size).max().unwrap_or(0);
@@ -145,7 +152,7 @@ pub fn digest_and_text(
         }
         hasher.update([u8::from(file.kind == FactKind::Executable)]);
         hasher.update(file.size.to_le_bytes());
-        let mut kept = (file.path == main && file.size <= MAX_FILE as u64).then(Vec::new);
+        let mut kept = (file.path == main && file.size <= most).then(Vec::new);
         // What was listed as a file may be a link or a FIFO by now.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = rustix::fs::open(&path, flags, Mode::empty());
