@@ -88,9 +88,8 @@ fn collect(
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let path = inner.join(&name);
-        let metadata =
-            entry.metadata().map_err(|source| Error::Read { path: root.join(&path), source })?;
-        if metadata.is_dir() {
+        let failed = |source| Error::Read { path: root.join(&path), source };
+        if entry.file_type().map_err(failed)?.is_dir() {
             if !VERSION_CONTROL.iter().any(|skipped| OsStr::new(skipped) == name) {
                 if depth >= MAX_DEPTH {
                     return Err(Error::TooLarge { path: root.to_owned() });
@@ -99,6 +98,7 @@ fn collect(
             }
             continue;
         }
+        let metadata = entry.metadata().map_err(failed)?;
         let kind = match metadata.file_type() {
             kind if kind.is_symlink() => FactKind::Link,
             kind if !kind.is_file() => continue,

@@ -106,7 +106,7 @@ pub(crate) async fn working<T: Send + 'static>(
     let (done, grants) = loop {
         tokio::select! {
             ended = &mut job => break ended.map_err(broken)?,
-            Some(asked) = questions.recv() => put(context, asked).await,
+            Some(asked) = questions.recv() => Box::pin(put(context, asked)).await,
         }
     };
     keep_grants(workshop, grants);

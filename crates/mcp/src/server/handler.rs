@@ -335,7 +335,8 @@ impl ServerHandler for Handler {
             if let Err(error) = admitted.await? {
                 return Ok(tools::told(RUN_SKILL, Err(error))?.into());
             }
-            return Ok(run_skill::run(engine, &context, &input).await?.into());
+            // Large, and moved with every request otherwise.
+            return Ok(Box::pin(run_skill::run(engine, &context, &input)).await?.into());
         }
         if name == LOAD_SKILL {
             // Handing a small skill to a thread and back would take longer than reading it.
