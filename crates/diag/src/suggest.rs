@@ -33,35 +33,45 @@ fn nearest_by<'a, T: Copy>(
     text: impl Fn(T) -> &'a str,
     letters_of: impl Fn(T) -> u32,
 ) -> Option<&'a str> {
-    let folded = Folded::of(word)?;
-    let wanted = folded.letters().len();
+    // Most words are near none, which is found out without folding them.
+    let mut folded = None;
+    let wanted = if word.is_ascii() {
+        word.bytes().filter(|byte| !matches!(byte, b'-' | b'_' | b' ')).count()
+    } else {
+        folded.insert(Folded::of(word)?).length
+    };
     let present = letters(word);
     let limit = (wanted / share.max(1)).clamp(1, 3);
-    candidates
-        .filter_map(|known| {
-            let candidate = text(known);
-            if candidate.len() + limit < wanted {
-                return None;
-            }
-            // Each edit brings or takes one letter at most, so that most candidates are out at once.
-            let other = letters_of(known);
-            if has_more_than(limit, present & !other) || has_more_than(limit, other & !present) {
-                return None;
-            }
-            // Folding takes away a few hyphens at most.
-            if candidate.len() > wanted + limit + MOST_HYPHENS && candidate.is_ascii() {
-                return None;
-            }
-            let other = Folded::of(candidate)?;
-            if other.letters().len().abs_diff(wanted) > limit {
-                return None;
-            }
-            let distance = distance(folded.letters(), other.letters());
-            // A distance as long as the word means nothing is left of it.
-            (distance <= limit && distance < wanted).then_some((distance, candidate))
-        })
-        .min()
-        .map(|(_, candidate)| candidate)
+    let mut best: Option<(usize, &str)> = None;
+    for known in candidates {
+        let candidate = text(known);
+        if candidate.len() + limit < wanted {
+            continue;
+        }
+        // Each edit brings or takes one letter at most, so that most candidates are out at once.
+        let other = letters_of(known);
+        if has_more_than(limit, present & !other) || has_more_than(limit, other & !present) {
+            continue;
+        }
+        // Folding takes away a few hyphens at most.
+        if candidate.len() > wanted + limit + MOST_HYPHENS && candidate.is_ascii() {
+            continue;
+        }
+        if folded.is_none() {
+            folded = Some(Folded::of(word)?);
+        }
+        let (Some(folded), Some(other)) = (&folded, Folded::of(candidate)) else { continue };
+        if other.length.abs_diff(wanted) > limit {
+            continue;
+        }
+        let distance = distance(folded.letters(), other.letters());
+        // A distance as long as the word means nothing is left of it.
+        let is_near = distance <= limit && distance < wanted;
+        if is_near && best.is_none_or(|best| (distance, candidate) < best) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }
 
 /// Whether more than so many bits are set. For few this is faster than counting them.

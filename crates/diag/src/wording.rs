@@ -1,6 +1,6 @@
 //! Small grammar helpers, so that every message reads as English.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 
 /// Returns "1 skill", "2 skills", "0 skills", with thousands separated.
 pub fn count(n: usize, noun: &str) -> String {
@@ -32,7 +32,6 @@ pub fn all<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 
 /// Puts backticks round a name; a name with a backtick in it gets double ones.
 pub fn tick(name: impl Display) -> String {
-    use std::fmt::Write;
     let mut text = String::with_capacity(32);
     text.push('`');
     // Text takes whatever is written into it.
@@ -77,12 +76,18 @@ pub fn size(bytes: u64) -> String {
 }
 
 fn join<T: Display>(items: impl IntoIterator<Item = T>, word: &str) -> String {
-    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
-    match items.as_slice() {
-        [] => String::new(),
-        [one] => one.clone(),
-        [head @ .., last] => format!("{} {word} {last}", head.join(", ")),
+    let mut items = items.into_iter().enumerate().peekable();
+    let mut text = String::with_capacity(if items.peek().is_some() { 64 } else { 0 });
+    while let Some((index, item)) = items.next() {
+        match (index, items.peek()) {
+            (0, _) => {}
+            (_, Some(_)) => text.push_str(", "),
+            (_, None) => text.extend([" ", word, " "]),
+        }
+        // Text takes whatever is written into it.
+        let _ = write!(text, "{item}");
     }
+    text
 }
 
 /// Returns how long ago something was, as people say it; times are nanoseconds.

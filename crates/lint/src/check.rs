@@ -146,8 +146,8 @@ impl<'a> Subject<'a> {
 const PAGE: usize = 512;
 const LINE: usize = 64;
 
-/// Finds characters that change direction or take no room. Pieces of text that are not ASCII are
-/// looked at eight bytes at a time, for the first bytes of characters.
+/// Finds characters that change direction or take no room. Lines that are not ASCII are looked at
+/// eight bytes at a time, for the first bytes of characters.
 fn deceptive(text: &str) -> Vec<(usize, char)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -157,15 +157,20 @@ fn deceptive(text: &str) -> Vec<(usize, char)> {
             found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
         }
     };
-    let (pages, _) = bytes.as_chunks::<PAGE>();
-    for (number, page) in pages.iter().enumerate().filter(|(_, page)| !is_ascii(page)) {
-        let lines = page.as_chunks::<LINE>().0.iter().enumerate();
-        for (line, part) in lines.filter(|(_, line)| !is_ascii(line)) {
-            look_at_firsts(part, number * PAGE + line * LINE, &mut look);
+    let mut look_at_lines = |lines: &[[u8; LINE]], offset: usize| {
+        for (number, line) in lines.iter().enumerate().filter(|(_, line)| !is_ascii(line)) {
+            look_at_firsts(line, offset + number * LINE, &mut look);
         }
+    };
+    let (pages, rest) = bytes.as_chunks::<PAGE>();
+    for (number, page) in pages.iter().enumerate().filter(|(_, page)| !is_ascii(page)) {
+        look_at_lines(page.as_chunks().0, number * PAGE);
     }
-    let rest = pages.len() * PAGE;
-    look_at_firsts(&bytes[rest..], rest, &mut look);
+    let (lines, rest) = rest.as_chunks();
+    look_at_lines(lines, pages.len() * PAGE);
+    let mut last = [0; LINE];
+    last[..rest.len()].copy_from_slice(rest);
+    look_at_lines(&[last], bytes.len() - rest.len());
     found
 }
 
@@ -173,32 +178,57 @@ fn is_ascii<const N: usize>(piece: &[u8; N]) -> bool {
     piece.iter().fold(0, |all, byte| all | byte) < 0x80
 }
 
-/// Looks at every byte that begins a character of several, eight bytes at a time.
-fn look_at_firsts(piece: &[u8], offset: usize, look: &mut impl FnMut(usize)) {
-    let (words, rest) = piece.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        // Such a byte begins with two set bits.
+/// Looks at every byte of a line that begins a character of several.
+fn look_at_firsts(line: &[u8; LINE], offset: usize, look: &mut impl FnMut(usize)) {
+    let mut firsts = 0_u64;
+    for (index, word) in line.as_chunks::<8>().0.iter().enumerate() {
+        // Such a byte begins with two set bits. The product gathers the bits of eight bytes in
+        // the uppermost one, so that there is one loop for a line and not one for each word.
         let word = u64::from_le_bytes(*word);
-        let mut firsts = word & (word << 1) & 0x8080_8080_8080_8080;
-        while firsts != 0 {
-            look(offset + index * 8 + firsts.trailing_zeros() as usize / 8);
-            firsts &= firsts - 1;
-        }
+        let word = (word & (word << 1) & 0x8080_8080_8080_8080) >> 7;
+        firsts |= (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (index * 8);
     }
-    let last = offset + piece.len();
-    (last - rest.len()..last).for_each(look);
+    while firsts != 0 {
+        look(offset + firsts.trailing_zeros() as usize);
+        firsts &= firsts - 1;
+    }
 }
 
 /// Whether a deceptive character may begin with these bytes.
 fn may_deceive(bytes: &[u8]) -> bool {
-    match bytes {
-        // What is there most often are dashes, quotation marks and arrows.
-        [0xe2, 0x80, third, ..] => third & 0x08 != 0 && third & 0x10 == 0,
-        [0xe2, second, ..] => *second == 0x81,
-        [first, ..] => matches!(first, 0xef | 0xf3 | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe3 | 0xf0),
-        [] => false,
+    let &[first, second, ref rest @ ..] = bytes else { return false };
+    if (SECONDS[usize::from(first & 63)] >> (second & 63)) & 1 == 0 {
+        return false;
     }
+    // What is there most often are dashes and quotation marks.
+    (first, second) != (0xe2, 0x80) || rest.first().is_some_and(|third| third & 0x18 == 0x08)
 }
+
+/// For each byte that begins a character of several, which second bytes a deceptive one has.
+static SECONDS: [u64; 64] = {
+    let beginnings: [(u8, &[u8]); 9] = [
+        (0xc2, &[0xad]),
+        (0xcd, &[0x8f]),
+        (0xd8, &[0x9c]),
+        (0xe1, &[0x85, 0x9e, 0xa0]),
+        (0xe2, &[0x80, 0x81]),
+        (0xe3, &[0x85]),
+        (0xef, &[0xb8, 0xbb, 0xbe]),
+        (0xf0, &[0x9d]),
+        (0xf3, &[0xa0]),
+    ];
+    let (mut table, mut at) = ([0; 64], 0);
+    while at < beginnings.len() {
+        let (first, seconds) = beginnings[at];
+        let mut second = 0;
+        while second < seconds.len() {
+            table[(first & 63) as usize] |= 1 << (seconds[second] & 63);
+            second += 1;
+        }
+        at += 1;
+    }
+    table
+};
 
 /// What a rule has to say, before the settings give it a severity.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! Scripts that a body names.
 
+use std::sync::LazyLock;
+
 use memchr::memmem;
 use prowess_diag::Span;
 
@@ -14,15 +16,18 @@ pub struct Script {
     pub run_directly: bool,
 }
 
+/// Made once, not for each skill.
+static FOLDER: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new("scripts/"));
+
 /// How much of a line is looked at before a path.
 const LOOK_BACK: usize = 256;
 
 /// Finds every `scripts/<name>.<ending>` that means a file of the skill.
 pub fn find(text: &str, body: Span) -> Vec<Script> {
-    const FOLDER: &str = "scripts/";
     let (start, end) = (body.start as usize, (body.end as usize).min(text.len()));
     let mut found = Vec::new();
-    for at in memmem::find_iter(&text.as_bytes()[start..end], FOLDER) {
+    for at in FOLDER.find_iter(&text.as_bytes()[start..end]) {
         let at = start + at;
         // What stands before it on its line; a line may be as long as the file, the look back not.
         let mut from = at.saturating_sub(LOOK_BACK).max(start);

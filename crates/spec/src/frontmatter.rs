@@ -1,6 +1,8 @@
 //! Finds the frontmatter: where it opens, where it closes, where the body begins.
 
-use memchr::{memchr, memchr2, memrchr2};
+use std::sync::LazyLock;
+
+use memchr::{memchr, memchr2, memmem, memrchr2};
 use prowess_diag::Span;
 
 use crate::problem::{Misplaced, Problem, ProblemKind};
@@ -80,16 +82,16 @@ fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
 
 /// Finds the first `---` line from `from` on that begins within `reach` bytes.
 fn closing_line(bytes: &[u8], from: usize, reach: usize) -> Option<Line> {
-    let mut at = from;
-    while at < bytes.len() && at - from < reach {
-        let line = Line::at(bytes, at);
-        if line.is_fence(bytes) {
-            return Some(line);
-        }
-        at = line.next;
-    }
-    None
+    let end = from.saturating_add(reach).saturating_add(2).min(bytes.len());
+    let dashes = DASHES.find_iter(bytes.get(from..end)?).map(|at| from + at);
+    dashes
+        .filter(|&at| at == from || matches!(bytes[at - 1], b'\n' | b'\r'))
+        .map(|at| Line::at(bytes, at))
+        .find(|line| line.is_fence(bytes))
 }
+
+/// Made once, not for each text.
+static DASHES: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("---"));
 
 /// Looks past blank lines, or past the opening of a code fence round the whole file.
 fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {

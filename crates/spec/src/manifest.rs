@@ -288,13 +288,13 @@ fn tools(node: &Node, source: &str) -> Option<ToolList> {
         // Of a value of several lines only the blanks are others, unless it has escapes.
         let mut rest = text.span;
         let is_folded = text.verbatim.is_none() && !rest.of(source).contains('\\');
-        for token in tool_pattern::parse_list(&text.value) {
+        tokens.extend(tool_pattern::parse_list(&text.value).into_iter().map(|token| {
             let written = text.value.get(token.range.clone()).unwrap_or_default();
             let found = is_folded.then(|| rest.find_words(source, written)).flatten();
             rest.start = found.map_or(rest.start, |found| found.end);
             let span = found.unwrap_or_else(|| text.subspan(token.range));
-            tokens.push(ToolToken { span, text: written.into(), pattern: token.pattern });
-        }
+            ToolToken { span, text: written.into(), pattern: token.pattern }
+        }));
     }
     Some(ToolList { tokens, span: node.span })
 }

@@ -121,7 +121,7 @@ fn is_name_character(c: char) -> bool {
 /// Returns the valid name nearest to a broken one, if anything is left of it: lower case, every
 /// run of other characters turned into one hyphen, cut at a hyphen to 64 characters.
 pub fn repair(raw: &str) -> Option<String> {
-    let mut name = String::new();
+    let mut name = String::with_capacity(raw.len());
     for c in normalise(raw).to_lowercase().chars() {
         if c != '-' && is_name_character(c) {
             name.push(c);

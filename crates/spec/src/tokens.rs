@@ -16,8 +16,10 @@ pub fn estimate(text: &str) -> usize {
 
 /// Counts bytes in small sums, which fit the registers that hold many of them, all of them full.
 fn count(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
-    let sum = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(wanted(byte))).sum::<u8>();
-    bytes.chunks(240).map(|chunk| usize::from(sum(chunk))).sum()
+    let sum =
+        |chunk: &[u8]| usize::from(chunk.iter().map(|&byte| u8::from(wanted(byte))).sum::<u8>());
+    let (chunks, rest) = bytes.as_chunks::<240>();
+    chunks.iter().map(|chunk| sum(chunk)).sum::<usize>() + sum(rest)
 }
 
 /// The first bytes of U+3000 to U+DFFF: kana, Han and Hangul.

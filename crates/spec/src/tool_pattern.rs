@@ -119,7 +119,7 @@ pub struct Token {
 /// Reads a list of tools.
 pub fn parse_list(text: &str) -> Vec<Token> {
     let words = split(text);
-    let mut tokens: Vec<Token> = Vec::with_capacity(words.len());
+    let mut tokens: Vec<Token> = Vec::with_capacity(words.len().div_ceil(2));
     let mut comma_between = true;
     for range in words {
         let word = &text[range.clone()];

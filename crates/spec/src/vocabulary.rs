@@ -61,35 +61,22 @@ pub fn says_when(description: &str) -> bool {
 /// case. One pass: descriptions are checked by the thousand.
 fn begins_any(text: &str) -> bool {
     let bytes = text.as_bytes();
+    // A byte above 127 belongs to a letter more often than not, and a first one begins it.
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
+    let after_letter = |at: usize| bytes[..at].last().is_some_and(is_letter);
     // Most descriptions say "when", and that is found many bytes at a time.
-    let is_when = |at: usize| {
-        let before = at.checked_sub(2).map(|before| bytes[before]);
-        at > 0
-            && matches!(bytes[at - 1], b'w' | b'W')
-            && !before.is_some_and(|b| b.is_ascii_alphanumeric() || b >= 0x80)
+    let is_when =
+        |at: usize| at > 0 && matches!(bytes[at - 1], b'w' | b'W') && !after_letter(at - 1);
+    // Most words differ from all phrases in the second byte already, and no phrase is one byte.
+    let may_begin =
+        |pair: &[u8]| pair[0] >= 0x80 || (SECONDS[usize::from(pair[0])] >> (pair[1] & 31)) & 1 == 1;
+    let mut places = bytes.windows(2).enumerate().filter(|(_, pair)| may_begin(pair));
+    let says_so = |(at, _): (usize, &[u8])| {
+        let Some(rest) = text.get(at..).filter(|_| !after_letter(at)) else { return false };
+        let first = rest.chars().flat_map(char::to_lowercase).next().unwrap_or(' ');
+        phrases(first).iter().any(|phrase| starts_with_folded(rest, phrase))
     };
-    if memchr::memmem::find_iter(bytes, b"hen").any(is_when) {
-        return true;
-    }
-    // Most words differ from all phrases in the second byte already.
-    let may_begin = |at: usize| match bytes[at..] {
-        [first @ ..0x80, second, ..] => (SECONDS[usize::from(first)] >> (second & 31)) & 1 == 1,
-        _ => true,
-    };
-    let mut after_letter = false;
-    for (at, &byte) in bytes.iter().enumerate() {
-        // A byte above 127 belongs to a letter more often than not, and a first one begins it.
-        let is_letter = byte.is_ascii_alphanumeric() || byte >= 0x80;
-        if is_letter && !after_letter && may_begin(at) && text.is_char_boundary(at) {
-            let rest = &text[at..];
-            let first = rest.chars().flat_map(char::to_lowercase).next().unwrap_or(' ');
-            if phrases(first).iter().any(|phrase| starts_with_folded(rest, phrase)) {
-                return true;
-            }
-        }
-        after_letter = is_letter;
-    }
-    false
+    memchr::memmem::find_iter(bytes, b"hen").any(is_when) || places.any(says_so)
 }
 
 /// For each letter, the second bytes of the phrases that begin with it, in any letter case.

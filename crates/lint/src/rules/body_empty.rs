@@ -7,6 +7,11 @@ rule!("body-empty", Levels::of("WWW"), None, "the skill has no instructions");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
+    // Nearly every body begins with a heading, and then there is no need to read lines.
+    let first = parsed.body_text().bytes().find(|byte| !matches!(byte, b'\n' | b'#' | b' '));
+    if first.is_some_and(|byte| byte.is_ascii_alphanumeric()) {
+        return;
+    }
     if parsed.yaml.is_some()
         && !parsed.manifest.incomplete
         && identity::first_line(parsed.body_text()).is_none()

@@ -92,40 +92,48 @@ fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
         let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
         let (line, after) = rest.split_at_checked(end).filter(|_| end > 0)?;
         (at, rest) = (at + end, after);
-        Some((at, line.trim_start()))
+        // Few lines begin with a blank.
+        let is_black = matches!(line.as_bytes(), [b'!'..=b'~', ..]);
+        Some((at, if is_black { line } else { line.trim_start() }))
     });
     let lines = lines.filter(|(_, line)| !line.is_empty()).take(MOST_LINES);
-    let mut lines = lines.take_while(|(_, line)| !line.starts_with(['`', '~', '>', '<']));
+    let is_quote = |line: &str| matches!(line.as_bytes(), [b'`' | b'~' | b'>' | b'<', ..]);
+    let mut lines = lines.take_while(|(_, line)| !is_quote(line));
     lines.find_map(|(end, line)| {
-        let text = line.trim_start_matches('#').trim_start();
+        let text = match line.as_bytes() {
+            [b'#', ..] => line.trim_start_matches('#').trim_start(),
+            _ => line,
+        };
         let start = end - text.len();
         let severity = find(text, FIRST_LINES)?;
         Some((Span::new(start, start + text.trim_end().len()), severity))
     })
 }
 
-/// The bytes that anything which is looked for begins with, in capitals or not.
-static FIRSTS: [bool; 256] = {
-    let (mut firsts, mut list) = ([false; 256], 0);
-    let lists = [DESCRIPTIONS, FIRST_LINES, OURS, &["[", REMINDER]];
+/// For each byte that anything which is looked for begins with, in capitals or not: the second
+/// bytes, of which letters are told apart by five bits.
+static SECONDS: [u32; 256] = {
+    let (mut seconds, mut list) = ([0; 256], 0);
+    let lists = [DESCRIPTIONS, FIRST_LINES, OURS, &["[T", REMINDER]];
     while list < lists.len() {
         let mut at = 0;
         while at < lists[list].len() {
-            let first = lists[list][at].as_bytes()[0];
-            firsts[first.to_ascii_lowercase() as usize] = true;
-            firsts[first.to_ascii_uppercase() as usize] = true;
+            let beginning = lists[list][at].as_bytes();
+            let second = 1 << (beginning[1] & 31);
+            seconds[beginning[0].to_ascii_lowercase() as usize] |= second;
+            seconds[beginning[0].to_ascii_uppercase() as usize] |= second;
             at += 1;
         }
         list += 1;
     }
-    firsts
+    seconds
 };
 
 /// How severe it is that a text begins as one of these, or as one of ours.
 fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
     let &[first, second, ..] = text.as_bytes() else { return None };
-    // Nearly every text differs in the first letter, and the others in the second.
-    if !FIRSTS[usize::from(first)] {
+    // Nearly every text differs in the first two letters.
+    if (SECONDS[usize::from(first)] >> (second & 31)) & 1 == 0 {
         return None;
     }
     let may_be = |beginning: &str| beginning.as_bytes()[1].eq_ignore_ascii_case(&second);

@@ -20,14 +20,18 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let entries = &parsed.manifest.entries;
-    let mut advised: Vec<Kind> = Vec::new();
+    let mut advised: [Option<Kind>; 3] = [None; 3];
     for (index, (entry, meant)) in entries.iter().zip(skill.meant()).enumerate() {
         let key = &*entry.key;
         if is_known(key, out.profile()) || meant.is_some() {
             continue;
         }
         // The commonest finding of all: put together without the machinery of `format!`.
-        let message = ["unknown key in the frontmatter: ", &wording::tick(key)].concat();
+        let message = if key.contains('`') {
+            ["unknown key in the frontmatter: ", &wording::tick(key)].concat()
+        } else {
+            ["unknown key in the frontmatter: `", key, "`"].concat()
+        };
         let finding = Finding::at(entry.key_span, message);
         if let Some(above) = index.checked_sub(1).and_then(|above| entries.get(above))
             && is_sentence(key)
@@ -44,10 +48,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let kind = Kind::of(key);
         let finding = finding.label(kind.label());
         // What to do is the same for all keys of a kind, and is said once.
-        out.report(if advised.contains(&kind) {
+        out.report(if advised.contains(&Some(kind)) {
             finding
         } else {
-            advised.push(kind);
+            advised[kind as usize] = Some(kind);
             finding.help(kind.advice(skill, out.profile()))
         });
     }

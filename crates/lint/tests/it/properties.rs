@@ -49,6 +49,12 @@ fn piece() -> impl Strategy<Value = String> {
         Just("@"),
         Just("`"),
         Just("\\"),
+        Just("\\\""),
+        Just("\\\\"),
+        Just("\\n"),
+        Just("\\ "),
+        Just("\\u2014"),
+        Just("\\\n  "),
         Just("\r\n"),
         Just("\r"),
         Just("---"),
@@ -77,7 +83,18 @@ fn yaml() -> impl Strategy<Value = String> {
             .into_iter()
             .map(|(key, x, y)| format!("{key}: {x}{y}\n"))
             .collect()),
+        // Text between marks, in which escapes and line breaks meet.
+        (prop_oneof![Just("'"), Just("\"")], prop::collection::vec(quoted_piece(), 0..12))
+            .prop_map(|(mark, pieces)| format!("a: {mark}{}{mark}\nb: c\n", pieces.concat())),
     ]
+}
+
+/// Pieces from which quoted text is made.
+fn quoted_piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "a", "é", " ", "  ", "\n", "\n  ", "\n\n  ", "\\", "\\\\", "\\\"", "\\n", "\\ ", "\\u2014",
+        "\\u00", "\\t", "\\\n  ", "\\\n\n  ", "''", "'", "#", ": ", "\t",
+    ])
 }
 
 /// Pieces from which bodies are made.

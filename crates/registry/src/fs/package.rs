@@ -148,7 +148,7 @@ impl<'f> OnDisk<'f> {
 
     fn open(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
-        rustix::fs::openat(self.handle, self.path("."), flags, Mode::empty()).ok()
+        rustix::fs::openat(self.handle, self.path(".").as_os_str(), flags, Mode::empty()).ok()
     }
 
     /// Everything in the folder, listed on first use.
@@ -180,7 +180,7 @@ impl Facts for OnDisk<'_> {
     }
 
     fn look(&self, path: &str) -> Look {
-        match rustix::fs::statat(self.handle, self.path(path), AtFlags::empty()) {
+        match rustix::fs::statat(self.handle, self.path(path).as_os_str(), AtFlags::empty()) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Look::File(Some(stat.st_mode & 0o111 != 0))
             }

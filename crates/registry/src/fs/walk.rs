@@ -166,15 +166,21 @@ pub fn walk(
     options: WalkOptions,
     visit: &(dyn Fn(Found<'_>) + Sync),
 ) -> Summary {
-    walk_with(roots, options, &Stranger(visit))
+    start(roots, options, &Stranger(visit), false)
 }
 
-/// Like [`walk`], for a visitor that may know some of the skills already.
+/// Like [`walk`], for a visitor that may know some of the skills already, and that keeps something
+/// of each.
 pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> Summary {
+    start(roots, options, visit, true)
+}
+
+fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool) -> Summary {
     let walker = Walker {
         options,
         visit,
         asks: visit.knows_some(),
+        keeps,
         queue: Mutex::new(Queue { jobs: Vec::new(), working: 0 }),
         wake: Condvar::new(),
         late: Mutex::new(Late::default()),
@@ -276,6 +282,8 @@ struct Walker<'v> {
     visit: &'v dyn Visit,
     /// Whether the visitor is asked what it knows.
     asks: bool,
+    /// Whether the visitor keeps memory, which is asked for ahead then.
+    keeps: bool,
     queue: Mutex<Queue>,
     wake: Condvar,
     late: Mutex<Late>,
@@ -412,7 +420,7 @@ impl Walker<'_> {
             }
             return;
         };
-        if worker.jobs.is_multiple_of(JOBS_PER_ROOM) {
+        if self.keeps && worker.jobs.is_multiple_of(JOBS_PER_ROOM) {
             make_room();
         }
         worker.jobs += 1;
@@ -492,15 +500,8 @@ impl Walker<'_> {
         job.budget.skills.fetch_add(1, Ordering::Relaxed);
         let package = OnDisk::inside(parent.handle.as_fd(), name);
         let (bytes, stamp) = read::split(bytes, buffer);
-        let root = job.budget.index;
-        self.visit.visit(Found {
-            path,
-            bytes,
-            stamp,
-            root,
-            package: &package,
-            disk: Some(&package),
-        });
+        let (root, disk) = (job.budget.index, Some(&package));
+        self.visit.visit(Found { path, bytes, stamp, root, package: &package, disk });
         true
     }
 

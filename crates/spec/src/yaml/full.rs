@@ -227,8 +227,8 @@ impl Builder<'_> {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open::Sequence { items, .. }) => items.push(node),
-            Some(Open::Mapping { entries, key, duplicates, .. }) => match key.take() {
-                Some((name, key_span)) => {
+            Some(Open::Mapping { entries, key, duplicates, .. }) => {
+                if let Some((name, key_span)) = key.take() {
                     let earlier = entries.iter().find(|entry| entry.key == name);
                     if let Some(earlier) = earlier {
                         duplicates.push(Duplicate {
@@ -242,29 +242,23 @@ impl Builder<'_> {
                     } else {
                         entries.push(Entry { key: name, key_span, value: node });
                     }
-                }
-                None => match node.value {
-                    Value::Scalar(text, style) => {
-                        let is_merge = &*text == "<<" && style == Style::Plain;
-                        *key = Some((text, node.span));
-                        if is_merge {
-                            let (start, end) = (
-                                node.span.start as usize - self.base,
-                                node.span.end as usize - self.base,
-                            );
-                            self.refuse(Feature::MergeKey, start, end);
+                } else {
+                    let (text, refused) = match node.value {
+                        Value::Scalar(text, style) => {
+                            let is_merge = &*text == "<<" && style == Style::Plain;
+                            (text, is_merge.then_some(Feature::MergeKey))
                         }
+                        Value::Sequence(..) | Value::Mapping(..) => {
+                            (Box::default(), Some(Feature::ComplexKey))
+                        }
+                    };
+                    *key = Some((text, node.span));
+                    if let Some(feature) = refused {
+                        let range = node.span.range();
+                        self.refuse(feature, range.start - self.base, range.end - self.base);
                     }
-                    Value::Sequence(..) | Value::Mapping(..) => {
-                        *key = Some((Box::default(), node.span));
-                        let (start, end) = (
-                            node.span.start as usize - self.base,
-                            node.span.end as usize - self.base,
-                        );
-                        self.refuse(Feature::ComplexKey, start, end);
-                    }
-                },
-            },
+                }
+            }
         }
     }
 

@@ -1,11 +1,11 @@
 //! The fast reader: the YAML that frontmatter really uses.
 //!
-//! Block maps and lists, plain and quoted scalars on one line, `|` and `>` blocks, and flow lists
-//! of simple words. At the first byte that could mean anything else it returns `None`, and the
-//! full reader takes over. It must never answer differently from the full reader, only less
-//! often; a property test in `prowess-lint` holds it to that.
+//! Block maps and lists, plain and quoted scalars, `|` and `>` blocks, and flow lists of simple
+//! words. At the first byte that could mean anything else it returns `None`, and the full reader
+//! takes over. It must never answer differently from the full reader, only less often; a property
+//! test in `prowess-lint` holds it to that.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use prowess_diag::Span;
 
 use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
@@ -70,10 +70,9 @@ impl Reader<'_> {
         let mut entries: Vec<Entry> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
             let found = self.indent()?;
-            if found != indent {
-                if found > indent {
-                    return None;
-                }
+            if found > indent {
+                return None;
+            } else if found < indent {
                 break;
             }
             let key_start = self.at + indent;
@@ -131,15 +130,12 @@ impl Reader<'_> {
             b'"' | b'\'' => self.quoted(start, indent)?,
             b'[' => self.flow_sequence(start, line_end)?,
             _ => {
-                let length = plain_length(&self.bytes[start..line_end], false)?;
-                let end = start + length;
-                self.at = (line_end + 1).min(self.bytes.len());
-                let ends_line = self.bytes[end..line_end].iter().all(|&byte| byte == b' ');
-                if ends_line {
+                let end = start + plain_length(&self.bytes[start..line_end], false)?;
+                if self.bytes[end..line_end].iter().all(|&byte| byte == b' ') {
+                    self.at = (line_end + 1).min(self.bytes.len());
                     return self.plain_lines(start, end, indent);
                 }
-                self.no_continuation(indent)?;
-                return Some(self.plain(start, end));
+                (self.plain(start, end), end)
             }
         };
         let line_end = self.line_end(end);
@@ -156,12 +152,13 @@ impl Reader<'_> {
         loop {
             let before = self.at;
             let mut blank_lines = 0;
-            while self.at < self.bytes.len() && self.is_blank_line()? {
+            let mut inner = self.indent()?;
+            while self.bytes.get(self.at + inner) == Some(&b'\n') {
                 blank_lines += 1;
-                self.at = self.next_line(self.at);
+                self.at += inner + 1;
+                inner = self.indent()?;
             }
-            let inner = if self.at < self.bytes.len() { self.indent()? } else { 0 };
-            if inner <= indent {
+            if inner <= indent || self.at + inner == self.bytes.len() {
                 // Blank lines behind the scalar are nobody's; comments too.
                 self.at = before;
                 self.no_continuation(indent)?;
@@ -179,18 +176,8 @@ impl Reader<'_> {
             end = line + length;
             self.at = (line_end + 1).min(self.bytes.len());
         }
-        match folded {
-            None => Some(self.plain(start, first_end)),
-            Some(text) => {
-                let value = Value::Scalar(text.into(), Style::Plain);
-                Some(Node { span: self.span(start, end), value })
-            }
-        }
-    }
-
-    fn is_blank_line(&self) -> Option<bool> {
-        let content = self.at + self.indent()?;
-        Some(self.bytes.get(content).is_none_or(|&byte| byte == b'\n'))
+        let text = folded.map_or_else(|| self.text[start..end].into(), String::into_boxed_str);
+        Some(Node { span: self.span(start, end), value: Value::Scalar(text, Style::Plain) })
     }
 
     /// Whether a list item begins here.
@@ -201,12 +188,8 @@ impl Reader<'_> {
 
     /// A deeper line behind a one-line scalar would continue it: that is for the full reader.
     fn no_continuation(&mut self, indent: usize) -> Option<()> {
-        let rest = &self.bytes[self.at..];
-        match rest.first() {
-            None => return Some(()),
-            Some(b'\n' | b' ' | b'#') => {}
-            Some(_) if indent == 0 => return Some(()),
-            Some(_) => {}
+        if indent == 0 && !matches!(self.bytes.get(self.at), Some(b'\n' | b' ' | b'#')) {
+            return Some(());
         }
         self.skip_blank()?;
         (self.at == self.bytes.len() || self.indent()? <= indent).then_some(())
@@ -217,7 +200,7 @@ impl Reader<'_> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let mut items: Vec<Node> = Vec::new();
+        let mut items: Vec<Node> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
             let found = self.indent()?;
             let item = self.at + found;
@@ -264,31 +247,23 @@ impl Reader<'_> {
     }
 
     /// Reads a quoted scalar, perhaps of several lines; returns it with the offset behind it.
-    /// Escapes with a backslash are for the full reader.
     fn quoted(&self, start: usize, indent: usize) -> Option<(Node, usize)> {
         let mark = self.bytes[start];
-        let inner = &self.bytes[start + 1..];
-        let mut close = memchr(mark, inner)?;
-        let mut doubled = false;
-        while mark == b'\'' && inner.get(close + 1) == Some(&mark) {
-            doubled = true;
-            close += 2 + memchr(mark, inner.get(close + 2..)?)?;
-        }
-        if mark == b'"' && memchr(b'\\', &inner[..close]).is_some() {
-            return None;
-        }
+        let (close, escapes) = closing_mark(&self.bytes[start + 1..], mark)?;
         let end = start + 1 + close;
         let raw = &self.text[start + 1..end];
-        let mut text: Box<str> = if memchr(b'\n', raw.as_bytes()).is_some() {
-            fold(raw, indent)?.into()
-        } else {
+        let is_double = mark == b'"';
+        let is_bare = memchr(b'\n', raw.as_bytes()).is_none() && !(is_double && escapes);
+        let mut text: Box<str> = if is_bare {
             check_characters(raw.as_bytes())?;
             raw.into()
+        } else {
+            fold(raw, indent, is_double)?.into()
         };
-        if doubled {
+        if !is_double && escapes {
             text = text.replace("''", "'").into();
         }
-        let style = if mark == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted };
+        let style = if is_double { Style::DoubleQuoted } else { Style::SingleQuoted };
         let node = Node { span: self.span(start, end + 1), value: Value::Scalar(text, style) };
         Some((node, end + 1))
     }
@@ -331,18 +306,17 @@ impl Reader<'_> {
     fn block_scalar(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node> {
         let folded = self.bytes[start] == b'>';
         let header = self.text[start + 1..line_end].trim_end_matches(' ');
-        let strip = match header {
-            "" => false,
-            "-" => true,
-            _ => return None,
-        };
+        let strip = header == "-";
+        if !strip && !header.is_empty() {
+            return None;
+        }
         self.at = (line_end + 1).min(self.bytes.len());
         let inner = self.indent()?;
         let first = self.at + inner;
         if inner <= indent || first >= self.bytes.len() || self.bytes[first] == b'\n' {
             return None;
         }
-        let mut text = String::new();
+        let mut text = String::with_capacity((self.bytes.len() - self.at).min(1000));
         let mut blank_lines = 0;
         let mut content_end = first;
         while self.at < self.bytes.len() {
@@ -399,33 +373,82 @@ impl Reader<'_> {
     }
 }
 
+/// Where a quoted text ends, and whether it has escapes: a mark that stands twice, a backslash.
+fn closing_mark(inner: &[u8], mark: u8) -> Option<(usize, bool)> {
+    let (mut at, mut escapes) = (0, false);
+    let other = if mark == b'"' { b'\\' } else { mark };
+    loop {
+        at += memchr2(mark, other, inner.get(at..)?)?;
+        let is_doubled = mark == b'\'' && inner.get(at + 1) == Some(&mark);
+        if inner[at] == mark && !is_doubled {
+            return Some((at, escapes));
+        }
+        (at, escapes) = (at + 2, true);
+    }
+}
+
 /// Joins the lines of a quoted scalar as YAML does: one line break is a blank, each further one a
-/// line break. Every line but the first must be deeper than the key.
-fn fold(raw: &str, indent: usize) -> Option<String> {
+/// line break, and none is left of one behind a backslash. Every line but the first must be deeper
+/// than the key.
+fn fold(raw: &str, indent: usize, has_escapes: bool) -> Option<String> {
     let mut text = String::with_capacity(raw.len());
-    let mut breaks = 0_usize;
+    let (mut breaks, mut is_joined) = (0_usize, false);
     let last = memchr::memchr_iter(b'\n', raw.as_bytes()).count();
     for (index, line) in raw.split('\n').enumerate() {
         check_characters(line.as_bytes())?;
-        let deeper = line.trim_start_matches(' ');
+        // Blanks at the start and at the end of the text are kept, those of lines are not.
+        let deeper = if index == 0 { line } else { line.trim_start_matches(' ') };
         let content = if index == last { deeper } else { deeper.trim_end_matches(' ') };
-        if index == 0 {
-            // Blanks at the start of the text are kept, those at the end of a line are not.
-            text.push_str(line.trim_end_matches(' '));
-            continue;
+        if index > 0 {
+            breaks += 1;
+            if content.is_empty() && index < last {
+                continue;
+            }
+            if line.len() - deeper.len() <= indent || (is_joined && breaks > 1) {
+                return None;
+            }
+            if !is_joined {
+                push_break(&mut text, breaks - 1);
+            }
+            breaks = 0;
         }
-        breaks += 1;
-        if content.is_empty() && index < last {
-            continue;
+        if has_escapes {
+            // A blank that was cut off may be the one that the backslash keeps.
+            if content.len() < deeper.len() && content.ends_with('\\') {
+                return None;
+            }
+            is_joined = unescape(content, &mut text)?;
+        } else {
+            text.push_str(content);
         }
-        if line.len() - deeper.len() <= indent {
-            return None;
-        }
-        push_break(&mut text, breaks - 1);
-        text.push_str(content);
-        breaks = 0;
     }
     Some(text)
+}
+
+/// Resolves the escapes that people type and programs write; the others are for the full reader.
+/// Tells whether the line ends with a backslash, which takes its line break away.
+fn unescape(line: &str, text: &mut String) -> Option<bool> {
+    let mut parts = line.split('\\');
+    text.push_str(parts.next()?);
+    while let Some(part) = parts.next() {
+        match part.as_bytes() {
+            // Nothing stands between two backslashes.
+            [] => match parts.next() {
+                Some(part) => text.extend(["\\", part]),
+                None => return Some(true),
+            },
+            [b'"' | b' ', ..] => text.push_str(part),
+            [b'n', ..] => text.extend(["\n", &part[1..]]),
+            [b'u', ..] => {
+                let digits = part.get(1..5).filter(|digits| !digits.starts_with('+'))?;
+                let code = u32::from_str_radix(digits, 16).ok()?;
+                text.push(char::from_u32(code).filter(|&c| c >= '\u{a0}')?);
+                text.push_str(&part[5..]);
+            }
+            _ => return None,
+        }
+    }
+    Some(false)
 }
 
 /// Adds what stands for a line break and the blank lines behind it.
@@ -442,10 +465,7 @@ const LONGEST_KEY: usize = 128;
 
 /// Length of a simple key that is followed by a colon and then a blank or the end of the line.
 fn key_length(line: &[u8]) -> Option<usize> {
-    let length = line
-        .iter()
-        .take_while(|&&b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.')
-        .count();
+    let length = line.iter().take_while(|&&byte| IN_KEYS[usize::from(byte)]).count();
     let first = *line.first()?;
     let is_key = (1..=LONGEST_KEY).contains(&length)
         && first != b'-'
@@ -456,14 +476,19 @@ fn key_length(line: &[u8]) -> Option<usize> {
 }
 
 /// The bytes that no plain scalar begins with.
-static INDICATORS: [bool; 256] = {
-    let (mut indicators, list, mut at) = ([false; 256], b"-?:,[]{}#&*!|>'\"%@` =", 0);
+static INDICATORS: [bool; 256] = table(b"-?:,[]{}#&*!|>'\"%@` =");
+/// The bytes of simple keys.
+static IN_KEYS: [bool; 256] =
+    table(b"-_.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+
+const fn table(list: &[u8]) -> [bool; 256] {
+    let (mut table, mut at) = ([false; 256], 0);
     while at < list.len() {
-        indicators[list[at] as usize] = true;
+        table[list[at] as usize] = true;
         at += 1;
     }
-    indicators
-};
+    table
+}
 
 /// Length of a plain scalar at the start of `line`, without blanks at its end. Anything that
 /// could be an indicator, a comment or a nested map gives up.
@@ -505,33 +530,22 @@ fn plain_end_in_flow(line: &[u8]) -> Option<usize> {
 
 /// Control characters, tabs, and what YAML treats specially in Unicode are for the full reader.
 fn check_characters(bytes: &[u8]) -> Option<()> {
+    const PIECE: usize = 32;
+    let is_odd = |byte: u8| u8::from(byte < b' ') | u8::from(byte >= 0x7f);
     // Without a branch for each byte, so that many are looked at in one instruction.
-    let control = bytes.iter().fold(false, |found, &byte| found || (byte < b' ') || (byte == 0x7f));
-    if control {
-        return None;
-    }
-    if bytes.is_ascii() {
-        return Some(());
-    }
-    let mut rest = bytes;
-    while let Some(found) = rest.iter().position(|&byte| byte >= 0x80) {
-        let special = match rest[found] {
-            // U+0080 to U+009F, among them NEL
-            0xc2 => rest.get(found + 1).is_some_and(|&next| next < 0xa0),
-            // U+2028 and U+2029
-            0xe2 => rest
-                .get(found + 1..found + 3)
-                .is_some_and(|next| next[0] == 0x80 && matches!(next[1], 0xa8 | 0xa9)),
-            // U+FEFF, U+FFFE, U+FFFF
-            0xef => rest.get(found + 1).is_some_and(|&next| next == 0xbb || next == 0xbf),
-            _ => false,
-        };
-        if special {
-            return None;
-        }
-        rest = &rest[found + 1..];
-    }
-    Some(())
+    let is_plain = |piece: &[u8]| piece.iter().fold(0, |odd, &byte| odd | is_odd(byte)) == 0;
+    let mut pieces = bytes.chunks(PIECE).enumerate().filter(|(_, piece)| !is_plain(piece));
+    let is_fine = |at: usize| match bytes[at..] {
+        // U+0080 to U+009F, among them NEL
+        [0xc2, next, ..] => next >= 0xa0,
+        // U+2028 and U+2029; U+FEFF, U+FFFE and U+FFFF
+        [0xe2, 0x80, 0xa8 | 0xa9, ..] | [0xef, 0xbb | 0xbf, ..] => false,
+        [first, ..] => first >= b' ' && first != 0x7f,
+        [] => true,
+    };
+    pieces
+        .all(|(number, piece)| (0..piece.len()).all(|at| is_fine(number * PIECE + at)))
+        .then_some(())
 }
 
 #[cfg(test)]
@@ -570,11 +584,16 @@ mod tests {
             "a:   spaced   \nb: 1.0\n",
             "a: one\n  two\n\n  three  \n\nb: c\n",
             "a: one\n  two",
+            "a: one\n  two\n   ",
             "m:\n  a: one\n    two\n  b: c\n",
             "a: 'one\n  two\n\n\n  three\n\n  '\nb: c\n",
             "a: \"one  \n   it\n  \"  # why\nb: c\n",
             "a: 'it''s\n  so '\n",
             "l:\n- one\n  two\n- 'x\n  y'\n",
+            "a: \"say \\\"it\\\"\"\nb: \"c:\\\\d\\\\\\\\ne\\n\\n\"  # why\n",
+            "a: \"one\\n\\\n  \\  two\\\\\n\n  three \\\n   \\u2014\\\"four \\\n  \"\nb: c\n",
+            "a: \"x \\\"y \n  z \"\n",
+            "a: [\"\\\"b\\\\\", \"\\\\\"]\nb: '\\'\n",
         ] {
             check(text, true);
         }
@@ -595,7 +614,13 @@ mod tests {
             "a:\tb\n",
             "- a\n",
             "just text\n",
-            "a: \"x\\n\"\n",
+            "a: \"x\\ty\"\n",
+            "a: \"x\\u+0e9\"\n",
+            "a: \"x\\ud83d\\ude00\"\n",
+            "a: \"x\\\n\n  y\"\n",
+            "a: \"x\\ \n  y\"\n",
+            "a: \"x\\\ny\"\n",
+            "a: \"x\\\"\n",
             "a: |2\n  x\n",
             "a: >\n  x\n   y\n",
             "a: |\n  x",
