@@ -12,7 +12,6 @@ pub mod profile;
 pub mod reference;
 pub mod rules;
 pub mod scripts;
-pub mod shell;
 mod slips;
 mod vocabulary;
 

@@ -1,12 +1,12 @@
 //! An injected command that `allowed-tools` does not cover.
 
 use prowess_diag::Span;
+use prowess_slots::{self as slots, Unsafe};
+use prowess_spec::body::{ItemKind, Place};
+use prowess_spec::tool_pattern::ToolPattern;
 
 use super::unsafe_placeholder::unsafe_places;
 use super::{Finding, Levels, Sink, Subject, excerpt};
-use crate::shell::{self, Unsafe};
-use prowess_spec::body::{ItemKind, Place};
-use prowess_spec::tool_pattern::ToolPattern;
 
 rule!(
     "injection-not-allowed",
@@ -43,7 +43,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         }
         let mut unsafe_arguments = None;
-        for (at, command) in shell::simple_commands(script.of(parsed.text)) {
+        for (at, command) in slots::simple_commands(script.of(parsed.text)) {
             if allows(command) {
                 continue;
             }
@@ -61,7 +61,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     let is_text = *reason == Unsafe::HereDocument && command.contains("<<");
                     span.contains(*place) || is_text
                 });
-            let pattern = shell::covering(command).filter(|_| !is_unsafe);
+            let pattern = slots::covering(command).filter(|_| !is_unsafe);
             let finding = Finding::at(
                 span,
                 format!("the command {} is not covered by `allowed-tools`", excerpt(command)),

@@ -1,10 +1,10 @@
 //! An argument where the shell would take it for code.
 
 use prowess_diag::Span;
+use prowess_slots::{self as slots, Unsafe};
+use prowess_spec::body::{Item, ItemKind, Place};
 
 use super::{Finding, Levels, Sink, Subject};
-use crate::shell::{self, Unsafe};
-use prowess_spec::body::{Item, ItemKind, Place};
 
 rule!(
     "unsafe-placeholder",
@@ -44,6 +44,6 @@ pub(super) fn unsafe_places(text: &str, command: Span, following: &[Item]) -> Ve
     let start = command.start as usize;
     let places: Vec<_> =
         inside.iter().map(|span| span.start as usize - start..span.end as usize - start).collect();
-    let found = shell::unsafe_places(command.of(text), &places);
+    let found = slots::unsafe_places(command.of(text), &places);
     found.into_iter().map(|(index, reason)| (inside[index], reason)).collect()
 }

@@ -5,7 +5,7 @@
 //! own place. [`judge`] reads a script as bash would and says of each place whether it is safe. It
 //! is made to refuse: what it does not understand is not safe.
 //!
-//! `prowess_lint::shell` gives advice about the same to authors; this is what decides.
+//! `prowess_slots` gives advice about the same to authors; this is what decides.
 
 mod commands;
 mod programs;
