@@ -111,7 +111,7 @@ mod tests {
         check("d: \"a\n  b\n", "\"a\n  b", "\"a\n  b\"", Some("  |\n4 -   b\n4 +   b\"\n  |\n"));
         check("d: > a\n", " a", "\n  a", Some("  |\n3 - d: > a\n3 + d: >\n4 +   a\n  |\n"));
         check("  d: a\n", "  ", "", Some("  |\n3 -   d: a\n3 + d: a\n  |\n"));
-        check("\n \n---\n", "\n \n", "", Some("  |\n3 -\n4 -\n  |\n"));
+        check("\n\n---\n", "\n\n", "", Some("  |\n3 -\n4 -\n  |\n"));
         check("alow: a\n", "alow", "allow", Some("  |\n3 - alow: a\n3 + allow: a\n  |\n"));
     }
 
