@@ -65,10 +65,17 @@ pub fn fix_all(
 
 /// Takes back what findings of a text offer and [`fix_all`] would not do, and says why.
 pub fn settle(text: &str, package: &dyn Facts, rules: &RuleSet, findings: &mut [Diagnostic]) {
-    if findings.iter().filter_map(named).any(|(_, fix)| !fix.is_safe()) {
-        let fixed = fix_safely(text.to_owned(), package, rules);
-        take_back(findings, &fix_suggested(&fixed, package, rules).1);
+    let has = |is_safe| findings.iter().filter_map(named).any(|(_, fix)| fix.is_safe() == is_safe);
+    if !has(false) {
+        return;
     }
+    // Most texts have no safe fix as well, and were checked already.
+    let fixed = if has(true) {
+        fix_safely(text.to_owned(), package, rules)
+    } else {
+        Fixed { text: text.to_owned(), applied: Vec::new(), remaining: findings.to_vec() }
+    };
+    take_back(findings, &fix_suggested(&fixed, package, rules).1);
 }
 
 /// Turns each fix that is refused into advice.
@@ -130,14 +137,18 @@ fn fix_suggested(
     }
     // Whoever asks for one rule only does not ask for harm that another would see.
     let all = RuleSet::new(rules.profile(), rules.target());
-    let both =
-        |fixed: &Fixed| [errors(&fixed.remaining), errors(&findings(&fixed.text, package, &all))];
+    let both = |fixed: &Fixed| {
+        let own = errors(&fixed.remaining);
+        let is_whole = *rules == all;
+        [if is_whole { own.clone() } else { errors(&findings(&fixed.text, package, &all)) }, own]
+    };
+    let broken_before = broken(&parse(before.text.as_bytes()));
     let faults = both(before);
     let attempt = |offers: &[&Diagnostic]| {
         let fixes = offers.iter().copied().filter_map(named);
         let (text, names) = fix::apply_named(&before.text, fixes);
         let next = fix_safely(text, package, rules);
-        if broken(&parse(next.text.as_bytes())) > broken(&parse(before.text.as_bytes())) {
+        if broken(&parse(next.text.as_bytes())) > broken_before {
             return Err("the frontmatter would not be YAML".to_owned());
         }
         for (before, after) in faults.iter().zip(both(&next)) {
