@@ -122,6 +122,15 @@ fn rule_page(rule: &Rule) -> String {
         rule.fix.describe()
     );
     let (title, rest) = rule.page.split_once('\n').unwrap_or((rule.page, ""));
+    // What stands behind a fence is not shown where Markdown is read.
+    let captioned = |line: &str| match line.trim_start_matches('`') {
+        info if info.len() < line.len() && info.starts_with("markdown ") => {
+            let caption = prowess_describe::caption(info.trim_end());
+            if caption.is_empty() { line.to_owned() } else { format!("{caption}\n\n{line}") }
+        }
+        _ => line.to_owned(),
+    };
+    let rest: String = rest.split_inclusive('\n').map(captioned).collect();
     format!("{NOTE}{title}\n\n{facts}{rest}")
 }
 

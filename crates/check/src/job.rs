@@ -92,14 +92,14 @@ pub enum Text<P> {
 pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) -> Text<S::Piece> {
     let package = Package::default();
     let parsed = parse(bytes);
-    let findings = check(&Subject::new(&parsed, &package), &job.rules);
+    let mut findings = check(&Subject::new(&parsed, &package), &job.rules);
     if job.action == Action::Fix {
         let is_text = parsed.text.len() == bytes.len();
         let (text, diagnostics) = match fix::fix_all(bytes, &package, &job.rules, job.least) {
             Some(fixed) => (fixed.text, fixed.remaining),
             None => (parsed.text.to_owned(), findings),
         };
-        let counts = job.count(&diagnostics);
+        let counts = diagnostics.iter().collect();
         let shown = Some(text.as_str().into());
         let report = FileReport { path: path.to_owned(), text: shown, diagnostics };
         return Text::Mended { text: is_text.then_some(text), report, counts };
@@ -108,20 +108,10 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
     if job.action == Action::Diff {
         run.mend(path.to_owned(), Path::new("-"), bytes, &package, findings);
     } else {
+        fix::settle(parsed.text, &package, &job.rules, &mut findings);
         run.keep(Path::new("-"), path.to_owned(), Some(parsed.text), findings);
     }
     Text::Checked(run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
-}
-
-impl Job {
-    /// Counts findings. A suggestion that was asked for and could not be applied is no offer.
-    fn count(&self, findings: &[Diagnostic]) -> Counts {
-        let mut counts: Counts = findings.iter().collect();
-        if self.action != Action::Report && self.least == Applicability::Suggested {
-            counts.suggested = 0;
-        }
-        counts
-    }
 }
 
 /// Everything the threads share.
@@ -182,13 +172,14 @@ impl<S: Surface> Run<'_, S> {
             }
             Ok(bytes) => {
                 let parsed = parse(bytes);
-                let findings = check(&Subject::new(&parsed, found.package), &self.job.rules);
+                let mut findings = check(&Subject::new(&parsed, found.package), &self.job.rules);
                 let is_wanted = |finding: &Diagnostic| {
                     finding.fix.as_ref().is_some_and(|fix| fix.applicability >= self.job.least)
                 };
                 if self.job.action != Action::Report && findings.iter().any(is_wanted) {
                     self.mend(path, found.path, bytes, found.package, findings);
                 } else {
+                    fix::settle(parsed.text, found.package, &self.job.rules, &mut findings);
                     self.keep(found.path, path, Some(parsed.text), findings);
                 }
             }
@@ -239,13 +230,22 @@ impl<S: Surface> Run<'_, S> {
     }
 
     /// Hands findings to the surface and lets go of the text.
-    fn record(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
+    fn record(
+        &self,
+        file: &Path,
+        path: String,
+        text: Option<&str>,
+        mut diagnostics: Vec<Diagnostic>,
+    ) {
         if diagnostics.is_empty() {
             return;
         }
+        for finding in diagnostics.iter_mut().filter(|finding| finding.rule == "file-name") {
+            finding.help = finding.help.take().map(|help| from_outside(&help, &path).into());
+        }
         let report = FileReport { path, text: text.map(Arc::from), diagnostics };
         let lines = LineIndex::new(report.text());
-        let counts = self.job.count(&report.diagnostics);
+        let counts = report.diagnostics.iter().collect();
         let piece = |diagnostic: &Diagnostic| Piece {
             rule: diagnostic.rule,
             text: self.surface.piece(&report, &lines, diagnostic),
@@ -253,6 +253,19 @@ impl<S: Surface> Run<'_, S> {
         let pieces = report.diagnostics.iter().map(piece).collect();
         self.lock().files.push(Checked { file: file.to_owned(), counts, pieces });
     }
+}
+
+/// Rules see a folder from inside: `mv skill.md SKILL.md`. Whoever types that stands outside.
+fn from_outside(help: &str, path: &str) -> String {
+    let word = |path: &str| {
+        let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
+        let is_plain = rest.chars().all(|c| c.is_alphanumeric() || "/._-+@,".contains(c));
+        let quoted = || format!("{home}'{}'", rest.replace('\'', r"'\''"));
+        if is_plain { path.to_owned() } else { quoted() }
+    };
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let better = word(&format!("{}SKILL.md", &path[..path.len() - name.len()]));
+    help.replace(&format!("`mv {name} SKILL.md`"), &format!("`mv {} {better}`", word(path)))
 }
 
 #[cfg(test)]
@@ -287,6 +300,19 @@ mod tests {
 
     fn found(outcome: &Outcome<&'static str>) -> Vec<&'static str> {
         outcome.pieces().map(|piece| piece.text).collect()
+    }
+
+    #[test]
+    fn a_command_to_type_has_the_path_as_findings_have_it() {
+        for (path, command) in [
+            ("skills/lower/skill.md", "mv skills/lower/skill.md skills/lower/SKILL.md"),
+            ("skill.md", "mv skill.md SKILL.md"),
+            ("~/my skills/a/Skill.md", "mv ~/'my skills/a/Skill.md' ~/'my skills/a/SKILL.md'"),
+        ] {
+            let name = path.rsplit('/').next().unwrap();
+            let help = format!("rename it: `mv {name} SKILL.md`; it matters");
+            assert_eq!(from_outside(&help, path), format!("rename it: `{command}`; it matters"));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod gate;
 mod lines;
 mod list;
 mod rule;
+mod schema;
 mod show;
 mod skill;
 mod why;
@@ -21,7 +22,8 @@ pub use gate::{
 };
 pub use lines::answer_lines;
 pub use list::{changes, list};
-pub use rule::rule_page;
+pub use rule::{caption, rule, rule_page};
+pub use schema::{SCHEMAS, Schema};
 pub use show::{Heading, Package};
 pub use skill::{from, sight, skill};
 pub use why::{Answer, Question, Why, why};

@@ -29,12 +29,16 @@ pub struct Fixed {
     pub remaining: Vec<Diagnostic>,
 }
 
+/// A finding whose suggestion is not applied, and why.
+type Refused = (Diagnostic, String);
+
 /// Applies every fix to a text that is at least as sure as `least`. Everything else keeps its bytes.
 ///
 /// A safe fix after which another key of the frontmatter would read differently is not applied,
 /// whatever its rule says, and counts as a suggestion. A suggestion is applied unless there would
-/// be an error that was not there before; one that another uncovers is left for the next time. Text that is not UTF-8 has no safe place to touch:
-/// nothing is returned.
+/// be an error that was not there before; one that another uncovers is left for the next time. What
+/// remains offers nothing that would not be applied. Text that is not UTF-8 has no safe place to
+/// touch: nothing is returned.
 pub fn fix_all(
     bytes: &[u8],
     package: &dyn Facts,
@@ -42,15 +46,53 @@ pub fn fix_all(
     least: Applicability,
 ) -> Option<Fixed> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let fixed = fix_safely(text.to_owned(), package, rules);
+    let mut fixed = fix_safely(text.to_owned(), package, rules);
+    let (next, refused) = fix_suggested(&fixed, package, rules);
     if least == Applicability::Safe {
+        take_back(&mut fixed.remaining, &refused);
         return Some(fixed);
     }
+    if let Some(next) = next {
+        fixed = Fixed { applied: [fixed.applied, next.applied].concat(), ..next };
+    }
+    take_back(&mut fixed.remaining, &refused);
     // Once only: a suggestion that comes up behind another was never shown to anybody.
-    Some(match fix_suggested(&fixed, package, rules) {
-        Some(next) => Fixed { applied: [fixed.applied, next.applied].concat(), ..next },
-        None => fixed,
-    })
+    let later = |finding: &Diagnostic| (finding.clone(), "another run tries it".to_owned());
+    let later: Vec<Refused> = fixed.remaining.iter().map(later).collect();
+    take_back(&mut fixed.remaining, &later);
+    Some(fixed)
+}
+
+/// Takes back what findings of a text offer and [`fix_all`] would not do, and says why.
+pub fn settle(text: &str, package: &dyn Facts, rules: &RuleSet, findings: &mut [Diagnostic]) {
+    let has = |is_safe| findings.iter().filter_map(named).any(|(_, fix)| fix.is_safe() == is_safe);
+    if !has(false) {
+        return;
+    }
+    // Most texts have no safe fix as well, and were checked already.
+    let fixed = if has(true) {
+        fix_safely(text.to_owned(), package, rules)
+    } else {
+        Fixed { text: text.to_owned(), applied: Vec::new(), remaining: findings.to_vec() }
+    };
+    take_back(findings, &fix_suggested(&fixed, package, rules).1);
+}
+
+/// Turns each fix that is refused into advice.
+fn take_back(findings: &mut [Diagnostic], refused: &[Refused]) {
+    let title = |finding: &Diagnostic| finding.fix.as_ref().map(|fix| fix.title.clone());
+    for finding in findings {
+        // Places move when something else is mended; what is said does not.
+        let same = |(other, _): &&Refused| {
+            (other.rule, &other.message, title(other))
+                == (finding.rule, &finding.message, title(finding))
+        };
+        if let (Some(title), Some((_, why))) = (title(finding), refused.iter().find(same)) {
+            let more = finding.help.take().map(|help| format!("; {help}")).unwrap_or_default();
+            finding.help = Some(format!("{title} (not applied: {why}){more}").into());
+            finding.fix = None;
+        }
+    }
 }
 
 /// A fix and the rule that offers it.
@@ -82,45 +124,60 @@ fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
 }
 
 /// Applies the suggestions, and the safe fixes that they uncover; nothing if there are none to
-/// apply. All at once if that does no harm, else as many as do none together.
-fn fix_suggested(before: &Fixed, package: &dyn Facts, rules: &RuleSet) -> Option<Fixed> {
-    let fixes: Vec<Named<'_>> = before.remaining.iter().filter_map(named).collect();
+/// apply. All at once if that does no harm, else as many as do none together; with those that do.
+fn fix_suggested(
+    before: &Fixed,
+    package: &dyn Facts,
+    rules: &RuleSet,
+) -> (Option<Fixed>, Vec<Refused>) {
+    let offers: Vec<&Diagnostic> =
+        before.remaining.iter().filter(|finding| finding.fix.is_some()).collect();
+    if offers.is_empty() {
+        return (None, Vec::new());
+    }
     // Whoever asks for one rule only does not ask for harm that another would see.
     let all = RuleSet::new(rules.profile(), rules.target());
-    let faults = [rules, &all].map(|rules| errors(&before.text, package, rules));
-    let attempt = |fixes: &[Named<'_>]| {
-        let (text, names) = fix::apply_named(&before.text, fixes.iter().copied());
-        if text == before.text {
-            return None;
-        }
-        let next = fix_safely(text, package, rules);
-        let is_harmless = broken(&parse(next.text.as_bytes()))
-            <= broken(&parse(before.text.as_bytes()))
-            && [rules, &all].iter().zip(&faults).all(|(rules, before)| {
-                let after = errors(&next.text, package, rules);
-                after.iter().all(|(rule, count)| before.get(rule) >= Some(count))
-            });
-        is_harmless.then(|| Fixed { applied: [names, next.applied].concat(), ..next })
+    let both = |fixed: &Fixed| {
+        let own = errors(&fixed.remaining);
+        let is_whole = *rules == all;
+        [if is_whole { own.clone() } else { errors(&findings(&fixed.text, package, &all)) }, own]
     };
-    if let Some(next) = attempt(&fixes) {
-        return Some(next);
+    let broken_before = broken(&parse(before.text.as_bytes()));
+    let faults = both(before);
+    let attempt = |offers: &[&Diagnostic]| {
+        let fixes = offers.iter().copied().filter_map(named);
+        let (text, names) = fix::apply_named(&before.text, fixes);
+        let next = fix_safely(text, package, rules);
+        if broken(&parse(next.text.as_bytes())) > broken_before {
+            return Err("the frontmatter would not be YAML".to_owned());
+        }
+        for (before, after) in faults.iter().zip(both(&next)) {
+            if let Some((rule, _)) =
+                after.iter().find(|(rule, count)| before.get(*rule) < Some(count))
+            {
+                return Err(format!("there would be a new error, {rule}"));
+            }
+        }
+        Ok(Fixed { applied: [names, next.applied].concat(), ..next })
+    };
+    if let Ok(next) = attempt(&offers) {
+        return (Some(next), Vec::new());
     }
-    let mut chosen: Vec<Named<'_>> = Vec::new();
-    let mut best = None;
-    for fix in fixes.into_iter().take(MOST_TRIED) {
-        chosen.push(fix);
+    let (mut chosen, mut best, mut refused) = (Vec::new(), None, Vec::new());
+    for offer in offers.into_iter().take(MOST_TRIED) {
+        chosen.push(offer);
         match attempt(&chosen) {
-            Some(next) => best = Some(next),
-            None => drop(chosen.pop()),
+            Ok(next) => best = Some(next),
+            Err(why) => refused.extend(chosen.pop().map(|offer| (offer.clone(), why))),
         }
     }
-    best
+    (best, refused)
 }
 
 /// How often each rule finds an error.
-fn errors(text: &str, package: &dyn Facts, rules: &RuleSet) -> BTreeMap<&'static str, usize> {
+fn errors(findings: &[Diagnostic]) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
-    for finding in findings(text, package, rules) {
+    for finding in findings {
         if finding.severity == Severity::Error {
             *counts.entry(finding.rule).or_default() += 1;
         }

@@ -19,7 +19,6 @@ pub mod parse;
 pub mod problem;
 pub mod repair;
 pub mod resource_path;
-pub mod schema;
 pub mod sidecar;
 pub mod tokens;
 pub mod tool_pattern;

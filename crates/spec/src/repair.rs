@@ -34,6 +34,9 @@ pub(crate) struct Salvage {
 /// Reads frontmatter that is not YAML as a whole. With `only` set, other keys are left out.
 pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage {
     let mut result = Salvage::default();
+    if only.is_none() && keep_mended(&mut result, untab(text), base) {
+        return result;
+    }
     let pieces = entries::pieces(text);
     for piece in pieces.all {
         let range = piece.range;
@@ -47,11 +50,14 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
             continue;
         }
         if let Some(blanks) = piece.indent {
+            let has_tab = text[blanks.clone()].contains('\t');
             let blanks = Span::new(base + blanks.start, base + blanks.end);
+            let key = Span::new(start, start + key.map_or(0, str::len));
+            let unlike = "a key is not indented like the others";
             result.problems.push(Problem {
-                span: Span::new(start, start + key.map_or(0, str::len)),
+                span: if has_tab { blanks } else { key },
                 kind: ProblemKind::YamlRepaired {
-                    message: "a key is not indented like the others".to_owned(),
+                    message: if has_tab { TAB } else { unlike }.to_owned(),
                     title: "indent it like the others",
                     edits: vec![Edit::replace(blanks, " ".repeat(pieces.margin))],
                     applicability: Applicability::Suggested,
@@ -80,18 +86,7 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                 result.problems.extend(refusals.into_iter().map(refused));
             }
             Err(yaml::Error::Syntax { at, message }) => {
-                let mended =
-                    mend(entry_text).and_then(|mended| Some((mended.read(start)?, mended)));
-                if let Some((document, mended)) = mended {
-                    let span = Span::new(start + mended.place.start, start + mended.place.end);
-                    let kind = ProblemKind::YamlRepaired {
-                        edits: mended.edits.iter().map(|edit| shift(edit, start)).collect(),
-                        message: mended.reason,
-                        title: mended.title,
-                        applicability: mended.applicability,
-                    };
-                    keep(&mut result, document, Some(Problem { span, kind }));
-                } else {
+                if !keep_mended(&mut result, mend(entry_text), start) {
                     result.lost.extend(key.map(Box::from));
                     let kind = ProblemKind::YamlInvalid { message, key: key.map(str::to_owned) };
                     result.problems.push(Problem { span: at, kind });
@@ -100,6 +95,21 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
         }
     }
     result
+}
+
+/// Keeps what a mended text says, and how it was mended; tells whether it can be read.
+fn keep_mended(result: &mut Salvage, mended: Option<Mended<'_>>, start: usize) -> bool {
+    let mended = mended.and_then(|mended| Some((mended.read(start)?, mended)));
+    let Some((document, mended)) = mended else { return false };
+    let span = Span::new(start + mended.place.start, start + mended.place.end);
+    let kind = ProblemKind::YamlRepaired {
+        edits: mended.edits.iter().map(|edit| shift(edit, start)).collect(),
+        message: mended.reason,
+        title: mended.title,
+        applicability: mended.applicability,
+    };
+    keep(result, document, Some(Problem { span, kind }));
+    true
 }
 
 fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem>) {
@@ -218,7 +228,7 @@ impl<'t> Work<'t> {
         let (text, _) = prowess_diag::fix::apply(self.text, [&fix]);
         let document = full::read(&text, 0).ok()?;
         let found = document.root.as_ref()?.entries()?.first().map(|entry| entry.key.to_string());
-        if found.as_deref() != leading_key(self.text) {
+        if found.as_deref() != leading_key(self.text.trim_start()) {
             return None;
         }
         let Self { text: source, edits, applicability, .. } = self;
@@ -361,6 +371,29 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             replacement.push_str(line);
         }
         work.edits.push(Edit::replace(Span::new(start, end), replacement));
+    }
+    work.finish()
+}
+
+/// Writes spaces for tabs where they stand before the keys at the margin, and so before all lines.
+fn untab(text: &str) -> Option<Mended<'_>> {
+    let blanks = |line: Range<usize>| &text[line.start..line.start + indent(&text[line.clone()])];
+    let is_key = |line: &Range<usize>| entries::has_known_key(&text[line.clone()]);
+    let margins: Vec<&str> = lines(text).into_iter().filter(is_key).map(blanks).collect();
+    if margins.contains(&"") || !margins.concat().contains('\t') {
+        return None;
+    }
+    // A key that is indented right already says how deep.
+    let first = margins.iter().find(|blanks| !blanks.contains('\t')).unwrap_or(&"  ");
+    // Among tabs alone it is plain which line belongs to which.
+    let is_plain = text.lines().all(|line| line.starts_with('\t') || line.trim().is_empty());
+    let applicability = if is_plain { Applicability::Safe } else { Applicability::Suggested };
+    let mut work = Work { text, edits: Vec::new(), first: None, applicability };
+    for line in lines(text).into_iter().filter(|line| blanks(line.clone()).contains('\t')) {
+        let (start, tabs) = (line.start, blanks(line));
+        let spaces = tabs.replacen('\t', first, 1).replace('\t', "  ");
+        work.edits.push(Edit::replace(Span::new(start, start + tabs.len()), spaces));
+        work.note(TAB, INDENT, start..start + tabs.len());
     }
     work.finish()
 }
@@ -644,6 +677,9 @@ mod tests {
     fn indentation_is_mended() {
         const ASTRAY: &str = "a key is not indented like the others";
 
+        check("\tname: x\n\tdescription: y\n", &["name=x", "description=y"], &[TAB]);
+        check("  name: x\n\tdescription: y\n", &["name=x", "description=y"], &[TAB]);
+        check("name: x\n\tdescription: y\n", &["name=x", "description=y"], &[TAB]);
         check("m:\n\tx: 1\nb: c\n", &["m=…", "b=c"], &["a tab is used for indentation"]);
         check(
             "a: one\ntwo words\nb: c\n",
@@ -707,5 +743,35 @@ mod tests {
         let x = &result.entries[0].value.entries().unwrap()[0];
         assert_eq!((x.key_span.of(text), x.value.text()), ("x", Some("a: b")));
         assert_eq!(x.value.span.of(text), "a: b");
+    }
+
+    #[test]
+    fn tabs_before_all_keys_are_one_repair_that_covers_every_line() {
+        let repair = |text: &str| {
+            let mut result = salvage(text, 0, None);
+            assert_eq!(result.problems.len(), 1, "{text}");
+            let Problem { span, kind } = result.problems.remove(0);
+            let ProblemKind::YamlRepaired { edits, applicability, .. } = kind else {
+                panic!("{text}")
+            };
+            let fix = prowess_diag::Fix::safe("", edits);
+            (span.range(), applicability, prowess_diag::fix::apply(text, [&fix]).0)
+        };
+        let (safe, suggested) = (Applicability::Safe, Applicability::Suggested);
+        for (text, place, applicability, mended) in [
+            ("\tname: x\n\tlicense: y\n", 0..1, safe, "  name: x\n  license: y\n"),
+            (
+                "\tname: x\n\tmetadata:\n\t\ta: b\n",
+                0..1,
+                safe,
+                "  name: x\n  metadata:\n    a: b\n",
+            ),
+            ("    name: x\n\tlicense: y\n", 12..13, suggested, "    name: x\n    license: y\n"),
+            ("name: x\n\tlicense: y\n", 8..9, suggested, "name: x\nlicense: y\n"),
+        ] {
+            assert_eq!(repair(text), (place, applicability, mended.to_owned()), "{text}");
+        }
+        // The caret stands below the tab, not below the text.
+        assert_eq!(repair("d: >\n\ta\n").0, 5..6);
     }
 }

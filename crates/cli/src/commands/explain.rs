@@ -13,7 +13,7 @@ use prowess_terminal::{Cell, Exit, Printer, Table, bold};
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {
     let Some(name) = &args.rule else {
         if args.json {
-            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(Rule::to_json).collect::<Vec<_>>() }))?;
+            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_describe::rule).collect::<Vec<_>>() }))?;
         } else {
             printer.answer(&list(printer.width()))?;
             let rules = wording::count(RULES.len(), "rule");
@@ -23,7 +23,9 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
     };
     let rule = find(name)?;
     if args.json {
-        printer.json(&json!({ "schema": "prowess.explain/1", "rules": [rule.to_json()] }))?;
+        printer.json(
+            &json!({ "schema": "prowess.explain/1", "rules": [prowess_describe::rule(rule)] }),
+        )?;
     } else {
         printer.answer(&prowess_describe::rule_page(rule, printer.text_width()))?;
     }

@@ -1,8 +1,8 @@
 //! `prowess schema`
 
 use prowess_config as config;
+use prowess_describe::SCHEMAS;
 use prowess_diag::suggest;
-use prowess_spec::schema::SCHEMAS;
 
 use crate::args::SchemaArgs;
 use crate::error::CliError;

@@ -93,7 +93,7 @@ fn found_once(link: &str, target: &str) {
     let output = beside_a_good_one(&world, 1);
     assert_eq!(
         output.stdout,
-        "skills/group/bad/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
+        "skills/group/bad/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
     );
     assert_eq!(output.stderr, "1 error in 1 of 2 skills (1 fixable with `--fix --unsafe-fixes`)\n");
 }

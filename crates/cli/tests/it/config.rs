@@ -13,7 +13,7 @@ fn validate(world: &World, flags: &[&str]) -> crate::world::Output {
     world.run(&[&["validate", "skills", "--format", "concise"], flags].concat())
 }
 
-const FOUND: &str = "skills/pdf-forms/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n";
+const FOUND: &str = "skills/pdf-forms/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n";
 
 #[test]
 fn project_file_counts() {

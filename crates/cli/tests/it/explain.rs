@@ -52,6 +52,16 @@ fn one_rule_of_a_target() {
     insta::assert_snapshot!(output.expect(0).snapshot());
 }
 
+/// Bad and good differ in nothing but the name of the file.
+#[test]
+fn file_of_an_example_is_named() {
+    let page = World::new().run(&["explain", "file-name"]).expect(0).stdout;
+    for (title, file) in [("Bad", "skill.md"), ("Good", "SKILL.md")] {
+        let caption = format!("{title}\n\nin the folder `translate`, in the file `{file}`:\n");
+        assert!(page.contains(&caption), "{page}");
+    }
+}
+
 #[test]
 fn one_rule_as_json() {
     let output = World::new().run(&["explain", "name-folder-mismatch", "--json"]);

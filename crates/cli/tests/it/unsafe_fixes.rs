@@ -87,6 +87,32 @@ fn suggestion_that_would_make_an_error_is_left_out() {
     }
 }
 
+/// Renamed, `name` would be there and wrong: nobody is told that `--unsafe-fixes` would do it.
+#[test]
+fn what_would_do_harm_is_not_counted_and_says_why() {
+    let world = World::new();
+    world.skill("skills/pdf_tools", &format!("Name: pdf_tools\ndescription: {DESCRIPTION}\n"));
+    for flags in [&[][..], &["--fix"], &["--fix", "--unsafe-fixes"]] {
+        let output = validate(&world, flags).expect(0);
+        assert_eq!(output.errors(), "1 warning in 1 skill\n", "{flags:?}");
+        let help = "help: rename it to `name` (not applied: there would be a new error, name-characters)\n";
+        assert!(output.stdout.contains(help), "{flags:?}: {}", output.stdout);
+        assert!(!output.stdout.contains("`--fix` alone"), "{flags:?}: {}", output.stdout);
+    }
+    let document = validate(&world, &["--json"]).expect(0).json();
+    assert_eq!(document["summary"]["suggested"], 0);
+    assert!(document["findings"][0].get("fix").is_none(), "{document}");
+    let concise = validate(&world, &["--format", "concise"]).expect(0).stdout;
+    assert!(!concise.contains("[suggestion]"), "{concise}");
+}
+
+#[test]
+fn concise_marks_both_kinds_of_fixes() {
+    let lines = validate(&world(), &["--format", "concise"]).expect(1).stdout;
+    let marked = |mark: &str| lines.lines().filter(|line| line.ends_with(mark)).count();
+    assert_eq!((marked(" [fixable]"), marked(" [suggestion]")), (1, 1), "{lines}");
+}
+
 /// Only both together can be renamed, so nothing is offered and nothing is counted.
 #[test]
 fn name_and_folder_that_are_both_wrong_have_no_fix() {

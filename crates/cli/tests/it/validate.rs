@@ -412,7 +412,8 @@ fn dot_inside_a_skill() {
         let output = output.expect(1);
         let (path, rest) = output.stdout.split_once(':').unwrap();
         assert_eq!(
-            rest, "2:7: error[name-folder-mismatch] skill name differs from its folder\n",
+            rest,
+            "2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n",
             "{typed}"
         );
         let wanted = if typed.starts_with("..") { "../pdf-tools/SKILL.md" } else { "SKILL.md" };
@@ -436,8 +437,8 @@ fn nested_folders_are_searched_and_others_are_not() {
     let output = concise(&world, &[]).expect(1);
     assert_eq!(
         output.stdout,
-        "skills/a/b/c/deep/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n\
-         skills/shallow/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
+        "skills/a/b/c/deep/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n\
+         skills/shallow/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
     );
     assert_eq!(output.stderr, "2 errors in 2 skills (2 fixable with `--fix --unsafe-fixes`)\n");
 }
@@ -494,7 +495,7 @@ fn everything_visible() {
     let home = home.trim_end_matches('/');
     assert_eq!(
         output.stdout.replace(home, "[HOME]"),
-        "[HOME]/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
+        "[HOME]/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
     );
     assert_eq!(output.stderr, "1 error in 1 of 4 skills (1 fixable with `--fix --unsafe-fixes`)\n");
     let more = world.command(&["validate", "-q"]).env("PROWESS_SKILLS_PATH", "elsewhere").run();

@@ -1,12 +1,15 @@
 //! One line for each finding: `path:line:column: severity[rule] message`.
 
 use crate::render::positions;
-use crate::{Diagnostic, FileReport, LineIndex, sanitize};
+use crate::{Applicability, Diagnostic, FileReport, LineIndex, sanitize};
 
 /// Returns the line for one finding, without a line break.
 pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> String {
-    let fixable =
-        if diagnostic.fix.as_ref().is_some_and(crate::Fix::is_safe) { " [fixable]" } else { "" };
+    let fixable = match diagnostic.fix.as_ref().map(|fix| fix.applicability) {
+        Some(Applicability::Safe) => " [fixable]",
+        Some(Applicability::Suggested) => " [suggestion]",
+        None => "",
+    };
     format!(
         "{}: {}[{}] {}{fixable}",
         place(report, lines, diagnostic),

@@ -37,10 +37,7 @@ pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
                     let trimmed = change.clone().trim(text);
                     let gone = text.get(trimmed.range).unwrap_or_default();
                     let is_added = gone.is_empty() && !trimmed.new.is_empty();
-                    is_added
-                        || !gone.contains('\n')
-                            && gone.trim().is_empty()
-                            && trimmed.new.trim().is_empty()
+                    is_added || gone.trim().is_empty() && trimmed.new.trim().is_empty()
                 }
             }
         })
@@ -114,6 +111,7 @@ mod tests {
         check("d: \"a\n  b\n", "\"a\n  b", "\"a\n  b\"", Some("  |\n4 -   b\n4 +   b\"\n  |\n"));
         check("d: > a\n", " a", "\n  a", Some("  |\n3 - d: > a\n3 + d: >\n4 +   a\n  |\n"));
         check("  d: a\n", "  ", "", Some("  |\n3 -   d: a\n3 + d: a\n  |\n"));
+        check("\n\n---\n", "\n\n", "", Some("  |\n3 -\n4 -\n  |\n"));
         check("alow: a\n", "alow", "allow", Some("  |\n3 - alow: a\n3 + allow: a\n  |\n"));
     }
 

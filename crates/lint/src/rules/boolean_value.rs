@@ -15,9 +15,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         ("background", manifest.background),
         ("always_present", manifest.always_present),
     ] {
-        let Some(flag) = flag.filter(|flag| !flag.understood) else {
-            continue;
-        };
+        let Some(flag) = flag.filter(|flag| !flag.understood) else { continue };
         let written = flag.span.of(parsed.text);
         let near = suggest::nearest(written, ["true", "false"]);
         let fix = near.map(|near| {

@@ -11,9 +11,7 @@ use prowess_spec::manifest::Text;
 rule!("description-missing", Levels::of("EEW"), Suggested, "the skill has no description");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((parsed, manifest)) = complete_frontmatter(skill) else {
-        return;
-    };
+    let Some((parsed, manifest)) = complete_frontmatter(skill) else { return };
     let misspelt = misspelling(skill, "description");
     if misspelt.is_some() && out.profile() != Profile::Spec {
         out.report(missing_key(parsed, "description", misspelt));

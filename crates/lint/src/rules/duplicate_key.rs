@@ -12,9 +12,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let mut index = None;
     for problem in &parsed.problems {
-        let ProblemKind::DuplicateKey(duplicate) = &problem.kind else {
-            continue;
-        };
+        let ProblemKind::DuplicateKey(duplicate) = &problem.kind else { continue };
         let lines = whole_lines(parsed.text, duplicate.entry);
         // Only an entry that has its lines to itself can be taken out as lines.
         let between = |start: u32, end: u32| {
@@ -36,7 +34,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             "allowed-tools" => "with another value; neither grants anything",
             "disable-model-invocation" => "with another value; `true` counts, the safer one",
             "user-invocable" => "with another value; `false` counts, the safer one",
-            _ => "with another value; the first one counts",
+            _ => "with another value; Prowess takes the first",
         };
         let line = index
             .get_or_insert_with(|| LineIndex::new(parsed.text))

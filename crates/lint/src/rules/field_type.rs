@@ -11,9 +11,7 @@ rule!("field-type", Levels::of("WWW"), Suggested, "a field has a value of the wr
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for entry in &parsed.manifest.entries {
-        let Some(field) = fields::find(&entry.key) else {
-            continue;
-        };
+        let Some(field) = fields::find(&entry.key) else { continue };
         // These have rules of their own.
         if matches!(&*entry.key, "name" | "description" | "compatibility" | "metadata")
             || entry.value.is_null()
@@ -32,7 +30,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                         "YAML reads {} here, so that the whole list is ignored",
                         odd.kind()
                     );
-                    finding(odd, label).fix(quote(parsed.text, odd))
+                    let is_tool = field.shape == Shape::Tools;
+                    finding(odd, label).fix(mend(parsed.text, odd, is_tool))
                 }
                 None => {
                     finding(&entry.value, format!("this is {}, and is ignored", entry.value.kind()))
@@ -63,9 +62,14 @@ fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
     }
 }
 
-/// `Bash(git: x)` is a map for YAML; in quotation marks it is text.
-fn quote(text: &str, item: &Node) -> Option<Fix> {
+/// `Bash(git: x)` is a map for YAML; in quotation marks it is text. `Read: true` says `Read`.
+fn mend(text: &str, item: &Node, is_tool: bool) -> Option<Fix> {
     let raw = item.span.of(text);
+    let (name, rest) = raw.split_once(':')?;
+    if is_tool && !name.contains('(') {
+        let edit = Edit::replace(item.span, name);
+        return (rest.trim() == "true").then(|| Fix::suggested("name the tool alone", vec![edit]));
+    }
     let quoted = format!("'{}'", raw.replace('\'', "''"));
     let is_plain = !raw.is_empty() && !raw.contains(['\n', '"', '\'', '[', '{']);
     is_plain.then(|| Fix::suggested("quote it", vec![Edit::replace(item.span, quoted)]))

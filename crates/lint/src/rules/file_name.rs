@@ -5,9 +5,7 @@ use super::{Finding, Levels, Sink, Subject};
 rule!("file-name", Levels::of("WWW"), None, "the file is not called `SKILL.md`");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(name) = skill.package.file_name() else {
-        return;
-    };
+    let Some(name) = skill.package.file_name() else { return };
     // Any other Markdown file is a single-file skill and may be called what it likes.
     if name != "SKILL.md" && name.eq_ignore_ascii_case("SKILL.md") {
         out.report(

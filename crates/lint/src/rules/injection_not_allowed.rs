@@ -36,9 +36,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     let items = skill.items();
     for (index, item) in items.iter().enumerate() {
-        let ItemKind::Command { command: script, .. } = item.kind else {
-            continue;
-        };
+        let ItemKind::Command { command: script, .. } = item.kind else { continue };
         if item.place != Place::Text {
             continue;
         }

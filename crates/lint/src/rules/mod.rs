@@ -5,11 +5,10 @@
 //! is the documentation and the test: its `bad` examples must be found, its `good` ones must not,
 //! and the first `bad` one with its safe fixes applied must equal `fixed`.
 
-use prowess_diag::{Edit, Fix, Severity, Span, wording};
-use serde_json::{Value, json};
+use prowess_diag::{Edit, Fix, Span, wording};
 
 use crate::check::{Finding, Sink, Subject};
-use crate::profile::{Levels, Profile, Target};
+use crate::profile::Levels;
 use crate::slips;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::Parsed;
@@ -33,56 +32,6 @@ pub struct Rule {
     pub on_unread: bool,
     /// Looks for it.
     pub check: fn(&Subject<'_>, &mut Sink<'_>),
-}
-
-impl Rule {
-    /// Returns how severe it is, and whether it can be mended, in one line.
-    pub fn facts(&self) -> String {
-        let under = |profile| self.levels.under(profile, None);
-        let named = |severity: Severity| {
-            let alike =
-                Profile::ALL.into_iter().filter(|profile| under(*profile) == Some(severity));
-            let names: Vec<&str> = alike.map(Profile::as_str).collect();
-            (!names.is_empty()).then(|| format!("{} in {}", severity.as_str(), wording::all(names)))
-        };
-        let levels: Vec<String> = match under(Profile::Spec) {
-            Some(same) if Profile::ALL.into_iter().all(|profile| under(profile) == Some(same)) => {
-                vec![format!("{} in every profile", same.as_str())]
-            }
-            _ => {
-                let mut levels: Vec<String> =
-                    Severity::ALL.into_iter().rev().filter_map(named).collect();
-                // Whoever reads a page for the first time has not met these names.
-                if let Some(first) = levels.first_mut() {
-                    let plural = if first.contains(" and ") { "s" } else { "" };
-                    *first = first.replacen(" in ", &format!(" in the profile{plural} "), 1);
-                }
-                levels
-            }
-        };
-        let target = self.levels.claude_ai.map(|severity| {
-            format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
-        });
-        let levels: Vec<String> = levels.into_iter().chain(target).collect();
-        format!("{}; {}", levels.join(", "), self.fix.describe())
-    }
-
-    /// Returns everything about it, for programs.
-    pub fn to_json(&self) -> Value {
-        let level = |profile| self.levels.under(profile, None).map(Severity::as_str);
-        json!({
-            "id": self.id,
-            "summary": self.summary,
-            "severity": {
-                "spec": level(Profile::Spec),
-                "claude-code": level(Profile::ClaudeCode),
-                "lenient": level(Profile::Lenient),
-                "claude-ai": self.levels.claude_ai.map(Severity::as_str),
-            },
-            "fix": self.fix.describe(),
-            "page": self.page,
-        })
-    }
 }
 
 /// What can be done about a finding automatically.
@@ -343,6 +292,9 @@ fn quote_lost(text: &str, entry: &Entry, lost: Span) -> Fix {
     let quoted = format!("'{}'", span.of(text).replace('\'', "''"));
     Fix::suggested("quote the whole value", vec![Edit::replace(span, quoted)])
 }
+
+/// Quotation marks as YAML has them; around an entry of a tool list they mean nothing.
+const MARKS: [char; 2] = ['"', '\''];
 
 /// The line break the file uses.
 fn line_break(text: &str) -> &'static str {

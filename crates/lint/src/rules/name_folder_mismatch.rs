@@ -15,9 +15,7 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some((text, faults)) = skill.name() else { return };
-    let Some(folder) = skill.package.folder() else {
-        return;
-    };
+    let Some(folder) = skill.package.folder() else { return };
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
     // A name that only misspells the folder's has a rule that says how.
     let only_misspelt = !faults.is_empty() && name::repair(&name).as_deref() == Some(&*folder_name);

@@ -14,9 +14,7 @@ use prowess_spec::yaml::write;
 rule!("name-missing", Levels::of("EWN"), Safe, "the skill has no name");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((parsed, manifest)) = complete_frontmatter(skill) else {
-        return;
-    };
+    let Some((parsed, manifest)) = complete_frontmatter(skill) else { return };
     // One word about an empty block is enough.
     if manifest.entries.is_empty() && skill.package.folder().is_none() {
         return;

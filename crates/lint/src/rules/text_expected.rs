@@ -15,9 +15,7 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for key in ["name", "description", "compatibility"] {
-        let Some(entry) = parsed.manifest.entry(key) else {
-            continue;
-        };
+        let Some(entry) = parsed.manifest.entry(key) else { continue };
         // One line for what was written as a list; marks round what has brackets of its own.
         let items: Option<Vec<&str>> =
             entry.value.items().and_then(|items| items.iter().map(Node::text).collect());

@@ -13,9 +13,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     else {
         return;
     };
-    let Some(text) = entry.value.text() else {
-        return;
-    };
+    let Some(text) = entry.value.text() else { return };
     let separated_by_commas =
         list.tokens.len() > 1 && prowess_spec::tool_pattern::has_separating_comma(text);
     if !separated_by_commas || list.tokens.iter().any(|token| token.pattern.is_err()) {

@@ -23,9 +23,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for item in skill.items() {
-        let ItemKind::InlineCode { content } = item.kind else {
-            continue;
-        };
+        let ItemKind::InlineCode { content } = item.kind else { continue };
         let name = content.of(parsed.text);
         // `X` followed by the word "tool" is a tool; `Read` alone may be anything.
         let after = &parsed.text[item.span.end as usize..parsed.body.end as usize];

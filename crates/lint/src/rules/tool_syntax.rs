@@ -2,7 +2,7 @@
 
 use prowess_diag::{Edit, Fix, Span};
 
-use super::{Finding, Levels, Sink, Subject, excerpt};
+use super::{Finding, Levels, MARKS, Sink, Subject, excerpt};
 use prowess_spec::manifest::ToolToken;
 use prowess_spec::tool_pattern::TokenFault;
 
@@ -28,6 +28,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     "this `(` is never closed; everything after it is part of the entry, and {effect}"
                 ),
                 Some(_) => "this `)` was never opened".to_owned(),
+                None if token.text.starts_with(MARKS) => {
+                    format!("quotation marks around a single entry; it {effect}")
+                }
                 None => format!("{}; it {effect}", fault.explain()),
             };
             let span = place.map_or(token.span, |(span, _)| span);
@@ -42,6 +45,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 TokenFault::EmptySpecifier => finding.help("say what is allowed, such as `Bash(git status:*)`, or leave the parentheses out"),
                 TokenFault::Unbalanced => finding.help("every `(` needs its `)`"),
                 TokenFault::TrailingText => finding.help("separate entries with a space or a comma"),
+                TokenFault::BadName if token.text.starts_with(MARKS) => finding.help("remove them"),
                 TokenFault::BadName if &*token.text == "-" => finding.help("a line that begins with `- ` below a value continues that value; write every item on its own line, all indented alike"),
                 TokenFault::BadName => finding.help("an entry is a tool's name, perhaps with a pattern: `Read`, `Bash(git add:*)`, `mcp__server__tool`"),
             });

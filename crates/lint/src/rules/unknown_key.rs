@@ -1,15 +1,18 @@
 //! A key nobody defined.
 
-use prowess_diag::{Edit, Fix, Span, wording};
+use prowess_diag::{Edit, Fix, LineIndex, Span, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 use crate::profile::{Profile, Target};
 use prowess_spec::fields::{self, Home, METADATA_KEYS};
+use prowess_spec::parse::Parsed;
 use prowess_spec::vocabulary;
-use prowess_spec::yaml::{Entry, Node, Style, Value};
+use prowess_spec::yaml::{Entry, Node, Style, Value, write};
 
 /// How many keys are named in one piece of advice.
 const MOST_NAMED: usize = 8;
+/// How many characters of a list are shown.
+const MOST_SHOWN: usize = 50;
 
 rule!("unknown-key", Levels::of("EWN"), Suggested, "a key is not part of the format");
 
@@ -47,6 +50,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         let kind = Kind::of(key);
         let finding = finding.label(kind.label());
+        if let Some(other) = kind.in_metadata(parsed, key) {
+            let at = other.key_span.start as usize;
+            let line = LineIndex::new(parsed.text).position(parsed.text, at).line;
+            let key = wording::tick(key);
+            let help = format!("`metadata` has a {key} already (line {line}): remove this one");
+            out.report(finding.help(help));
+            continue;
+        }
         // What to do is the same for all keys of a kind, and is said once.
         out.report(if advised.contains(&Some(kind)) {
             finding
@@ -88,11 +99,24 @@ impl Kind {
     fn advice(self, skill: &Subject<'_>, profile: Profile) -> String {
         let Some(parsed) = skill.parsed else { return String::new() };
         let entries = parsed.manifest.entries.iter().zip(skill.meant());
-        let keys: Vec<&str> = entries
-            .filter(|(_, meant)| meant.is_none())
-            .map(|(entry, _)| &*entry.key)
-            .filter(|key| Self::of(key) == self && !is_known(key, profile) && !is_sentence(key))
-            .collect();
+        let entries = entries.filter(|(entry, meant)| {
+            let key = &*entry.key;
+            meant.is_none()
+                && Self::of(key) == self
+                && !is_known(key, profile)
+                && !is_sentence(key)
+                && self.in_metadata(parsed, key).is_none()
+        });
+        let entries: Vec<&Entry> = entries.map(|(entry, _)| entry).collect();
+        let keys: Vec<&str> = entries.iter().map(|entry| &*entry.key).collect();
+        // Below `metadata` a list must become text.
+        let list = entries.iter().find_map(|entry| as_text(entry));
+        let any = if self == Self::Nobody { ", where any key may stand" } else { ", indented" };
+        let how = match list {
+            Some(text) if keys.len() == 1 => format!(" as one text: {text}"),
+            Some(text) => format!("{any}, and each list as one text: {text}"),
+            None => any.to_owned(),
+        };
         let (what, them) = match keys.as_slice() {
             [only] => (wording::tick(only), "it"),
             many if many.len() > MOST_NAMED => (format!("these {} keys", many.len()), "them"),
@@ -100,18 +124,29 @@ impl Kind {
         };
         match self {
             Self::Metadata if parsed.manifest.entry("metadata").is_some() => {
-                format!("move {what} below `metadata:`, indented")
+                format!("move {what} below `metadata:`{how}")
             }
-            Self::Metadata => format!("add a line `metadata:`, and move {what} below it, indented"),
+            Self::Metadata => format!("add a line `metadata:`, and move {what} below it{how}"),
             Self::ClaudeCode => format!(
                 "remove {what}, or check under the profile `claude-code` if the skill is for \
                  Claude Code alone"
             ),
-            Self::Nobody => {
-                format!("remove {what}, or move {them} below `metadata:`, where any key may stand")
-            }
+            Self::Nobody => format!("remove {what}, or move {them} below `metadata:`{how}"),
         }
     }
+
+    /// What `metadata` has under a key that would otherwise be moved there.
+    fn in_metadata<'a>(self, parsed: &'a Parsed<'_>, key: &str) -> Option<&'a Entry> {
+        let entries = parsed.manifest.entry("metadata")?.value.entries()?;
+        entries.iter().find(|entry| &*entry.key == key).filter(|_| self != Self::ClaudeCode)
+    }
+}
+
+/// A list as the text that it can be below `metadata`.
+fn as_text(entry: &Entry) -> Option<String> {
+    let items: Option<Vec<&str>> = entry.value.items()?.iter().map(Node::text).collect();
+    let text = write::scalar(&items?.join(", "));
+    Some(wording::tick(wording::shorten(&format!("{}: {text}", entry.key), MOST_SHOWN)))
 }
 
 /// `Use when: …` at the start of a line is a sentence of the value above, not a key.

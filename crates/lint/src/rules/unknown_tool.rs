@@ -9,14 +9,10 @@ use prowess_spec::tool_pattern::ToolPattern;
 rule!("unknown-tool", Levels::of("NWN"), Suggested, "a tool list names a tool that is not known");
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
-        return;
-    };
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
     let lists = [&manifest.allowed_tools, &manifest.disallowed_tools];
     for token in lists.into_iter().flatten().flat_map(|list| &list.tokens) {
-        let Ok(pattern) = &token.pattern else {
-            continue;
-        };
+        let Ok(pattern) = &token.pattern else { continue };
         let name = pattern.tool();
         if matches!(pattern, ToolPattern::Mcp { .. }) || name == "*" || TOOLS.contains(&name) {
             continue;
@@ -24,15 +20,18 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let finding = Finding::at(token.span, format!("unknown tool {}", wording::tick(name)));
         out.report(match suggest::nearest(name, TOOLS.iter().copied()) {
             Some(near) => {
-                let fix =
-                    token.text.strip_prefix(name).filter(|_| token.span.len() == token.text.len());
+                // Behind `Read: true` stands no second tool.
+                let verbatim = token.span.len() == token.text.len() && !name.ends_with(':');
+                let fix = token.text.strip_prefix(name).filter(|_| verbatim);
                 let fix = fix.map(|rest| {
                     Fix::suggested(
                         format!("use `{near}`"),
                         vec![Edit::replace(token.span, format!("{near}{rest}"))],
                     )
                 });
-                finding.label(format!("did you mean `{near}`? Names are case-sensitive")).fix(fix)
+                let is_case = near.eq_ignore_ascii_case(name);
+                let why = if is_case { " Names are case-sensitive" } else { "" };
+                finding.label(format!("did you mean `{near}`?{why}")).fix(fix)
             }
             None => finding
                 .label("none of the common agents has it")

@@ -18,9 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     };
     for token in &list.tokens {
-        let Ok(pattern) = &token.pattern else {
-            continue;
-        };
+        let Ok(pattern) = &token.pattern else { continue };
         let Some(why) = why(pattern) else { continue };
         out.report(
             Finding::at(token.span, format!("{} allows every command", wording::tick(&token.text)))

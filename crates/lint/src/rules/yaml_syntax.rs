@@ -1,9 +1,12 @@
 //! YAML that lacks a quotation mark or two.
 
-use prowess_diag::Fix;
+use prowess_diag::{Edit, Fix, Span};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{Finding, Levels, MARKS, Sink, Subject};
+use prowess_spec::manifest::ToolToken;
+use prowess_spec::parse::Parsed;
 use prowess_spec::problem::{ProblemKind, UNQUOTED_COLON};
+use prowess_spec::tool_pattern::parse_list;
 
 rule!(
     "yaml-syntax",
@@ -11,6 +14,20 @@ rule!(
     Safe,
     "the frontmatter is not valid YAML, but what was meant is clear"
 );
+
+/// The entries of `"Read", "Write"` without their marks: in marks of its own the whole list would
+/// be YAML, and grant nothing.
+fn bare_tools(parsed: &Parsed<'_>, place: Span) -> Option<Fix> {
+    let manifest = &parsed.manifest;
+    let mut lists = [&manifest.allowed_tools, &manifest.disallowed_tools].into_iter().flatten();
+    let list = lists.find(|list| list.span.start <= place.start && place.end <= list.span.end)?;
+    let is_marked = |token: &ToolToken| token.text.starts_with(MARKS);
+    let bare = list.span.of(parsed.text).replace(MARKS, "");
+    let is_clear = list.tokens.iter().any(is_marked)
+        && parse_list(&bare).iter().all(|token| token.pattern.is_ok());
+    let edit = Edit::replace(list.span, bare);
+    is_clear.then(|| Fix::suggested("remove the quotation marks", vec![edit]))
+}
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -21,15 +38,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             } else {
                 "strict readers refuse the whole file"
             };
-            out.report(
-                Finding::at(problem.span, format!("invalid YAML: {message}")).label(label).fix(
-                    Fix {
-                        title: (*title).to_owned(),
-                        applicability: *applicability,
-                        edits: edits.clone(),
-                    },
-                ),
-            );
+            let fix = Fix {
+                title: (*title).to_owned(),
+                applicability: *applicability,
+                edits: edits.clone(),
+            };
+            let fix = bare_tools(parsed, problem.span).unwrap_or(fix);
+            let message = format!("invalid YAML: {message}");
+            out.report(Finding::at(problem.span, message).label(label).fix(fix));
         }
     }
 }

@@ -105,6 +105,26 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
         help("author: me\nmetadata:\n  a: b\n", Profile::ClaudeCode),
         [some("move `author` below `metadata:`, indented")]
     );
+    assert_eq!(
+        help("version: 1.0\nauthor: me\nmetadata:\n  a: b\n  version: 2.0\n", Profile::ClaudeCode),
+        [
+            some("`metadata` has a `version` already (line 8): remove this one"),
+            some("move `author` below `metadata:`, indented"),
+        ]
+    );
+    assert_eq!(
+        help("tags: [a, b]\nzebra:\n  - 'x: y'\n", Profile::ClaudeCode),
+        [
+            some("add a line `metadata:`, and move `tags` below it as one text: `tags: a, b`"),
+            some("remove `zebra`, or move it below `metadata:` as one text: `zebra: 'x: y'`"),
+        ]
+    );
+    assert_eq!(
+        help("tags: [a, b]\nauthor: me\nmetadata:\n  a: b\n", Profile::ClaudeCode)[0],
+        some(
+            "move `tags` and `author` below `metadata:`, indented, and each list as one text: `tags: a, b`"
+        )
+    );
     let many: String = (0..20).map(|n| format!("zebra-{n}: 1\n")).collect();
     let helps = help(&many, Profile::ClaudeCode);
     assert_eq!(helps.iter().flatten().count(), 1);
@@ -132,6 +152,100 @@ fn marked<'t>(text: &'t str, rule: &str) -> Vec<(&'t str, String, Option<String>
 
 fn with_body(keys: &str, body: &str) -> String {
     text(keys).replace("Do it.\n", body)
+}
+
+/// The fixes that a rule offers, each with what it makes of the text.
+fn fixes(text: &str, rule: &str) -> Vec<(String, Applicability, String)> {
+    let found = findings(text, "x", Profile::ClaudeCode).into_iter();
+    found
+        .filter(|finding| finding.rule == rule)
+        .filter_map(|finding| finding.fix)
+        .map(|fix| {
+            let mended = prowess_diag::fix::apply(text, [&fix]).0;
+            (fix.title, fix.applicability, mended)
+        })
+        .collect()
+}
+
+#[test]
+fn entries_in_quotation_marks_are_never_quoted_again() {
+    let title = "remove the quotation marks".to_owned();
+    for (value, bare) in [
+        (r#""Read", "Bash(git log:*)""#, "Read, Bash(git log:*)"),
+        (r#""Read" "Write""#, "Read Write"),
+        ("'Read', Write", "Read, Write"),
+    ] {
+        let [broken, mended] = [value, bare].map(|list| text(&format!("allowed-tools: {list}\n")));
+        let offer = (title.clone(), Applicability::Suggested, mended);
+        assert_eq!(fixes(&broken, "yaml-syntax"), [offer], "{value}");
+        let found = marked(&broken, "tool-syntax");
+        let label = "quotation marks around a single entry; it grants nothing";
+        assert_eq!(
+            (found[0].1.as_str(), found[0].2.as_deref()),
+            (label, Some("remove them")),
+            "{value}"
+        );
+    }
+    // Marks in a pattern belong to it, and a mark that is never closed is closed.
+    let whole = fixes(&text("allowed-tools: \"Read, Write\n"), "yaml-syntax");
+    assert_eq!(whole[0].0, "close the quotation mark");
+}
+
+#[test]
+fn a_tool_with_a_value_is_the_tool_alone() {
+    let list = |item: &str| text(&format!("allowed-tools:\n  - {item}\n"));
+    for (item, offer) in [
+        ("Read: true", Some(("name the tool alone", "Read"))),
+        ("Read: false", None),
+        ("Bash: git log", None),
+        ("Bash(git: x)", Some(("quote it", "'Bash(git: x)'"))),
+    ] {
+        let offer =
+            offer.map(|(title, mended)| (title.to_owned(), Applicability::Suggested, list(mended)));
+        assert_eq!(fixes(&list(item), "field-type"), Vec::from_iter(offer), "{item}");
+    }
+    assert_eq!(fixes(&list("'Read: true'"), "unknown-tool"), []);
+}
+
+#[test]
+fn what_would_do_harm_is_advice_with_the_reason() {
+    let harmful = text("").replace("name: x", "Name: x_y");
+    let rules = RuleSet::new(Profile::ClaudeCode, None);
+    let package = Package::named("x_y");
+    let why = "rename it to `name` (not applied: there would be a new error, name-characters)";
+    let mut found = findings(&harmful, "x_y", Profile::ClaudeCode);
+    assert!(found[0].fix.is_some());
+    fix::settle(&harmful, &package, &rules, &mut found);
+    assert_eq!((found[0].help.as_deref(), &found[0].fix), (Some(why), &None));
+    for least in [Applicability::Safe, Applicability::Suggested] {
+        let fixed = fix::fix_all(harmful.as_bytes(), &package, &rules, least).unwrap();
+        assert_eq!((fixed.text.as_str(), fixed.applied.len()), (harmful.as_str(), 0));
+        assert_eq!(
+            (fixed.remaining[0].help.as_deref(), &fixed.remaining[0].fix),
+            (Some(why), &None)
+        );
+    }
+    // Only what does harm is taken back.
+    let both = harmful.replace("description:", "Description:");
+    let mut found = findings(&both, "x_y", Profile::ClaudeCode);
+    fix::settle(&both, &package, &rules, &mut found);
+    let offers: Vec<bool> = found.iter().map(|finding| finding.fix.is_some()).collect();
+    assert_eq!(offers, [false, true], "{found:?}");
+}
+
+#[test]
+fn case_is_named_only_where_it_is_the_fault() {
+    let text = text("allowed-tools: Wriite bash(ls:*)\n");
+    let labels: Vec<String> =
+        marked(&text, "unknown-tool").into_iter().map(|(_, label, _)| label).collect();
+    assert_eq!(labels, ["did you mean `Write`?", "did you mean `Bash`? Names are case-sensitive"]);
+}
+
+#[test]
+fn advice_never_names_a_line_that_is_not_there() {
+    let text = text("user-invocable: nope\ndisable-model-invocation: true\n");
+    let found = marked(&text, "unreachable-skill");
+    assert_eq!(found[0].2.as_deref(), Some("remove `user-invocable`, or let the model invoke it"));
 }
 
 #[test]
@@ -229,7 +343,7 @@ fn a_key_that_stands_twice_says_where_the_first_one_is() {
         labels,
         [
             "`name` is on line 2 already, with the same value",
-            "`license` is on line 4 already, with another value; the first one counts",
+            "`license` is on line 4 already, with another value; Prowess takes the first",
         ]
     );
 }

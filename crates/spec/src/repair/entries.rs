@@ -23,9 +23,8 @@ pub(super) struct Pieces {
 /// a key of the standard below a value that is complete.
 pub(super) fn pieces(text: &str) -> Pieces {
     let lines = lines(text);
-    let known = |line: &str| leading_key(line.trim_start()).is_some_and(is_known);
     let contents = || lines.iter().map(|line| &text[line.clone()]);
-    let margin = contents().filter(|line| known(line)).map(indent).min().unwrap_or(0);
+    let margin = contents().filter(|line| has_known_key(line)).map(indent).min().unwrap_or(0);
     let mut pieces: Vec<Piece> = Vec::new();
     for line in &lines {
         let content = &text[line.clone()];
@@ -116,6 +115,10 @@ fn closes(above: &str, line: &str, key: &str) -> bool {
     !is_known(key)
         && !is_complete(value)
         && mark.is_some_and(|mark| line.trim_end().ends_with(mark))
+}
+
+pub(super) fn has_known_key(line: &str) -> bool {
+    leading_key(line.trim_start()).is_some_and(is_known)
 }
 
 fn is_known(key: &str) -> bool {

@@ -86,8 +86,9 @@ pub(super) fn align_block(work: &mut Work<'_>, below: &[Range<usize>]) {
             let blanks = Some(spaces(content)).filter(|spaces| spaces.len() > wanted.len());
             let blanks = blanks.unwrap_or_else(|| wanted.clone());
             work.edits.push(Edit::replace(Span::new(at.start, at.end), blanks));
+            let text = at.end..line.start + content.trim_end().len();
             let (why, remedy) = if has_tab { (TAB, INDENT) } else { (UNLIKE, ALIKE) };
-            work.note(why, remedy, at.end..line.start + content.trim_end().len());
+            work.note(why, remedy, if has_tab { at } else { text });
         }
     }
 }

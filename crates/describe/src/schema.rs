@@ -1,8 +1,8 @@
 //! JSON Schemas, made from the tables that the parser uses.
 
+use prowess_spec::fields::{FIELDS, Shape};
+use prowess_spec::name::MAX_NAME;
 use serde_json::{Map, Value, json};
-
-use crate::fields::{FIELDS, Shape};
 
 /// A schema that can be printed.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +15,12 @@ pub struct Schema {
     pub build: fn() -> Value,
 }
 
-/// Every schema of this crate.
+/// The schemas of skills.
 pub const SCHEMAS: &[Schema] =
     &[Schema { name: "skill", summary: "The frontmatter of SKILL.md", build: skill }];
 
-/// Returns the schema of the frontmatter.
-pub fn skill() -> Value {
+/// The schema of the frontmatter.
+fn skill() -> Value {
     let mut properties = Map::new();
     for field in FIELDS {
         let mut schema = shape(field.shape);
@@ -28,7 +28,7 @@ pub fn skill() -> Value {
         match field.key {
             "name" => {
                 schema["minLength"] = json!(1);
-                schema["maxLength"] = json!(crate::name::MAX_NAME);
+                schema["maxLength"] = json!(MAX_NAME);
                 schema["pattern"] = json!("^[\\p{L}\\p{N}]+(-[\\p{L}\\p{N}]+)*$");
             }
             "description" => {
