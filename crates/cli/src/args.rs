@@ -644,6 +644,7 @@ mod tests {
             ("validate --fxi", "unexpected argument `--fxi` found", "`--fix`"),
             ("policy show --jsn", "unexpected argument `--jsn` found", "`--json`"),
             ("lsit", "unrecognized subcommand `lsit`", "`list`"),
+            ("check skills", "unrecognized subcommand `check`", "`validate`"),
         ] {
             let arguments: Vec<OsString> =
                 "prowess".split(' ').chain(typed.split(' ')).map(OsString::from).collect();

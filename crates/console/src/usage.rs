@@ -72,6 +72,16 @@ pub fn mistake(error: &clap::Error, root: clap::Command, arguments: &[OsString])
     failure
 }
 
+/// What other tools call our options and commands.
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("--output-format", "--format"),
+    ("check", "validate"),
+    ("lint", "validate"),
+    ("search", "find"),
+    ("init", "new"),
+    ("create", "new"),
+];
+
 /// The option or command that may have been meant. Clap looks for words that begin alike, which finds
 /// little for short ones; for what is only begun, it is asked afterwards.
 fn near(error: &clap::Error, mut root: clap::Command, arguments: &[OsString]) -> Option<String> {
@@ -86,11 +96,14 @@ fn near(error: &clap::Error, mut root: clap::Command, arguments: &[OsString]) ->
     for word in arguments.iter().skip(1) {
         command = command.find_subcommand(word).unwrap_or(command);
     }
-    if let Some(option) = typed.strip_prefix("--") {
-        let options = command.get_arguments().filter_map(clap::Arg::get_long);
-        suggest::nearest(option, options).map(|near| format!("--{near}"))
-    } else {
-        let names = command.get_subcommands().map(clap::Command::get_name);
-        suggest::nearest(typed, names).map(str::to_owned)
-    }
+    let known: Vec<String> = match typed.strip_prefix("--") {
+        Some(_) => {
+            let options = command.get_arguments().filter_map(clap::Arg::get_long);
+            options.map(|option| format!("--{option}")).collect()
+        }
+        None => command.get_subcommands().map(|command| command.get_name().to_owned()).collect(),
+    };
+    let ours = ELSEWHERE.iter().find(|(theirs, _)| typed == theirs).map(|(_, ours)| *ours);
+    let near = || suggest::nearest(typed, known.iter().map(String::as_str));
+    ours.filter(|ours| known.iter().any(|name| name == ours)).or_else(near).map(str::to_owned)
 }

@@ -205,6 +205,7 @@ pub fn meant(key: &str) -> Option<&'static str> {
         ("argumentHint", "argument-hint"),
         ("tools", "allowed-tools"),
         ("args", "arguments"),
+        ("desc", "description"),
     ];
     // Words of their own that are near a key of ours.
     const OTHER: &[&str] = &["mode", "models", "agents"];
@@ -244,6 +245,7 @@ mod tests {
             ("disableModelInvocation", Some("disable-model-invocation")),
             ("user-invokable", Some("user-invocable")),
             ("lisence", Some("license")),
+            ("desc", Some("description")),
             ("name", None),
             ("version", None),
             ("tags", None),

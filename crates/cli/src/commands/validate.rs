@@ -191,8 +191,8 @@ fn sources(
         library::check_flags(global)?;
         let roots = check::visible_roots(&library::place(global, config, environment));
         if roots.is_empty() {
-            return Err(CliError::new("there are no skills to check here")
-                .hint("name a folder: `prowess validate PATH`")
+            return Err(CliError::new("no skills are installed where agents look from here")
+                .hint("check those in this folder: `prowess validate .`")
                 .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
         }
         return Ok(Some(check::distinct(roots)));

@@ -51,8 +51,13 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
 /// Returns a diff as people read it: with colours, with everything in it visible, and no line wider
 /// than the terminal. Lines that replace each other are cut at the same place.
 pub fn shown(diff: &str, options: Options) -> String {
+    // A tab is as wide as a terminal likes; a line that has to fit has blanks, as findings have.
+    let fitting = |line: &str| match options.width {
+        Some(_) => line.replace('\t', "    "),
+        None => line.to_owned(),
+    };
     let lines: Vec<String> =
-        diff.lines().map(|line| sanitize::visible(line).text.into_owned()).collect();
+        diff.lines().map(|line| fitting(&sanitize::visible(line).text)).collect();
     let mut result = String::with_capacity(diff.len());
     let mut rest = lines.as_slice();
     while !rest.is_empty() {
@@ -245,6 +250,13 @@ mod tests {
         let huge = "a".repeat(400_000);
         let lines = read(&huge, &huge.replace('a', "b"), Some(40));
         assert!(lines.iter().all(|line| fit::width(line) <= 40), "{lines:?}");
+    }
+
+    #[test]
+    fn a_tab_has_one_width_on_a_terminal_and_stays_a_tab_elsewhere() {
+        let lines = read("\ta\n\tb\n", "\ta\nb\n", Some(40));
+        assert_eq!(lines, ["     a", "-    b", "+b"]);
+        assert_eq!(read("\ta\n\tb\n", "\ta\nb\n", None), [" \ta", "-\tb", "+b"]);
     }
 
     #[test]

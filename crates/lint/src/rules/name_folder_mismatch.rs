@@ -65,7 +65,9 @@ fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
         (Some(folder), Some(repaired)) if *folder == repaired => {
             Some(Fix::safe("spell it like the folder", rename(&folder)))
         }
-        (Some(folder), _) => Some(Fix::suggested("rename the field", rename(&folder))),
+        (Some(folder), _) => {
+            Some(Fix::suggested("change the name to that of the folder", rename(&folder)))
+        }
         (None, Some(repaired)) if repaired != *text.value => {
             Some(Fix::suggested("rename the skill", rename(&repaired)))
         }
