@@ -95,13 +95,18 @@ impl<P> Outcome<P> {
         self.mended.iter().map(|mended| mended.rules.len()).sum()
     }
 
-    /// Returns the closing line of a diff: what would be mended, and what more could be.
+    /// Returns the closing line of a diff: what would be mended, what more could be, and what is
+    /// left for a person.
     pub fn diff_summary(&self) -> String {
         let fixed = wording::count(self.fixed(), "finding");
         let checked = wording::count(self.skills, "skill");
         let mended = wording::count(self.mended.len(), "skill");
-        match (self.mended.len(), self.counts().suggested) {
-            (0, 0) => format!("Nothing to fix in {checked}"),
+        let counts = self.counts();
+        let all = counts.errors + counts.warnings + counts.notes;
+        let left = all.saturating_sub(counts.suggested + counts.fixable);
+        let done = match (self.mended.len(), counts.suggested) {
+            (0, 0) if left == 0 => format!("Nothing to fix in {checked}"),
+            (0, 0) => format!("No fixes in {checked}"),
             (0, more) => {
                 let more = wording::count(more, "suggested one");
                 format!("No safe fixes in {checked}; {more}: add `--unsafe-fixes`")
@@ -110,6 +115,14 @@ impl<P> Outcome<P> {
             (_, more) => {
                 let more = wording::thousands(more);
                 format!("Would fix {fixed} in {mended} ({more} more with `--unsafe-fixes`)")
+            }
+        };
+        match left {
+            0 => done,
+            1 => format!("{done}; 1 finding has no fix: see it without `--diff`"),
+            left => {
+                let left = wording::count(left, "finding");
+                format!("{done}; {left} have no fix: see them without `--diff`")
             }
         }
     }

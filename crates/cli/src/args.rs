@@ -222,8 +222,8 @@ pub(crate) enum TemplateArg {
     about = "Check skills against the specification\n\nChecks every skill in the named folders, six levels deep. Findings are printed; nothing is changed without `--fix`.",
     after_help = "\
 Exit codes:
-  0  nothing as severe as `--fail-on`
-  1  there are such findings, or with `--diff` something would change
+  0  nothing as severe as `--fail-on`; with `--diff`: nothing would change
+  1  there are such findings; with `--diff`: something would change
   2  the command could not do its work
 
 Examples:

@@ -206,7 +206,7 @@ fn diff_of_nothing() {
     let output = validate(&world, &["--diff", "--unsafe-fixes"]).expect(0);
     assert_eq!(
         (output.stdout.as_str(), output.stderr.as_str()),
-        ("", "Nothing to fix in 2 skills\n")
+        ("", "No fixes in 2 skills; 1 finding has no fix: see it without `--diff`\n")
     );
 }
 
@@ -228,12 +228,13 @@ fn diff_can_be_applied() {
             .unwrap();
         assert!(applied.status.success(), "{}{diff}", String::from_utf8_lossy(&applied.stderr));
         let output = validate(&world, &[&["--diff"], flags].concat()).expect(0);
-        let expected = if flags.is_empty() {
-            "No safe fixes in 2 skills; 1 suggested one: add `--unsafe-fixes`\n"
+        let done = if flags.is_empty() {
+            "No safe fixes in 2 skills; 1 suggested one: add `--unsafe-fixes`"
         } else {
-            "Nothing to fix in 2 skills\n"
+            "No fixes in 2 skills"
         };
-        assert_eq!(output.stderr, expected);
+        let left = "1 finding has no fix: see it without `--diff`";
+        assert_eq!(output.stderr, format!("{done}; {left}\n"));
     }
 }
 
