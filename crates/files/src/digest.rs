@@ -16,6 +16,10 @@ const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 const MAX_FILES: usize = 10_000;
 /// Most bytes of a skill that are hashed.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// Most bytes of the text of a skill.
+const MAX_TEXT: u64 = 1024 * 1024;
+/// What the text of a skill is called.
+const TEXTS: [&str; 2] = ["SKILL.md", "skill.md"];
 /// How deep a skill is hashed.
 const MAX_DEPTH: usize = 16;
 
@@ -119,18 +123,19 @@ fn collect(
 ///
 /// SHA-256 over, for each file in order of path: the length of the path, the path, one byte for
 /// the kind (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are
-/// eight bytes, least significant first, so that no two sets of files give the same stream.
+/// eight bytes, least significant first, so that no two sets of files give the same stream. A
+/// SKILL.md that is a link is what a model reads, so that its text follows in the same way, with a 3
+/// before it.
 pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, Error> {
-    digest_and_text(folder, files, Path::new(""), 0).map(|(digest, _)| digest)
+    digest_and_text(folder, files, Path::new("")).map(|(digest, _)| digest)
 }
 
 /// The digest, and the content of one of the files: exactly the bytes that were hashed. No content
-/// where the file is a link, is not there, or has more than `most` bytes.
+/// where the file is not there, or larger than the text of a skill may be.
 pub fn digest_and_text(
     folder: &Path,
     files: &[FileFacts],
     main: &Path,
-    most: u64,
 ) -> Result<(String, Option<Vec<u8>>), Error> {
     let mut hasher = Sha256::new();
     let largest = files.iter().map(|file| file.size).max().unwrap_or(0);
@@ -148,11 +153,20 @@ pub fn digest_and_text(
             hasher.update([2]);
             hasher.update((target.len() as u64).to_le_bytes());
             hasher.update(target);
+            if TEXTS.iter().any(|name| file.path.as_os_str() == *name)
+                && let Some(linked) = linked(&path)
+            {
+                hasher.update([3]);
+                hasher.update((linked.len() as u64).to_le_bytes());
+                hasher.update(&linked);
+                let is_wanted = file.path == main && linked.len() as u64 <= MAX_TEXT;
+                text = text.or(is_wanted.then_some(linked));
+            }
             continue;
         }
         hasher.update([u8::from(file.kind == FactKind::Executable)]);
         hasher.update(file.size.to_le_bytes());
-        let mut kept = (file.path == main && file.size <= most).then(Vec::new);
+        let mut kept = (file.path == main && file.size <= MAX_TEXT).then(Vec::new);
         // What was listed as a file may be a link or a FIFO by now.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = rustix::fs::open(&path, flags, Mode::empty());
@@ -177,6 +191,16 @@ pub fn digest_and_text(
     }
     let hex: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok((format!("sha256:{hex}"), text))
+}
+
+/// What a link leads to, if that is a regular file, and not much more of it than can be used.
+fn linked(path: &Path) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let mut bytes = Vec::new();
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -215,5 +239,30 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", world.path().join("l")).unwrap();
         let files = files(world.path()).unwrap();
         assert_eq!((files[0].kind, files[0].size), (FactKind::Link, 11));
+    }
+
+    #[test]
+    fn the_text_behind_a_linked_skill_file_counts() {
+        let world = tempfile::tempdir().unwrap();
+        let [skill, text] = ["skill", "text.md"].map(|name| world.path().join(name));
+        std::fs::create_dir(&skill).unwrap();
+        std::os::unix::fs::symlink("../text.md", skill.join("other.md")).unwrap();
+        let digests = |content: &str| {
+            std::fs::write(&text, content).unwrap();
+            of(&skill)
+        };
+        // Any other link is its target's name.
+        assert_eq!(digests("one"), digests("two"));
+        std::os::unix::fs::symlink("../text.md", skill.join("SKILL.md")).unwrap();
+        assert_ne!(digests("one"), digests("two"));
+        let files = files(&skill).unwrap();
+        let (_, found) = digest_and_text(&skill, &files, Path::new("SKILL.md")).unwrap();
+        assert_eq!(found.as_deref(), Some(&b"two"[..]));
+        // A link that leads nowhere, or to a device, is a link.
+        for target in ["../gone.md", "/dev/zero"] {
+            std::fs::remove_file(skill.join("SKILL.md")).unwrap();
+            std::os::unix::fs::symlink(target, skill.join("SKILL.md")).unwrap();
+            of(&skill);
+        }
     }
 }

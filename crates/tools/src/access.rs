@@ -113,10 +113,7 @@ pub(crate) fn permit(
     deed: Deed,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    let skill = &entry.skill;
-    let mut also: Vec<&str> = vec![&skill.name, asked];
-    also.extend(skill.alias.as_deref());
-    permit_name(workshop, entry.name(), &also, deed, arguments)
+    permit_name(workshop, entry.name(), &names_of(entry, asked), deed, arguments)
 }
 
 /// The same for all skills at once.
@@ -126,10 +123,7 @@ pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolErro
 
 /// Tells whether the gate says yes of its own, and nobody takes note of it.
 pub(crate) fn is_free(workshop: &Workshop, entry: &Entry, asked: &str, arguments: &str) -> bool {
-    let skill = &entry.skill;
-    let mut also: Vec<&str> = vec![&skill.name, asked];
-    also.extend(skill.alias.as_deref());
-    let (name, deed) = (entry.name(), Deed::Load);
+    let (name, deed, also) = (entry.name(), Deed::Load, names_of(entry, asked));
     let action = Action::Skill { name, also: &also, action: deed.as_str(), arguments };
     let decision = decide(workshop, name, deed, &action);
     decision.verdict == Verdict::Allow && workshop.recorder.is_none()
@@ -193,6 +187,12 @@ fn permit_name(
     let question =
         Question { what: &long, decision: &decision, skill: Some(name), action: Some(&action) };
     workshop.settle(&what, &decision, question)
+}
+
+/// Every name that a rule may have for a skill.
+fn names_of<'a>(entry: &'a Entry, asked: &'a str) -> Vec<&'a str> {
+    let own: [&str; 2] = [&entry.skill.name, asked];
+    own.into_iter().chain(entry.skill.alias.as_deref()).collect()
 }
 
 /// What the gate says of something that is done with a skill.

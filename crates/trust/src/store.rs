@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use prowess_registry::ReadError;
 use prowess_registry::digest::{self, FactKind, FileFacts};
-use prowess_spec::parse::MAX_FILE;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -310,8 +309,7 @@ pub fn digest_of(skill: &Path) -> Result<String, Error> {
 pub(crate) struct Contents {
     pub(crate) files: Vec<FileFacts>,
     pub(crate) digest: String,
-    /// The content of the file that was asked for, or of the file that is the skill; nothing where
-    /// it is a link.
+    /// The content of the file that was asked for, or of the file that is the skill.
     pub(crate) text: Option<Vec<u8>>,
 }
 
@@ -330,7 +328,7 @@ pub(crate) fn contents_of(
 ) -> Result<Contents, Error> {
     let main = main.map(Path::new).or(files.first().map(|file| &*file.path));
     let main = main.unwrap_or(Path::new(""));
-    let (digest, text) = digest::digest_and_text(folder, &files, main, MAX_FILE as u64)
+    let (digest, text) = digest::digest_and_text(folder, &files, main)
         .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
     Ok(Contents { files, digest, text })
 }
