@@ -9,14 +9,19 @@ pub fn display_path(path: &Path, current: &Path, home: Option<&Path>) -> String 
     match (inside(path, current), at_home()) {
         (Some(rest), _) => rest.display().to_string(),
         (None, Some(rest)) => format!("~/{}", rest.display()),
-        (None, None) => path.strip_prefix(".").unwrap_or(path).display().to_string(),
+        (None, None) => without_dot(path).display().to_string(),
     }
 }
 
 /// Returns a path as programs open it: from the current folder if it is inside, else whole.
 pub fn plain_path(path: &Path, current: &Path) -> String {
-    let whole = path.strip_prefix(".").unwrap_or(path);
-    inside(path, current).unwrap_or(whole).display().to_string()
+    inside(path, current).unwrap_or(without_dot(path)).display().to_string()
+}
+
+/// `./a` is `a`; `.` alone stays.
+fn without_dot(path: &Path) -> &Path {
+    let rest = path.strip_prefix(".").ok().filter(|rest| !rest.as_os_str().is_empty());
+    rest.unwrap_or(path)
 }
 
 fn inside<'p>(path: &'p Path, current: &Path) -> Option<&'p Path> {
@@ -36,5 +41,7 @@ mod tests {
         assert_eq!(show("/etc/c"), "/etc/c");
         assert_eq!(plain_path(Path::new("/dwelling/b"), current), "/dwelling/b");
         assert_eq!(plain_path(Path::new("./d"), current), "d");
+        assert_eq!((show("./d").as_str(), show(".").as_str()), ("d", "."));
+        assert_eq!(plain_path(Path::new("."), current), ".");
     }
 }

@@ -109,12 +109,12 @@ impl Kind {
         });
         let entries: Vec<&Entry> = entries.map(|(entry, _)| entry).collect();
         let keys: Vec<&str> = entries.iter().map(|entry| &*entry.key).collect();
-        // Below `metadata` a list must become text.
-        let list = entries.iter().find_map(|entry| as_text(entry));
+        // Below `metadata` everything must be text.
+        let other = entries.iter().find_map(|entry| as_text(entry));
         let any = if self == Self::Nobody { ", where any key may stand" } else { ", indented" };
-        let how = match list {
-            Some(text) if keys.len() == 1 => format!(" as one text: {text}"),
-            Some(text) => format!("{any}, and each list as one text: {text}"),
+        let how = match other {
+            Some(text) if keys.len() == 1 => format!(" as text: {text}"),
+            Some(text) => format!("{any}, and each value as text: {text}"),
             None => any.to_owned(),
         };
         let (what, them) = match keys.as_slice() {
@@ -142,10 +142,17 @@ impl Kind {
     }
 }
 
-/// A list as the text that it can be below `metadata`.
+/// A list, a number or a date as the text that it can be below `metadata`.
 fn as_text(entry: &Entry) -> Option<String> {
-    let items: Option<Vec<&str>> = entry.value.items()?.iter().map(Node::text).collect();
-    let text = write::scalar(&items?.join(", "));
+    let text = match &entry.value.value {
+        Value::Scalar(text, Style::Plain) if !entry.value.is_null() && write::looks_typed(text) => {
+            write::quoted(text)
+        }
+        _ => {
+            let items: Option<Vec<&str>> = entry.value.items()?.iter().map(Node::text).collect();
+            write::scalar(&items?.join(", "))
+        }
+    };
     Some(wording::tick(wording::shorten(&format!("{}: {text}", entry.key), MOST_SHOWN)))
 }
 

@@ -91,7 +91,7 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
     };
     let some = |help: &str| Some(help.to_owned());
     assert_eq!(
-        help("author: me\nzebra: 1\ntags: a\nyak: 2\n", Profile::ClaudeCode),
+        help("author: me\nzebra: a\ntags: a\nyak: b\n", Profile::ClaudeCode),
         [
             some("add a line `metadata:`, and move `author` and `tags` below it, indented"),
             some(
@@ -113,16 +113,20 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
         ]
     );
     assert_eq!(
+        help("version: 1.0\n", Profile::ClaudeCode),
+        [some("add a line `metadata:`, and move `version` below it as text: `version: \"1.0\"`")]
+    );
+    assert_eq!(
         help("tags: [a, b]\nzebra:\n  - 'x: y'\n", Profile::ClaudeCode),
         [
-            some("add a line `metadata:`, and move `tags` below it as one text: `tags: a, b`"),
-            some("remove `zebra`, or move it below `metadata:` as one text: `zebra: 'x: y'`"),
+            some("add a line `metadata:`, and move `tags` below it as text: `tags: a, b`"),
+            some("remove `zebra`, or move it below `metadata:` as text: `zebra: 'x: y'`"),
         ]
     );
     assert_eq!(
         help("tags: [a, b]\nauthor: me\nmetadata:\n  a: b\n", Profile::ClaudeCode)[0],
         some(
-            "move `tags` and `author` below `metadata:`, indented, and each list as one text: `tags: a, b`"
+            "move `tags` and `author` below `metadata:`, indented, and each value as text: `tags: a, b`"
         )
     );
     let many: String = (0..20).map(|n| format!("zebra-{n}: 1\n")).collect();
@@ -374,7 +378,7 @@ fn a_missing_key_that_is_misspelt_is_named_in_the_message() {
 
 #[test]
 fn the_key_that_is_to_be_moved_is_named() {
-    let found = findings(&text("version: 1\n"), "x", Profile::ClaudeCode);
+    let found = findings(&text("version: v1\n"), "x", Profile::ClaudeCode);
     assert_eq!(
         found[0].help.as_deref(),
         Some("add a line `metadata:`, and move `version` below it, indented")
