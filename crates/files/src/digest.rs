@@ -41,7 +41,7 @@ pub enum FactKind {
     File,
     /// A regular file that may be executed.
     Executable,
-    /// A link; it is hashed as the text of its target, never followed.
+    /// A link. It is hashed as the name of its target; only a SKILL.md is followed, for its text.
     Link,
 }
 
