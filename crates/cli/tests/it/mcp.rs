@@ -50,3 +50,14 @@ fn a_client_over_standard_streams_loads_a_skill() {
     let refused = answer(4);
     assert!(refused["error"].is_object() || refused["result"]["isError"] == true, "{refused}");
 }
+
+/// A client that is gone before it said hello is still told what was wrong.
+#[test]
+fn nonsense_is_answered_although_nobody_says_more() {
+    let input = "garbage\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nope\"}\n";
+    let output = World::new().command(&["mcp"]).stdin(input.to_owned()).run().expect(0);
+    let answers: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let codes: Vec<&Value> = answers.iter().map(|answer| &answer["error"]["code"]).collect();
+    assert_eq!(codes, [-32700, -32602], "{}", output.stdout);
+}

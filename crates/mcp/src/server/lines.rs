@@ -55,8 +55,14 @@ enum Came {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads and writes two streams; the token is cancelled when nothing more can come.
-    pub(crate) fn new<W>(input: R, output: W, ended: CancellationToken) -> Self
+    /// Reads and writes two streams. One token is cancelled when nothing more can come, the other
+    /// when everything is written that will be.
+    pub(crate) fn new<W>(
+        input: R,
+        output: W,
+        ended: CancellationToken,
+        written: CancellationToken,
+    ) -> Self
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
@@ -66,7 +72,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             line: Vec::new(),
             skipping: false,
             output: Some(sender),
-            writer: Some(tokio::spawn(write_all(output, receiver))),
+            writer: Some(tokio::spawn(async move {
+                write_all(output, receiver).await;
+                written.cancel();
+            })),
             ended,
             waiting: Arc::default(),
             begun: false,

@@ -104,8 +104,13 @@ impl Server {
         let handler = Handler::new(&self.shared, false);
         // A client that goes away before it said anything did nothing wrong.
         let ended = CancellationToken::new();
-        let lines = Lines::new(input, output, ended.clone());
-        let Ok(running) = serve_server(handler, lines).await else { return Ok(()) };
+        let written = CancellationToken::new();
+        let lines = Lines::new(input, output, ended.clone(), written.clone());
+        let Ok(running) = serve_server(handler, lines).await else {
+            // What it was told is still on its way.
+            let _ = tokio::time::timeout(stdio::LAST_ANSWERS, written.cancelled()).await;
+            return Ok(());
+        };
         let late = async {
             ended.cancelled().await;
             tokio::time::sleep(stdio::LAST_ANSWERS).await;
