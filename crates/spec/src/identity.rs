@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use prowess_diag::wording;
 
 use crate::manifest::Manifest;
-use crate::name::{self, SkillName};
+use crate::name;
 
 /// Longest description taken from a body.
 const DERIVED_DESCRIPTION: usize = 1024;
@@ -54,18 +54,20 @@ impl Source {
 /// else the frontmatter's as it stands.
 pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
-    let written = written.map(|text| name::normalise(&text.value).into_owned());
-    let valid = written.as_deref().and_then(|text| SkillName::new(text).ok());
-    let folder = folder
-        .map(|folder| name::normalise(folder).into_owned())
-        .filter(|folder| !folder.is_empty());
-    let (name, name_source) = match (valid, &folder, &written) {
-        (Some(name), ..) => (name.to_string(), Source::Frontmatter),
-        (None, Some(folder), _) => (folder.clone(), Source::Folder),
-        (None, None, Some(written)) => (written.clone(), Source::Frontmatter),
-        (None, None, None) => (String::new(), Source::Nothing),
+    let written = written.map(|text| name::normalise(&text.value));
+    // What is normal now may begin with a blank that was part of a character.
+    let valid = written.as_deref().map(name::normalise);
+    let valid = valid.filter(|name| name::faults(name).is_empty());
+    let folder = folder.map(name::normalise).filter(|folder| !folder.is_empty());
+    let (name, name_source) = match (&valid, &folder, &written) {
+        (Some(name), ..) => (&**name, Source::Frontmatter),
+        (None, Some(folder), _) => (&**folder, Source::Folder),
+        (None, None, Some(written)) => (&**written, Source::Frontmatter),
+        (None, None, None) => ("", Source::Nothing),
     };
-    let alias = [written, folder].into_iter().flatten().find(|other| *other != name);
+    let mut others = [&written, &folder].into_iter().flatten();
+    let alias = others.find(|other| ***other != *name).map(|other| other.to_string());
+    let name = name.to_owned();
     let described = manifest.description.as_ref().filter(|text| !text.is_blank());
     let (description, description_source) = match described {
         Some(text) => (text.value.trim().to_owned(), Source::Frontmatter),

@@ -44,7 +44,8 @@ pub(crate) fn run(
             }
             let (path, package) = (Path::new(&location), Package::default());
             let bytes = Ok(text.as_slice());
-            let found = Found { path, bytes, stamp: None, root: 0, package: &package, disk: None };
+            let (package, disk) = (&package as _, None);
+            let found = Found { path, bytes, stamp: None, root: 0, thread: 0, package, disk };
             return show(found, args, profile, environment, printer);
         }
     };

@@ -26,6 +26,8 @@ pub struct Found<'a> {
     pub stamp: Option<Stamp>,
     /// Which of the walked roots it was found under.
     pub root: usize,
+    /// Which of the walking threads read it, counted from 0.
+    pub thread: usize,
     /// The folder around it.
     pub package: &'a dyn Facts,
     /// The same folder, where it is one on disk.
@@ -60,7 +62,7 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
     let package =
         Package { file_name: Some(name.to_string_lossy().into_owned()), ..Package::default() };
     let (bytes, stamp) = split(bytes, &buffer);
-    visit(Found { path, bytes, stamp, root: 0, package: &package, disk: None });
+    visit(Found { path, bytes, stamp, root: 0, thread: 0, package: &package, disk: None });
     true
 }
 
@@ -81,7 +83,7 @@ pub(super) fn read_named(
     let package = OnDisk::of(folder, name, file);
     let (bytes, stamp) = split(bytes, buffer);
     let path = &path.join(file);
-    visit(Found { path, bytes, stamp, root: 0, package: &package, disk: Some(&package) });
+    visit(Found { path, bytes, stamp, root: 0, thread: 0, package: &package, disk: Some(&package) });
 }
 
 /// What was read, and which version of it.

@@ -1,10 +1,10 @@
 //! Skills in folders, as a source.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Form, Origin, Place as SkillPlace, Scope, Skill, SkillId};
@@ -196,12 +196,11 @@ impl FileSource {
                 roots: &prepared,
                 known: vec![HashMap::from([(&*skill.location, skill)])],
                 caches: &[],
-                fresh: vec![AtomicUsize::new(0)],
                 at_rest_before: i64::MIN,
                 keep_last_good: true,
                 claude_names: false,
                 scan: Mutex::default(),
-                again: vec![Mutex::default()],
+                gathered: vec![Mutex::default()],
             };
             match skill.form {
                 Form::Folder => {
@@ -213,7 +212,7 @@ impl FileSource {
                 }
                 form => collector.single_file(0, &file, form, Some(&skill.name)),
             }
-            let scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let (scan, _) = collector.finish();
             let gone = |fault: &Fault| fault.why == FaultKind::Read(ReadFault::Missing);
             if scan.faults.iter().any(gone) {
                 return None;
@@ -273,20 +272,14 @@ impl SkillSource for FileSource {
             roots: &roots,
             known: known_by_root(&roots, known.skills.iter()),
             caches: &caches,
-            fresh: roots.iter().map(|_| AtomicUsize::new(0)).collect(),
             at_rest_before: before,
             keep_last_good: known.keep_last_good,
             claude_names: self.options.claude_names,
             scan: Mutex::default(),
-            again: (0..self.options.walk.threads.max(1)).map(|_| Mutex::default()).collect(),
+            gathered: (0..self.options.walk.threads.max(1)).map(|_| Mutex::default()).collect(),
         };
         notices.append(&mut self.collect(&collector));
-        let fresh: Vec<usize> =
-            collector.fresh.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-        let mut scan = collector.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for again in collector.again {
-            scan.skills.append(&mut again.into_inner().unwrap_or_else(PoisonError::into_inner));
-        }
+        let (mut scan, fresh) = collector.finish();
         for cache in &mut caches {
             scan.skills.extend(cache.take_kept());
         }
@@ -447,13 +440,28 @@ struct Collector<'s> {
     at_rest_before: i64,
     /// What the last start remembered, for each root; none while it is all in memory.
     caches: &'s [Cache],
-    /// How many skills of each root were read, and not remembered.
-    fresh: Vec<AtomicUsize>,
     keep_last_good: bool,
     claude_names: bool,
     scan: Mutex<Scan>,
-    /// Skills that were known already, for each thread, so that none waits for another.
-    again: Vec<Mutex<Vec<Arc<Skill>>>>,
+    /// For each thread, so that none waits for another.
+    gathered: Vec<Mutex<Gathered>>,
+}
+
+/// What one thread found.
+#[derive(Default)]
+struct Gathered {
+    skills: Vec<Arc<Skill>>,
+    /// How many skills of each root were read, and not remembered.
+    fresh: Vec<usize>,
+}
+
+impl Gathered {
+    fn count(&mut self, root: usize) {
+        if self.fresh.len() <= root {
+            self.fresh.resize(root + 1, 0);
+        }
+        self.fresh[root] += 1;
+    }
 }
 
 /// Tells the collector which root a walk means.
@@ -481,9 +489,8 @@ impl Visit for Walking<'_> {
             if !same || !not_reserved(skill) {
                 return false;
             }
-            let mine = &collector.again[seen.thread % collector.again.len()];
-            let mut mine = mine.lock().unwrap_or_else(PoisonError::into_inner);
-            mine.push(collector.at_home(root, skill));
+            let skill = collector.at_home(root, skill);
+            collector.gathered(seen.thread).skills.push(skill);
             return true;
         }
         let Some(cache) = collector.caches.get(root) else { return false };
@@ -506,6 +513,23 @@ impl Walking<'_> {
 impl Collector<'_> {
     fn lock(&self) -> std::sync::MutexGuard<'_, Scan> {
         self.scan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gathered(&self, thread: usize) -> std::sync::MutexGuard<'_, Gathered> {
+        let mine = &self.gathered[thread % self.gathered.len()];
+        mine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything that was found, and how many skills of each root were read.
+    fn finish(self) -> (Scan, Vec<usize>) {
+        let mut scan = self.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = vec![0; self.roots.len()];
+        for gathered in self.gathered {
+            let mut gathered = gathered.into_inner().unwrap_or_else(PoisonError::into_inner);
+            scan.skills.append(&mut gathered.skills);
+            fresh.iter_mut().zip(gathered.fresh).for_each(|(sum, count)| *sum += count);
+        }
+        (scan, fresh)
     }
 
     /// A known skill as one of this root: its place among the others may have changed meanwhile.
@@ -531,15 +555,15 @@ impl Collector<'_> {
 
     fn skill(&self, root: usize, found: &Found<'_>) {
         let prepared = &self.roots[root];
-        let folder = found.path.parent().unwrap_or(found.path);
-        let inner = folder.strip_prefix(&prepared.root.path).unwrap_or(folder);
+        let folder = folder_of(found.path);
+        let inner = below(folder, &prepared.root.path);
         let location = escape(found.path);
         let given = found.package.folder().map(Box::from);
         if self.is_reserved(root, inner) {
             let path = folder.to_owned();
             return self.lock().notices.push(Notice::Reserved { path });
         }
-        self.fresh[root].fetch_add(1, Ordering::Relaxed);
+        self.gathered(found.thread).count(root);
         if self.leads_out(root, found.path) {
             return self.fault(root, location, FaultKind::Outside);
         }
@@ -560,7 +584,8 @@ impl Collector<'_> {
             sidecar: sidecar.as_ref().map(|(stamp, _)| *stamp),
             fingerprint: fingerprint(bytes),
         };
-        self.add(root, place, bytes, sidecar.map(|(_, text)| text).as_deref());
+        let sidecar = sidecar.map(|(_, text)| Sidecar::parse(&text));
+        self.add((root, found.thread), place, bytes, sidecar.as_ref());
     }
 
     fn single_file(&self, root: usize, path: &Path, form: Form, name: Option<&str>) {
@@ -587,10 +612,17 @@ impl Collector<'_> {
             sidecar: None,
             fingerprint: fingerprint(&buffer),
         };
-        self.add(root, place, &buffer, None);
+        self.add((root, 0), place, &buffer, None);
     }
 
-    fn add(&self, root: usize, place: SkillPlace, bytes: &[u8], sidecar: Option<&str>) {
+    /// Takes the text of a skill of a root, which a thread read.
+    fn add(
+        &self,
+        (root, thread): (usize, usize),
+        place: SkillPlace,
+        bytes: &[u8],
+        sidecar: Option<&Sidecar>,
+    ) {
         let parsed = parse(bytes);
         // While somebody works on the files, only what is whole and at rest comes in. At the start
         // there is nothing better to keep, and everything that can be read is taken.
@@ -610,11 +642,10 @@ impl Collector<'_> {
                 }
             }
         }
-        let sidecar = sidecar.map(Sidecar::parse);
-        let skill = Skill::from_text(place, &parsed, sidecar.as_ref());
+        let skill = Skill::from_text(place, &parsed, sidecar);
         let last = self.known[root].get(&*skill.location).filter(|last| ****last == skill);
         let skill = last.map_or_else(|| Arc::new(skill), |last| Arc::clone(last));
-        self.lock().skills.push(skill);
+        self.gathered(thread).skills.push(skill);
     }
 
     /// Whether a file of the project is a link that leads out of it. A repository must not be able
@@ -663,10 +694,35 @@ fn is_usable(parsed: &Parsed<'_>) -> bool {
     !parsed.text.trim().is_empty() && !parsed.problems.iter().any(|found| is_fatal(&found.kind))
 }
 
+/// The folder of a skill's file. Paths of a walk are made of names with one slash between them, and
+/// need not be taken apart into all their parts.
+fn folder_of(file: &Path) -> &Path {
+    let bytes = file.as_os_str().as_bytes();
+    match bytes.iter().rposition(|&byte| byte == b'/') {
+        Some(slash @ 1..) if slash + 1 < bytes.len() && bytes[slash - 1] != b'/' => {
+            Path::new(OsStr::from_bytes(&bytes[..slash]))
+        }
+        _ => file.parent().unwrap_or(file),
+    }
+}
+
+/// A path as it is below a root; the whole path where it is not.
+fn below<'p>(path: &'p Path, root: &Path) -> &'p Path {
+    let rest = path.as_os_str().as_bytes().strip_prefix(root.as_os_str().as_bytes());
+    match rest {
+        Some([b'/', inner @ ..]) if !matches!(inner, [] | [b'/' | b'.', ..]) => {
+            Path::new(OsStr::from_bytes(inner))
+        }
+        _ => path.strip_prefix(root).unwrap_or(path),
+    }
+}
+
 /// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`, and so
 /// does a backslash that would look like one of those.
 pub(crate) fn escape(path: &Path) -> Box<str> {
-    if let Some(text) = path.to_str().filter(|text| !text.contains("\\x")) {
+    // Hardly any path has a backslash, and one byte is found faster than two.
+    let is_plain = |text: &&str| !text.as_bytes().contains(&b'\\') || !text.contains("\\x");
+    if let Some(text) = path.to_str().filter(is_plain) {
         return text.into();
     }
     let mut text = String::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -181,7 +181,7 @@ fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool
         visit,
         asks: visit.knows_some(),
         keeps,
-        queue: Mutex::new(Queue { jobs: Vec::new(), working: 0 }),
+        queue: Mutex::new(Queue { jobs: Vec::new(), working: 0, waiting: 0 }),
         wake: Condvar::new(),
         late: Mutex::new(Late::default()),
     };
@@ -256,16 +256,19 @@ struct Budget {
 }
 
 impl Budget {
-    fn take(&self) -> bool {
-        self.left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-            .is_ok()
+    /// Takes as many as there are, up to so many.
+    fn take(&self, wanted: usize) -> usize {
+        let any = Ordering::Relaxed;
+        let before = self.left.fetch_update(any, any, |left| Some(left.saturating_sub(wanted)));
+        before.map_or(0, |before| before.min(wanted))
     }
 }
 
 struct Queue {
     jobs: Vec<Job>,
     working: usize,
+    /// How many threads wait for work: nobody else need be woken, which is a call of the system.
+    waiting: usize,
 }
 
 /// What is put off, or kept, until all threads are done.
@@ -296,6 +299,8 @@ struct Worker {
     thread: usize,
     /// How many pieces of work it has done.
     jobs: usize,
+    /// How many skills it found and did not count with those of their root yet.
+    skills: usize,
     buffer: Vec<u8>,
     /// Scratch for names and paths, so that a skill costs no memory of its own.
     name: Vec<u8>,
@@ -304,6 +309,14 @@ struct Worker {
     late: Late,
     /// While links are followed: every folder that was seen, so that none is seen twice.
     known: Option<BTreeSet<Id>>,
+}
+
+impl Worker {
+    /// Counts what was found with the skills of its root. Threads share that number, and one that
+    /// another has just changed is slow to come by.
+    fn count(&mut self, budget: &Budget) {
+        budget.skills.fetch_add(std::mem::take(&mut self.skills), Ordering::Relaxed);
+    }
 }
 
 /// Collects the folders of a folder into pieces of work.
@@ -376,8 +389,11 @@ impl Walker<'_> {
     fn push(&self, job: Job) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.jobs.push(job);
+        let somebody_waits = queue.waiting > 0;
         drop(queue);
-        self.wake.notify_one();
+        if somebody_waits {
+            self.wake.notify_one();
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -408,35 +424,46 @@ impl Walker<'_> {
             if queue.working == 0 {
                 return None;
             }
+            queue.waiting += 1;
             queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.waiting -= 1;
         }
     }
 
     fn run(&self, worker: &mut Worker, job: &Job) {
-        let Some(parent) = &job.parent else {
-            match rustix::fs::open(&job.path, OPEN_FOLDER, Mode::empty()) {
+        match &job.parent {
+            Some(parent) => self.inside(worker, job, parent),
+            None => match rustix::fs::open(&job.path, OPEN_FOLDER, Mode::empty()) {
                 Ok(folder) => self.folder(worker, folder, &job.path, None, job.depth, &job.budget),
                 Err(error) => worker.late.notices.push(unreadable(&job.path, error)),
-            }
-            return;
-        };
+            },
+        }
+        worker.count(&job.budget);
+    }
+
+    /// Looks at some of the folders of a folder.
+    fn inside(&self, worker: &mut Worker, job: &Job, parent: &Folder) {
         if self.keeps && worker.jobs.is_multiple_of(JOBS_PER_ROOM) {
             make_room();
         }
         worker.jobs += 1;
-        for (name, inode) in job.names.iter() {
-            if !job.budget.take() {
-                let root = job.budget.root.clone();
-                worker.late.notices.push(Notice::TooMany { root, limit: job.budget.limit });
-                return;
-            }
+        let granted = job.budget.take(job.names.ends.len());
+        if granted < job.names.ends.len() {
+            let root = job.budget.root.clone();
+            worker.late.notices.push(Notice::TooMany { root, limit: job.budget.limit });
+        }
+        // The system counts who uses a handle. Where threads share one, that count goes to and fro
+        // between processors, which costs more than a handle for each piece of work.
+        let own = rustix::fs::openat(&parent.handle, c".", FOLDER_ONLY, Mode::empty()).ok();
+        let handle = own.as_ref().unwrap_or(&parent.handle).as_fd();
+        for (name, inode) in job.names.iter().take(granted) {
             let id = Some((parent.device, inode));
-            if self.file_only(worker, parent, name, job, id) {
+            if self.file_only(worker, handle, name, job, id) {
                 continue;
             }
             let path = job.path.join(OsStr::from_bytes(name.to_bytes()));
             let flags = OPEN_FOLDER | OFlags::NOFOLLOW;
-            match rustix::fs::openat(&parent.handle, name, flags, Mode::empty()) {
+            match rustix::fs::openat(handle, name, flags, Mode::empty()) {
                 Ok(folder) => self.folder(worker, folder, &path, id, job.depth, &job.budget),
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
@@ -447,12 +474,12 @@ impl Walker<'_> {
     fn file_only(
         &self,
         worker: &mut Worker,
-        parent: &Folder,
+        parent: BorrowedFd<'_>,
         name: &CStr,
         job: &Job,
         id: Option<Id>,
     ) -> bool {
-        let Worker { thread, buffer, name: file, sidecar, path, late, known, .. } = worker;
+        let Worker { thread, skills, buffer, name: file, sidecar, path, late, known, .. } = worker;
         if id.is_some_and(|id| known.as_ref().is_some_and(|known| known.contains(&id))) {
             return true;
         }
@@ -460,7 +487,7 @@ impl Walker<'_> {
         file.extend_from_slice(name.to_bytes());
         file.extend_from_slice(b"/SKILL.md");
         if self.asks {
-            let stamp = |path: &[u8]| read::stamp(parent.handle.as_fd(), OsStr::from_bytes(path));
+            let stamp = |path: &[u8]| read::stamp(parent, OsStr::from_bytes(path));
             if let Some(now) = stamp(file) {
                 sidecar.clear();
                 sidecar.extend_from_slice(name.to_bytes());
@@ -479,13 +506,13 @@ impl Walker<'_> {
                 if self.visit.is_known(&seen) {
                     if is_new(known, id) {
                         late.seen.extend(id);
-                        job.budget.skills.fetch_add(1, Ordering::Relaxed);
+                        *skills += 1;
                     }
                     return true;
                 }
             }
         }
-        let bytes = read::read_file(parent.handle.as_fd(), OsStr::from_bytes(file), buffer);
+        let bytes = read::read_file(parent, OsStr::from_bytes(file), buffer);
         // A folder that may not be entered says the same of its files; look at the folder then.
         if matches!(bytes, Err(ReadFault::Missing | ReadFault::Unreadable(_))) {
             return false;
@@ -497,11 +524,11 @@ impl Walker<'_> {
         path.push(&job.path);
         path.push(OsStr::from_bytes(file));
         late.seen.extend(id);
-        job.budget.skills.fetch_add(1, Ordering::Relaxed);
-        let package = OnDisk::inside(parent.handle.as_fd(), name);
+        *skills += 1;
+        let package = OnDisk::inside(parent, name);
         let (bytes, stamp) = read::split(bytes, buffer);
-        let (root, disk) = (job.budget.index, Some(&package));
-        self.visit.visit(Found { path, bytes, stamp, root, package: &package, disk });
+        let (root, thread, disk) = (job.budget.index, *thread, Some(&package));
+        self.visit.visit(Found { path, bytes, stamp, root, thread, package: &package, disk });
         true
     }
 
@@ -522,11 +549,11 @@ impl Walker<'_> {
             let id = id
                 .or_else(|| rustix::fs::fstat(&handle).ok().map(|stat| (stat.st_dev, stat.st_ino)));
             worker.late.seen.extend(id);
-            budget.skills.fetch_add(1, Ordering::Relaxed);
+            worker.skills += 1;
             let name = read::folder_name(path);
-            let root = budget.index;
+            let (root, thread) = (budget.index, worker.thread);
             read::read_named(handle.as_fd(), path, name, file, &mut worker.buffer, &mut |found| {
-                self.visit.visit(Found { root, ..found });
+                self.visit.visit(Found { root, thread, ..found });
             });
             return;
         }
@@ -577,6 +604,7 @@ impl Walker<'_> {
                 Ok(folder) => self.folder(&mut worker, folder, &path, Some(id), depth, &budget),
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
+            worker.count(&budget);
             // What the folder pushed for others to do is ours to do now.
             while let Some(job) = self.next_job() {
                 let _guard = Working(self);
@@ -594,6 +622,8 @@ impl Walker<'_> {
     }
 }
 
+/// To open others from, not to list.
+const FOLDER_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 const OPEN_FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
 /// Whether a folder is seen for the first time, as far as that is kept.
