@@ -79,7 +79,7 @@ pub(super) fn has(text: &str, section: &str) -> bool {
     read(text).ok().flatten().is_some_and(|top| own_entry(&top, section).is_some())
 }
 
-fn own_entry<'n>(top: &'n Node, section: &str) -> Option<&'n Node> {
+fn own_entry<'n>(top: &'n Node<'n>, section: &str) -> Option<&'n Node<'n>> {
     top.get(section)?.get(NAME)
 }
 
@@ -98,7 +98,7 @@ fn says_the_same(old: &Node, new: &Node, section: &str) -> bool {
     })
 }
 
-fn read(text: &str) -> Result<Option<Node>, Fault> {
+fn read(text: &str) -> Result<Option<Node<'_>>, Fault> {
     let is_empty = text.lines().all(|line| is_blank(line) || line == "---");
     if is_empty {
         return Ok(None);

@@ -106,7 +106,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the name as it was written, if there is one, and what is wrong with it.
-    pub fn name(&self) -> Option<(&'a Text, &[NameFault])> {
+    pub fn name(&self) -> Option<(&'a Text<'a>, &[NameFault])> {
         let text = self.parsed?.manifest.name.as_ref().filter(|text| !text.is_blank())?;
         let faults = self.name_faults.get_or_init(|| name::faults(&name::normalise(&text.value)));
         Some((text, faults))

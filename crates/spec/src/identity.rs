@@ -52,7 +52,7 @@ impl Source {
 
 /// Works out what a skill is called: the frontmatter's name if it is valid, else the folder's,
 /// else the frontmatter's as it stands.
-pub fn identify(manifest: &Manifest, folder: Option<&str>, body: &str) -> Identity {
+pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
     let written = written.map(|text| name::normalise(&text.value));
     // What is normal now may begin with a blank that was part of a character.

@@ -1,37 +1,39 @@
 //! The frontmatter as typed fields, beside the verbatim keys.
 
+use std::borrow::Cow;
+
 use prowess_diag::Span;
 
 use crate::fields::{self, Shape};
 use crate::tool_pattern::{self, TokenFault, ToolPattern};
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Node, Style, Value};
 
 /// What the frontmatter says.
 ///
 /// `entries` holds every key in the order of the file, known or not, with places; the typed
 /// fields are read from it and leave out what has the wrong shape. A null counts as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Manifest {
+pub struct Manifest<'t> {
     /// Every key, verbatim.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Entry<'t>>,
     /// `name`
-    pub name: Option<Text>,
+    pub name: Option<Text<'t>>,
     /// `description`
-    pub description: Option<Text>,
+    pub description: Option<Text<'t>>,
     /// `license`
-    pub license: Option<Text>,
+    pub license: Option<Text<'t>>,
     /// `compatibility`
-    pub compatibility: Option<Text>,
+    pub compatibility: Option<Text<'t>>,
     /// `when_to_use`
-    pub when_to_use: Option<Text>,
+    pub when_to_use: Option<Text<'t>>,
     /// `argument-hint`
-    pub argument_hint: Option<Text>,
+    pub argument_hint: Option<Text<'t>>,
     /// `arguments`, in order
-    pub arguments: Vec<Text>,
+    pub arguments: Vec<Text<'t>>,
     /// `allowed-tools`; nothing when the key is absent
-    pub allowed_tools: Option<ToolList>,
+    pub allowed_tools: Option<ToolList<'t>>,
     /// `disallowed-tools`; nothing when the key is absent
-    pub disallowed_tools: Option<ToolList>,
+    pub disallowed_tools: Option<ToolList<'t>>,
     /// `disable-model-invocation`
     pub disable_model_invocation: Option<Flag>,
     /// `user-invocable`
@@ -41,25 +43,25 @@ pub struct Manifest {
     /// `always_present`
     pub always_present: Option<Flag>,
     /// `model`
-    pub model: Option<Text>,
+    pub model: Option<Text<'t>>,
     /// `effort`
-    pub effort: Option<Text>,
+    pub effort: Option<Text<'t>>,
     /// `context`
-    pub context: Option<Text>,
+    pub context: Option<Text<'t>>,
     /// `agent`
-    pub agent: Option<Text>,
+    pub agent: Option<Text<'t>>,
     /// `shell`
-    pub shell: Option<Text>,
+    pub shell: Option<Text<'t>>,
     /// `paths`
-    pub paths: Vec<Text>,
+    pub paths: Vec<Text<'t>>,
     /// `maxTicks`
     pub max_ticks: Option<u32>,
     /// `creator`
-    pub creator: Option<Text>,
+    pub creator: Option<Text<'t>>,
     /// `planck_version`
-    pub planck_version: Option<Text>,
+    pub planck_version: Option<Text<'t>>,
     /// `version`, or `metadata.version`
-    pub version: Option<Text>,
+    pub version: Option<Text<'t>>,
     /// Whether parts of the frontmatter were refused, so that an absent field may have been there.
     pub incomplete: bool,
     /// Keys that stand in the file and were not read.
@@ -68,9 +70,9 @@ pub struct Manifest {
 
 /// A piece of text and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text {
+pub struct Text<'t> {
     /// The text.
-    pub value: Box<str>,
+    pub value: Cow<'t, str>,
     /// Where it stands, quotes included.
     pub span: Span,
     /// Where the text stands unchanged in the file, if it does.
@@ -90,35 +92,36 @@ pub struct Flag {
 
 /// A list of tools as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolList {
+pub struct ToolList<'t> {
     /// Tokens in order.
-    pub tokens: Vec<ToolToken>,
+    pub tokens: Vec<ToolToken<'t>>,
     /// Where the value stands.
     pub span: Span,
 }
 
 /// One token of a [`ToolList`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolToken {
+pub struct ToolToken<'t> {
     /// Where it stands.
     pub span: Span,
     /// As it was written.
-    pub text: Box<str>,
+    pub text: Cow<'t, str>,
     /// What it grants, or why nothing.
     pub pattern: Result<ToolPattern, TokenFault>,
 }
 
-impl Text {
-    fn of(node: &Node, source: &str) -> Option<Self> {
-        let value = node.text()?;
+impl<'t> Text<'t> {
+    fn of(node: &Node<'t>, source: &str) -> Option<Self> {
+        let Value::Scalar(value, _) = &node.value else { return None };
         let verbatim = node.verbatim_start(source).and_then(|start| u32::try_from(start).ok());
-        Some(Self { value: value.into(), span: node.span, verbatim })
+        let text = Self { value: value.clone(), span: node.span, verbatim };
+        (!node.is_null()).then_some(text)
     }
 
     fn part(&self, range: std::ops::Range<usize>) -> Self {
         let span = self.subspan(range.clone());
         let verbatim = self.verbatim.map(|start| start + u32::try_from(range.start).unwrap_or(0));
-        Self { value: self.value.get(range).unwrap_or_default().into(), span, verbatim }
+        Self { value: part(&self.value, range), span, verbatim }
     }
 
     /// Returns the place of a part of the text; the whole place when the text was folded or escaped.
@@ -135,16 +138,16 @@ impl Text {
     }
 }
 
-impl ToolList {
+impl ToolList<'_> {
     /// Returns the patterns that parsed.
     pub fn patterns(&self) -> impl Iterator<Item = &ToolPattern> {
         self.tokens.iter().filter_map(|token| token.pattern.as_ref().ok())
     }
 }
 
-impl Manifest {
+impl<'t> Manifest<'t> {
     /// Reads the typed fields from the verbatim keys; `source` is the text their places are in.
-    pub fn from_entries(entries: Vec<Entry>, source: &str) -> Self {
+    pub fn from_entries(entries: Vec<Entry<'t>>, source: &str) -> Self {
         let mut manifest = Self::default();
         for entry in &entries {
             manifest.read(entry, source);
@@ -159,7 +162,7 @@ impl Manifest {
         manifest
     }
 
-    fn read(&mut self, entry: &Entry, source: &str) {
+    fn read(&mut self, entry: &Entry<'t>, source: &str) {
         let node = &entry.value;
         match &*entry.key {
             "name" => self.name = Text::of(node, source),
@@ -192,7 +195,7 @@ impl Manifest {
     }
 
     /// Returns the entry under a key.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&Entry<'t>> {
         self.entries.iter().find(|entry| &*entry.key == key)
     }
 
@@ -218,8 +221,16 @@ impl Manifest {
     }
 }
 
+/// A part of a text, borrowed where the whole is.
+fn part<'t>(text: &Cow<'t, str>, range: std::ops::Range<usize>) -> Cow<'t, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
+        Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
+    }
+}
+
 /// `[topic]` is a list to YAML and a hint to people.
-fn hint(node: &Node, source: &str) -> Option<Text> {
+fn hint<'t>(node: &Node<'t>, source: &str) -> Option<Text<'t>> {
     let Some(items) = node.items() else {
         return Text::of(node, source);
     };
@@ -228,19 +239,23 @@ fn hint(node: &Node, source: &str) -> Option<Text> {
     (!words.is_empty()).then_some(Text { value, span: node.span, verbatim: None })
 }
 
-fn words(node: &Node, source: &str, separates: impl Fn(char) -> bool + Copy) -> Vec<Text> {
+fn words<'t>(
+    node: &Node<'t>,
+    source: &str,
+    separates: impl Fn(char) -> bool + Copy,
+) -> Vec<Text<'t>> {
     texts(node, source).iter().flat_map(|text| split(text, separates)).collect()
 }
 
 /// A text, or the texts of a list.
-fn texts(node: &Node, source: &str) -> Vec<Text> {
+fn texts<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
     match node.items() {
         Some(items) => items.iter().filter_map(|item| Text::of(item, source)).collect(),
         None => Text::of(node, source).into_iter().collect(),
     }
 }
 
-fn split(text: &Text, separates: impl Fn(char) -> bool) -> Vec<Text> {
+fn split<'t>(text: &Text<'t>, separates: impl Fn(char) -> bool) -> Vec<Text<'t>> {
     let mut parts = Vec::new();
     let mut start = None;
     for (at, c) in text.value.char_indices() {
@@ -255,7 +270,7 @@ fn split(text: &Text, separates: impl Fn(char) -> bool) -> Vec<Text> {
 }
 
 /// Splits at commas, but not inside braces: `src/**/*.{ts,tsx}, *.md` is two patterns.
-fn globs(node: &Node, source: &str) -> Vec<Text> {
+fn globs<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
     let mut globs = Vec::new();
     for text in texts(node, source) {
         let depth = std::cell::Cell::new(0_usize);
@@ -279,7 +294,7 @@ fn globs(node: &Node, source: &str) -> Vec<Text> {
     globs
 }
 
-fn tools(node: &Node, source: &str) -> Option<ToolList> {
+fn tools<'t>(node: &Node<'t>, source: &str) -> Option<ToolList<'t>> {
     if node.is_null() {
         return None;
     }
@@ -289,18 +304,18 @@ fn tools(node: &Node, source: &str) -> Option<ToolList> {
         let mut rest = text.span;
         let is_folded = text.verbatim.is_none() && !rest.of(source).contains('\\');
         tokens.extend(tool_pattern::parse_list(&text.value).into_iter().map(|token| {
-            let written = text.value.get(token.range.clone()).unwrap_or_default();
-            let found = is_folded.then(|| rest.find_words(source, written)).flatten();
+            let written = part(&text.value, token.range.clone());
+            let found = is_folded.then(|| rest.find_words(source, &written)).flatten();
             rest.start = found.map_or(rest.start, |found| found.end);
             let span = found.unwrap_or_else(|| text.subspan(token.range));
-            ToolToken { span, text: written.into(), pattern: token.pattern }
+            ToolToken { span, text: written, pattern: token.pattern }
         }));
     }
     Some(ToolList { tokens, span: node.span })
 }
 
 /// Reads a yes or no. What is neither counts as the safer value.
-fn flag(entry: &Entry) -> Option<Flag> {
+fn flag(entry: &Entry<'_>) -> Option<Flag> {
     let node = &entry.value;
     if node.is_null() {
         return None;
@@ -318,11 +333,11 @@ fn flag(entry: &Entry) -> Option<Flag> {
 }
 
 /// Planck's pin: only the literal boolean counts.
-fn literal_flag(node: &Node) -> Option<Flag> {
+fn literal_flag(node: &Node<'_>) -> Option<Flag> {
     if node.is_null() {
         return None;
     }
-    let is_plain = matches!(&node.value, crate::yaml::Value::Scalar(_, crate::yaml::Style::Plain));
+    let is_plain = matches!(&node.value, Value::Scalar(_, Style::Plain));
     let literal = match node.text() {
         Some("true" | "True" | "TRUE") if is_plain => Some(true),
         Some("false" | "False" | "FALSE") if is_plain => Some(false),

@@ -18,7 +18,7 @@ pub struct Parsed<'t> {
     /// The text; where the bytes are not UTF-8, the text before the first bad byte.
     pub text: &'t str,
     /// What the frontmatter says.
-    pub manifest: Manifest,
+    pub manifest: Manifest<'t>,
     /// Where the frontmatter's YAML stands.
     pub yaml: Option<Span>,
     /// Where the body stands.
@@ -78,7 +78,7 @@ fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
     }
 }
 
-fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifest {
+fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> Manifest<'t> {
     let (source, base) = (span.of(text), span.start as usize);
     if source.len() > MAX_FRONTMATTER {
         problems.push(Problem {
@@ -148,14 +148,14 @@ fn read_manifest(text: &str, span: Span, problems: &mut Vec<Problem>) -> Manifes
     }
 }
 
-fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> Manifest {
+fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> Manifest<'static> {
     problems.push(Problem { span, kind: ProblemKind::NotMapping { found } });
     // An empty block lacks its keys; in anything else they may stand in another form.
     Manifest { incomplete: found != "empty", ..Manifest::default() }
 }
 
 /// Two different answers to a question of permission are no answer: grant nothing.
-fn withdraw(manifest: &mut Manifest, duplicate: &yaml::Duplicate) {
+fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::Duplicate) {
     if duplicate.same_value || !duplicate.top_level {
         return;
     }

@@ -25,7 +25,7 @@ use crate::yaml::{self, Entry, Value, full};
 /// What could be read.
 #[derive(Debug, Default)]
 pub(crate) struct Salvage {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry<'static>>,
     pub(crate) problems: Vec<Problem>,
     /// Keys that stand there and were not read.
     pub(crate) lost: Vec<Box<str>>,
@@ -112,7 +112,7 @@ fn keep_mended(result: &mut Salvage, mended: Option<Mended<'_>>, start: usize) -
     true
 }
 
-fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem>) {
+fn keep(result: &mut Salvage, document: yaml::Document<'static>, repaired: Option<Problem>) {
     let Some(root) = document.root else { return };
     let span = root.span;
     result.problems.extend(repaired);
@@ -131,7 +131,7 @@ fn keep(result: &mut Salvage, document: yaml::Document, repaired: Option<Problem
             None => result.entries.push(entry),
             Some(earlier) => {
                 let duplicate = yaml::Duplicate {
-                    key: entry.key.clone(),
+                    key: entry.key.into(),
                     first: earlier.key_span,
                     again: entry.key_span,
                     entry: entry.key_span.cover(entry.value.span),
@@ -159,7 +159,7 @@ struct Mended<'t> {
 
 impl Mended<'_> {
     /// Reads the mended text and moves its places back to where things stand in the original.
-    fn read(&self, base: usize) -> Option<yaml::Document> {
+    fn read(&self, base: usize) -> Option<yaml::Document<'static>> {
         let mut document = full::read(&self.text, 0).ok()?;
         let back = |span: Span| {
             let (start, end) =

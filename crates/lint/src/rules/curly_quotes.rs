@@ -45,7 +45,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 }
 
 /// The text between the marks, if there is one pair round all of it.
-fn between_marks(entry: &Entry) -> Option<&str> {
+fn between_marks<'a>(entry: &'a Entry<'_>) -> Option<&'a str> {
     let Value::Scalar(text, Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
         &entry.value.value
     else {

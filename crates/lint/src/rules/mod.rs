@@ -239,7 +239,7 @@ pub fn position(id: &str) -> Option<usize> {
 
 /// The frontmatter, if there is one that was read: rules about missing keys have nothing to say
 /// when the whole block is missing, broken or cut.
-fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a Manifest)> {
+fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a Manifest<'a>)> {
     let parsed = skill.parsed?;
     let entries = &parsed.manifest.entries;
     // Keys in another notation are there, though they were not read.
@@ -250,7 +250,7 @@ fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a 
 }
 
 /// The key that was meant to be `key`, where that one is missing: the fault is a misspelling then.
-fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry> {
+fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry<'a>> {
     let entries = &skill.parsed?.manifest.entries;
     let index = skill.meant().iter().position(|meant| *meant == Some(key))?;
     entries.get(index).filter(|_| entries.iter().all(|entry| &*entry.key != key))

@@ -136,7 +136,7 @@ impl Kind {
     }
 
     /// What `metadata` has under a key that would otherwise be moved there.
-    fn in_metadata<'a>(self, parsed: &'a Parsed<'_>, key: &str) -> Option<&'a Entry> {
+    fn in_metadata<'a>(self, parsed: &'a Parsed<'_>, key: &str) -> Option<&'a Entry<'a>> {
         let entries = parsed.manifest.entry("metadata")?.value.entries()?;
         entries.iter().find(|entry| &*entry.key == key).filter(|_| self != Self::ClaudeCode)
     }

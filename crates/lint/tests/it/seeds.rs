@@ -7,12 +7,12 @@ use prowess_spec::manifest::Text;
 use prowess_spec::tool_pattern::{ToolPattern, parse_list};
 use prowess_spec::{Manifest, Package, SkillName, identify, parse};
 
-fn manifest(text: &str) -> Manifest {
+fn manifest(text: &str) -> Manifest<'_> {
     parse(text.as_bytes()).manifest
 }
 
 #[expect(clippy::ref_option, reason = "called with fields")]
-fn value(text: &Option<Text>) -> Option<&str> {
+fn value<'a>(text: &'a Option<Text<'_>>) -> Option<&'a str> {
     text.as_ref().map(|text| &*text.value)
 }
 
@@ -39,7 +39,8 @@ fn planck_parsing() {
     assert!(rules("---\ndescription: d\n---\nb", Profile::Lenient).contains(&"name-missing"));
     assert!(rules("---\nname: x\n---\nb", Profile::Lenient).contains(&"description-missing"));
     // P7: defaults.
-    let plain = manifest(&with(""));
+    let text = with("");
+    let plain = manifest(&text);
     assert_eq!(
         (plain.always_present, value(&plain.planck_version), value(&plain.creator)),
         (None, None, None)
@@ -47,7 +48,8 @@ fn planck_parsing() {
     // P9
     assert_eq!(value(&manifest(&with("creator: agent")).creator), Some("agent"));
     // P13: null is absent, never the word.
-    let null = manifest(&with("creator: null\nplanck_version: ~\nlicense:"));
+    let text = with("creator: null\nplanck_version: ~\nlicense:");
+    let null = manifest(&text);
     assert_eq!(
         (value(&null.creator), value(&null.planck_version), value(&null.license)),
         (None, None, None)
@@ -181,9 +183,9 @@ fn core_agent_frontmatter() {
 #[test]
 fn agentick_frontmatter() {
     // Flow and block lists, quoted commas, comments and hashes in quotes.
-    let parsed = manifest(&with(
-        "a: [x, \"y, z\"]\nb:\n- x\n- y\nc: 1 # note\nd: \"# text\"\ne:\n  f:\n    g: 1",
-    ));
+    let text =
+        with("a: [x, \"y, z\"]\nb:\n- x\n- y\nc: 1 # note\nd: \"# text\"\ne:\n  f:\n    g: 1");
+    let parsed = manifest(&text);
     let entry = |key: &str| parsed.entry(key).map(|entry| &entry.value);
     assert_eq!(entry("a").and_then(|node| node.items()?.get(1)?.text()), Some("y, z"));
     assert_eq!(entry("b").and_then(|node| node.items()).map(<[_]>::len), Some(2));

@@ -83,7 +83,15 @@ pub(super) fn read_named(
     let package = OnDisk::of(folder, name, file);
     let (bytes, stamp) = split(bytes, buffer);
     let path = &path.join(file);
-    visit(Found { path, bytes, stamp, root: 0, thread: 0, package: &package, disk: Some(&package) });
+    visit(Found {
+        path,
+        bytes,
+        stamp,
+        root: 0,
+        thread: 0,
+        package: &package,
+        disk: Some(&package),
+    });
 }
 
 /// What was read, and which version of it.

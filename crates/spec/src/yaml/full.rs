@@ -1,5 +1,7 @@
 //! The reader that knows all of YAML, on top of a parser crate.
 
+use std::borrow::Cow;
+
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, StructureStyle};
 use prowess_diag::Span;
 
@@ -12,7 +14,7 @@ use super::{
 const PARSER_DEPTH: usize = MAX_DEPTH * 2;
 
 /// Reads a block of YAML. Spans are offsets in `text` plus `base`.
-pub fn read(text: &str, base: usize) -> Result<Document, Error> {
+pub fn read(text: &str, base: usize) -> Result<Document<'static>, Error> {
     let mut options = Options::default();
     options.emit_unresolved_aliases = true;
     options.emit_anchor_events = true;
@@ -53,7 +55,7 @@ struct Builder<'t> {
     text: &'t str,
     base: usize,
     open: Vec<Open>,
-    root: Option<Node>,
+    root: Option<Node<'static>>,
     refusals: Vec<Refusal>,
     duplicates: Vec<Duplicate>,
     documents: usize,
@@ -66,13 +68,13 @@ enum Open {
     Sequence {
         start: usize,
         layout: Layout,
-        items: Vec<Node>,
+        items: Vec<Node<'static>>,
     },
     Mapping {
         start: usize,
         layout: Layout,
-        entries: Vec<Entry>,
-        key: Option<(Box<str>, Span)>,
+        entries: Vec<Entry<'static>>,
+        key: Option<(Cow<'static, str>, Span)>,
         duplicates: Vec<Duplicate>,
     },
 }
@@ -175,7 +177,8 @@ impl Builder<'_> {
             }
             _ => {}
         }
-        let node = Node { span: self.span(start, end), value: Value::Scalar(text.into(), style) };
+        let value = Value::Scalar(text.to_owned().into(), style);
+        let node = Node { span: self.span(start, end), value };
         self.push(node);
     }
 
@@ -190,7 +193,7 @@ impl Builder<'_> {
                 Node { span, value: Value::Sequence(items, layout) }
             }
             Some(Open::Mapping { start, layout, entries, duplicates, .. }) => {
-                let whole = |entry: &Entry| entry.key_span.cover(entry.value.span);
+                let whole = |entry: &Entry<'_>| entry.key_span.cover(entry.value.span);
                 let ends = entries
                     .iter()
                     .map(whole)
@@ -223,7 +226,7 @@ impl Builder<'_> {
         }
     }
 
-    fn push(&mut self, node: Node) {
+    fn push(&mut self, node: Node<'static>) {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open::Sequence { items, .. }) => items.push(node),
@@ -232,7 +235,7 @@ impl Builder<'_> {
                     let earlier = entries.iter().find(|entry| entry.key == name);
                     if let Some(earlier) = earlier {
                         duplicates.push(Duplicate {
-                            key: name,
+                            key: name.into(),
                             first: earlier.key_span,
                             again: key_span,
                             entry: key_span.cover(node.span),
@@ -249,7 +252,7 @@ impl Builder<'_> {
                             (text, is_merge.then_some(Feature::MergeKey))
                         }
                         Value::Sequence(..) | Value::Mapping(..) => {
-                            (Box::default(), Some(Feature::ComplexKey))
+                            (Cow::default(), Some(Feature::ComplexKey))
                         }
                     };
                     *key = Some((text, node.span));
@@ -279,7 +282,7 @@ impl Builder<'_> {
         Error::Syntax { at: self.span(offset, offset + width), message }
     }
 
-    fn finish(self) -> Result<Document, Error> {
+    fn finish(self) -> Result<Document<'static>, Error> {
         if let Some(at) = self.star.filter(|_| self.refusals.is_empty()) {
             let message = "an unquoted value begins with `*`".to_owned();
             return Err(Error::Syntax { at: self.span(at, at + 1), message });

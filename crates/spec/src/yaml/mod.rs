@@ -9,40 +9,42 @@ pub mod full;
 pub mod plain;
 pub mod write;
 
+use std::borrow::Cow;
+
 use prowess_diag::Span;
 
 /// How deep collections may nest.
 pub const MAX_DEPTH: usize = 16;
 
-/// One value.
+/// One value. What stands unchanged in the file is borrowed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct Node<'t> {
     /// Where it stands. Quotes and brackets are included; the indicator of a block scalar is not.
     pub span: Span,
     /// What it is.
-    pub value: Value,
+    pub value: Value<'t>,
 }
 
 /// What a value is. Scalars are kept as text: `1.0`, `yes` and `2024-01-01` are not interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum Value<'t> {
     /// A single piece of text.
-    Scalar(Box<str>, Style),
+    Scalar(Cow<'t, str>, Style),
     /// A list.
-    Sequence(Vec<Node>, Layout),
+    Sequence(Vec<Node<'t>>, Layout),
     /// A map, in the order of the file.
-    Mapping(Vec<Entry>, Layout),
+    Mapping(Vec<Entry<'t>>, Layout),
 }
 
 /// One key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct Entry<'t> {
     /// The key as text.
-    pub key: Box<str>,
+    pub key: Cow<'t, str>,
     /// Where the key stands.
     pub key_span: Span,
     /// Its value.
-    pub value: Node,
+    pub value: Node<'t>,
 }
 
 /// How a scalar was written.
@@ -69,7 +71,7 @@ pub enum Layout {
     Flow,
 }
 
-impl Node {
+impl<'t> Node<'t> {
     /// Returns the text of a scalar; nothing for null and for collections.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -97,7 +99,7 @@ impl Node {
     }
 
     /// Returns the entries of a map.
-    pub fn entries(&self) -> Option<&[Entry]> {
+    pub fn entries(&self) -> Option<&[Entry<'t>]> {
         match &self.value {
             Value::Mapping(entries, _) => Some(entries),
             _ => None,
@@ -119,7 +121,8 @@ impl Node {
                 x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.same(y))
             }
             (Value::Mapping(x, _), Value::Mapping(y, _)) => {
-                let pair = |(x, y): (&Entry, &Entry)| x.key == y.key && x.value.same(&y.value);
+                let pair =
+                    |(x, y): (&Entry<'_>, &Entry<'_>)| x.key == y.key && x.value.same(&y.value);
                 x.len() == y.len() && x.iter().zip(y).all(pair)
             }
             _ => false,
@@ -180,9 +183,9 @@ impl Node {
 
 /// What a reader found in a block of YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct Document<'t> {
     /// The value; nothing for an empty block.
-    pub root: Option<Node>,
+    pub root: Option<Node<'t>>,
     /// Keys that stand twice in one map. The first one counts.
     pub duplicates: Vec<Duplicate>,
 }
@@ -266,7 +269,7 @@ impl Feature {
 }
 
 /// Reads a block of YAML. Spans are offsets in `text` plus `base`.
-pub fn read(text: &str, base: usize) -> Result<Document, Error> {
+pub fn read(text: &str, base: usize) -> Result<Document<'_>, Error> {
     if let Some(root) = plain::read(text, base) {
         return Ok(Document { root, duplicates: Vec::new() });
     }

@@ -5,13 +5,15 @@
 //! takes over. It must never answer differently from the full reader, only less often; a property
 //! test in `prowess-lint` holds it to that.
 
+use std::borrow::Cow;
+
 use memchr::{memchr, memchr2};
 use prowess_diag::Span;
 
 use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
 
 /// Reads a block of YAML if it is plain: `Some(None)` is an empty block, `None` means "not sure".
-pub fn read(text: &str, base: usize) -> Option<Option<Node>> {
+pub fn read(text: &str, base: usize) -> Option<Option<Node<'_>>> {
     let mut reader = Reader { text, bytes: text.as_bytes(), base, at: 0 };
     reader.skip_blank()?;
     if reader.at == reader.bytes.len() {
@@ -29,7 +31,7 @@ struct Reader<'t> {
     at: usize,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
     fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.base + start, self.base + end)
     }
@@ -63,11 +65,11 @@ impl Reader<'_> {
     }
 
     /// Reads a block map whose keys stand at `indent`. The cursor is at its first line.
-    fn mapping(&mut self, indent: usize, depth: usize) -> Option<Node> {
+    fn mapping(&mut self, indent: usize, depth: usize) -> Option<Node<'t>> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let mut entries: Vec<Entry> = Vec::with_capacity(8);
+        let mut entries: Vec<Entry<'t>> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
             let found = self.indent()?;
             if found > indent {
@@ -91,7 +93,7 @@ impl Reader<'_> {
 
     /// Reads what follows `key:`; `after` is the offset behind the colon. Leaves the cursor at
     /// the start of the first line that does not belong to the value.
-    fn entry_value(&mut self, after: usize, indent: usize, depth: usize) -> Option<Node> {
+    fn entry_value(&mut self, after: usize, indent: usize, depth: usize) -> Option<Node<'t>> {
         let line_end = self.line_end(after);
         let line = &self.bytes[after..line_end];
         if line.first().is_some_and(|&byte| byte != b' ') {
@@ -125,7 +127,7 @@ impl Reader<'_> {
 
     /// Reads a scalar or a flow list that begins on this line and may go on on deeper ones. Leaves
     /// the cursor at the first line that does not belong to it.
-    fn value(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node> {
+    fn value(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node<'t>> {
         let (node, end) = match self.bytes[start] {
             b'"' | b'\'' => self.quoted(start, indent)?,
             b'[' => self.flow_sequence(start, line_end)?,
@@ -146,7 +148,7 @@ impl Reader<'_> {
     }
 
     /// Reads the deeper lines that go on with a plain scalar, if there are any.
-    fn plain_lines(&mut self, start: usize, first_end: usize, indent: usize) -> Option<Node> {
+    fn plain_lines(&mut self, start: usize, first_end: usize, indent: usize) -> Option<Node<'t>> {
         let mut folded: Option<String> = None;
         let mut end = first_end;
         loop {
@@ -176,7 +178,7 @@ impl Reader<'_> {
             end = line + length;
             self.at = (line_end + 1).min(self.bytes.len());
         }
-        let text = folded.map_or_else(|| self.text[start..end].into(), String::into_boxed_str);
+        let text = folded.map_or(Cow::Borrowed(&self.text[start..end]), Cow::Owned);
         Some(Node { span: self.span(start, end), value: Value::Scalar(text, Style::Plain) })
     }
 
@@ -196,11 +198,11 @@ impl Reader<'_> {
     }
 
     /// Reads a block list whose dashes stand at `indent`.
-    fn sequence(&mut self, indent: usize, depth: usize) -> Option<Node> {
+    fn sequence(&mut self, indent: usize, depth: usize) -> Option<Node<'t>> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let mut items: Vec<Node> = Vec::with_capacity(8);
+        let mut items: Vec<Node<'t>> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
             let found = self.indent()?;
             let item = self.at + found;
@@ -239,7 +241,7 @@ impl Reader<'_> {
         }
     }
 
-    fn plain(&self, start: usize, end: usize) -> Node {
+    fn plain(&self, start: usize, end: usize) -> Node<'t> {
         Node {
             span: self.span(start, end),
             value: Value::Scalar(self.text[start..end].into(), Style::Plain),
@@ -247,14 +249,14 @@ impl Reader<'_> {
     }
 
     /// Reads a quoted scalar, perhaps of several lines; returns it with the offset behind it.
-    fn quoted(&self, start: usize, indent: usize) -> Option<(Node, usize)> {
+    fn quoted(&self, start: usize, indent: usize) -> Option<(Node<'t>, usize)> {
         let mark = self.bytes[start];
         let (close, escapes) = closing_mark(&self.bytes[start + 1..], mark)?;
         let end = start + 1 + close;
         let raw = &self.text[start + 1..end];
         let is_double = mark == b'"';
         let is_bare = memchr(b'\n', raw.as_bytes()).is_none() && !(is_double && escapes);
-        let mut text: Box<str> = if is_bare {
+        let mut text: Cow<'t, str> = if is_bare {
             check_characters(raw.as_bytes())?;
             raw.into()
         } else {
@@ -269,7 +271,7 @@ impl Reader<'_> {
     }
 
     /// Reads `[a, "b", 'c']`: words only, nothing nested.
-    fn flow_sequence(&self, start: usize, line_end: usize) -> Option<(Node, usize)> {
+    fn flow_sequence(&self, start: usize, line_end: usize) -> Option<(Node<'t>, usize)> {
         let mut items = Vec::new();
         let mut at = start + 1;
         loop {
@@ -303,7 +305,7 @@ impl Reader<'_> {
     }
 
     /// Reads `|` and `>` blocks with clipping or stripping and no explicit indentation.
-    fn block_scalar(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node> {
+    fn block_scalar(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node<'t>> {
         let folded = self.bytes[start] == b'>';
         let header = self.text[start + 1..line_end].trim_end_matches(' ');
         let strip = header == "-";
