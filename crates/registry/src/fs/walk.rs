@@ -452,10 +452,7 @@ impl Walker<'_> {
             let root = job.budget.root.clone();
             worker.late.notices.push(Notice::TooMany { root, limit: job.budget.limit });
         }
-        // The system counts who uses a handle. Where threads share one, that count goes to and fro
-        // between processors, which costs more than a handle for each piece of work.
-        let own = rustix::fs::openat(&parent.handle, c".", FOLDER_ONLY, Mode::empty()).ok();
-        let handle = own.as_ref().unwrap_or(&parent.handle).as_fd();
+        let handle = parent.handle.as_fd();
         for (name, inode) in job.names.iter().take(granted) {
             let id = Some((parent.device, inode));
             if self.file_only(worker, handle, name, job, id) {
@@ -622,8 +619,6 @@ impl Walker<'_> {
     }
 }
 
-/// To open others from, not to list.
-const FOLDER_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 const OPEN_FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
 
 /// Whether a folder is seen for the first time, as far as that is kept.
