@@ -21,7 +21,6 @@ pub mod repair;
 pub mod resource_path;
 pub mod sidecar;
 pub mod tokens;
-pub mod tool_pattern;
 pub mod vocabulary;
 pub mod yaml;
 
@@ -30,4 +29,5 @@ pub use manifest::Manifest;
 pub use name::SkillName;
 pub use package::{Facts, FileKind, Look, Package, PackageFile, ReadFault};
 pub use parse::{Parsed, parse};
+pub use prowess_patterns as tool_pattern;
 pub use resource_path::{PathFault, ResourcePath};

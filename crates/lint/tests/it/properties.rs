@@ -86,7 +86,68 @@ fn yaml() -> impl Strategy<Value = String> {
         // Text between marks, in which escapes and line breaks meet.
         (prop_oneof![Just("'"), Just("\"")], prop::collection::vec(quoted_piece(), 0..12))
             .prop_map(|(mark, pieces)| format!("a: {mark}{}{mark}\nb: c\n", pieces.concat())),
+        // Maps and lists in brackets, on the line of their key and on the next one.
+        (prop_oneof![Just("a: "), Just("a:\n  "), Just("a:\n- ")], flow())
+            .prop_map(|(before, flow)| format!("{before}{flow}\nb: c\n")),
+        prop::collection::vec(flow_piece(), 0..12)
+            .prop_map(|pieces| format!("a: {{{}}}\nb: c\n", pieces.concat())),
+        // Lists of maps, and maps of lists, with dashes anywhere.
+        prop::collection::vec((0..5_usize, line_piece()), 0..8).prop_map(|lines| lines
+            .into_iter()
+            .map(|(indent, line)| format!("{}{line}\n", "  ".repeat(indent)))
+            .fold("a:\n".to_owned(), |text, line| text + &line)),
     ]
+}
+
+/// A well-formed collection in brackets.
+fn flow() -> impl Strategy<Value = String> {
+    let scalar =
+        prop::sample::select(vec!["b", "\"c d\"", "'e'", "1.5", "{}", "[]", "f g", "\"\""]);
+    let key = prop::sample::select(vec!["h: ", "\"i\":", "\"j\" : ", "'k': ", "l-m: "]);
+    scalar.prop_map(str::to_owned).prop_recursive(4, 16, 3, move |inner| {
+        let end = prop::sample::select(vec!["", " ", ",", " , "]);
+        let map = prop::collection::vec((key.clone(), inner.clone()), 1..4);
+        let map =
+            map.prop_map(|entries| entries.into_iter().map(|(key, value)| key.to_owned() + &value));
+        let map = map.prop_map(|entries| entries.collect::<Vec<_>>().join(", "));
+        let list = prop::collection::vec(inner, 1..4).prop_map(|items| items.join(", "));
+        prop_oneof![
+            (map, end.clone()).prop_map(|(map, end)| format!("{{{map}{end}}}")),
+            (list, end).prop_map(|(list, end)| format!("[{list}{end}]")),
+        ]
+    })
+}
+
+/// Pieces from which collections in brackets are made, well-formed and not.
+fn flow_piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "b", "c: ", "\"d\"", "\"e\":", "'f'", ":", ": ", ",", ", ", "{", "}", "[", "]", " ", "1",
+        "~", "#", " #", "?", "? ", "-", "- ", "&g", "*h", "!i", "<<: ", "é", "\n  ", "\t",
+    ])
+}
+
+/// A line of a map, of a list, or of both.
+fn line_piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "b: c",
+        "d:",
+        "e: f",
+        "- g",
+        "- h: i",
+        "- j:",
+        "- - k",
+        "-",
+        "- {l: m}",
+        "[n]",
+        "{o: p}",
+        "q",
+        "- 'r': s",
+        "# t",
+        "- u: |",
+        "- v: w # x",
+        "- y: 'z",
+        "",
+    ])
 }
 
 /// Pieces from which quoted text is made.

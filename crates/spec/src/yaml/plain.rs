@@ -1,7 +1,7 @@
 //! The fast reader: the YAML that frontmatter really uses.
 //!
-//! Block maps and lists, plain and quoted scalars, `|` and `>` blocks, and flow lists of simple
-//! words. At the first byte that could mean anything else it returns `None`, and the full reader
+//! Block maps and lists, plain and quoted scalars, `|` and `>` blocks, and flow collections on one
+//! line. At the first byte that could mean anything else it returns `None`, and the full reader
 //! takes over. It must never answer differently from the full reader, only less often; a property
 //! test in `prowess-lint` holds it to that.
 
@@ -19,7 +19,7 @@ pub fn read(text: &str, base: usize) -> Option<Option<Node<'_>>> {
     if reader.at == reader.bytes.len() {
         return Some(None);
     }
-    let root = reader.mapping(0, 0)?;
+    let root = reader.mapping(0, 0, false)?;
     (reader.at == reader.bytes.len()).then_some(Some(root))
 }
 
@@ -64,14 +64,16 @@ impl<'t> Reader<'t> {
         (self.line_end(from) + 1).min(self.bytes.len())
     }
 
-    /// Reads a block map whose keys stand at `indent`. The cursor is at its first line.
-    fn mapping(&mut self, indent: usize, depth: usize) -> Option<Node<'t>> {
+    /// Reads a block map whose keys stand at `indent`. The cursor is at its first line, on which the
+    /// dash of a list may stand before the key.
+    fn mapping(&mut self, indent: usize, depth: usize, in_item: bool) -> Option<Node<'t>> {
         if depth >= MAX_DEPTH {
             return None;
         }
         let mut entries: Vec<Entry<'t>> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
-            let found = self.indent()?;
+            let is_behind_dash = in_item && entries.is_empty();
+            let found = if is_behind_dash { indent } else { self.indent()? };
             if found > indent {
                 return None;
             } else if found < indent {
@@ -110,8 +112,12 @@ impl<'t> Reader<'t> {
                 if is_item && inner >= indent {
                     return self.sequence(inner, depth + 1);
                 }
+                let start = self.at + inner;
+                if inner > indent && matches!(self.bytes[start], b'[' | b'{') {
+                    return self.value(start, self.line_end(start), (indent, depth + 1));
+                }
                 if inner > indent {
-                    return self.mapping(inner, depth + 1);
+                    return self.mapping(inner, depth + 1, false);
                 }
             }
             return Some(Node {
@@ -121,18 +127,23 @@ impl<'t> Reader<'t> {
         }
         match self.bytes[start] {
             b'|' | b'>' => self.block_scalar(start, line_end, indent),
-            _ => self.value(start, line_end, indent),
+            _ => self.value(start, line_end, (indent, depth + 1)),
         }
     }
 
-    /// Reads a scalar or a flow list that begins on this line and may go on on deeper ones. Leaves
+    /// Reads a scalar or a flow collection that begins on this line and may go on on deeper ones. Leaves
     /// the cursor at the first line that does not belong to it.
-    fn value(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node<'t>> {
+    fn value(
+        &mut self,
+        start: usize,
+        line_end: usize,
+        (indent, depth): (usize, usize),
+    ) -> Option<Node<'t>> {
         let (node, end) = match self.bytes[start] {
             b'"' | b'\'' => self.quoted(start, indent)?,
-            b'[' => self.flow_sequence(start, line_end)?,
+            b'[' | b'{' => self.flow(start, line_end, depth)?,
             _ => {
-                let end = start + plain_length(&self.bytes[start..line_end], false)?;
+                let end = start + plain_length(&self.bytes[start..line_end], None)?;
                 if self.bytes[end..line_end].iter().all(|&byte| byte == b' ') {
                     self.at = (line_end + 1).min(self.bytes.len());
                     return self.plain_lines(start, end, indent);
@@ -168,7 +179,7 @@ impl<'t> Reader<'t> {
             }
             let line = self.at + inner;
             let line_end = self.line_end(line);
-            let length = plain_length(&self.bytes[line..line_end], false)?;
+            let length = plain_length(&self.bytes[line..line_end], None)?;
             if !self.bytes[line + length..line_end].iter().all(|&byte| byte == b' ') {
                 return None;
             }
@@ -220,10 +231,10 @@ impl<'t> Reader<'t> {
                 return None;
             }
             // `- key: value` opens a map inside the item.
-            if key_length(&self.bytes[value..line_end]).is_some() {
-                return None;
-            }
-            items.push(self.value(value, line_end, indent)?);
+            items.push(match key_length(&self.bytes[value..line_end]) {
+                Some(_) => self.mapping(value - self.at, depth + 1, true)?,
+                None => self.value(value, line_end, (indent, depth + 1))?,
+            });
             self.skip_blank()?;
         }
         let span = items.first()?.span.cover(items.last()?.span);
@@ -270,38 +281,85 @@ impl<'t> Reader<'t> {
         Some((node, end + 1))
     }
 
-    /// Reads `[a, "b", 'c']`: words only, nothing nested.
-    fn flow_sequence(&self, start: usize, line_end: usize) -> Option<(Node<'t>, usize)> {
-        let mut items = Vec::new();
+    /// Reads `[a, "b"]` or `{a: b, "c":"d"}`, and what is nested in them, on one line.
+    fn flow(&self, start: usize, line_end: usize, depth: usize) -> Option<(Node<'t>, usize)> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        let is_map = self.bytes[start] == b'{';
+        let close = if is_map { b'}' } else { b']' };
+        let (mut items, mut entries) = (Vec::new(), Vec::<Entry<'t>>::new());
         let mut at = start + 1;
         loop {
-            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
-            match self.bytes.get(at).filter(|_| at < line_end)? {
-                b']' => break,
-                b'"' | b'\'' => {
-                    let (node, end) = self.quoted(at, 0)?;
-                    if end > line_end {
-                        return None;
-                    }
-                    items.push(node);
-                    at = end;
-                }
-                _ => {
-                    let length = plain_length(&self.bytes[at..line_end], true)?;
-                    items.push(self.plain(at, at + length));
-                    at += length;
-                }
+            at = self.flow_blanks(at, line_end)?;
+            if self.bytes[at] == close {
+                break;
             }
-            at += self.bytes[at..line_end].iter().take_while(|&&byte| byte == b' ').count();
-            match self.bytes.get(at).filter(|_| at < line_end)? {
+            if is_map {
+                let (key, key_span, after) = self.flow_key(at, line_end)?;
+                if entries.iter().any(|entry| entry.key == key) {
+                    return None;
+                }
+                let (value, end) = self.flow_value(after, line_end, (close, depth))?;
+                entries.push(Entry { key, key_span, value });
+                at = end;
+            } else {
+                let (item, end) = self.flow_value(at, line_end, (close, depth))?;
+                items.push(item);
+                at = end;
+            }
+            at = self.flow_blanks(at, line_end)?;
+            match self.bytes[at] {
                 b',' => at += 1,
-                b']' => break,
+                byte if byte == close => break,
                 _ => return None,
             }
         }
-        let node =
-            Node { span: self.span(start, at + 1), value: Value::Sequence(items, Layout::Flow) };
-        Some((node, at + 1))
+        let value = if is_map {
+            Value::Mapping(entries, Layout::Flow)
+        } else {
+            Value::Sequence(items, Layout::Flow)
+        };
+        Some((Node { span: self.span(start, at + 1), value }, at + 1))
+    }
+
+    /// Moves past blanks; nothing at the end of the line.
+    fn flow_blanks(&self, at: usize, line_end: usize) -> Option<usize> {
+        let rest = self.bytes.get(at..line_end)?;
+        let blanks = rest.iter().take_while(|&&byte| byte == b' ').count();
+        (at + blanks < line_end).then_some(at + blanks)
+    }
+
+    /// Reads a key and its colon; returns the offset of the value.
+    fn flow_key(&self, at: usize, line_end: usize) -> Option<(Cow<'t, str>, Span, usize)> {
+        let (key, span, colon) = if matches!(self.bytes[at], b'"' | b'\'') {
+            let (node, end) = self.quoted(at, 0)?;
+            let Value::Scalar(key, _) = node.value else { return None };
+            (key, node.span, end)
+        } else {
+            let end = at + key_length(&self.bytes[at..line_end])?;
+            (Cow::Borrowed(&self.text[at..end]), self.span(at, end), end)
+        };
+        let is_key = colon < line_end && self.bytes[colon] == b':' && key.len() <= LONGEST_KEY;
+        let value = self.flow_blanks(colon + 1, line_end).filter(|_| is_key)?;
+        Some((key, span, value))
+    }
+
+    fn flow_value(
+        &self,
+        at: usize,
+        line_end: usize,
+        (close, depth): (u8, usize),
+    ) -> Option<(Node<'t>, usize)> {
+        let (node, end) = match self.bytes[at] {
+            b'"' | b'\'' => self.quoted(at, 0)?,
+            b'[' | b'{' => self.flow(at, line_end, depth + 1)?,
+            _ => {
+                let end = at + plain_length(&self.bytes[at..line_end], Some(close))?;
+                (self.plain(at, end), end)
+            }
+        };
+        (end <= line_end).then_some((node, end))
     }
 
     /// Reads `|` and `>` blocks with clipping or stripping and no explicit indentation.
@@ -493,12 +551,16 @@ const fn table(list: &[u8]) -> [bool; 256] {
 }
 
 /// Length of a plain scalar at the start of `line`, without blanks at its end. Anything that
-/// could be an indicator, a comment or a nested map gives up.
-fn plain_length(line: &[u8], in_flow: bool) -> Option<usize> {
+/// could be an indicator, a comment or a nested map gives up. In a flow collection it ends at the
+/// mark that closes that.
+fn plain_length(line: &[u8], flow: Option<u8>) -> Option<usize> {
     if INDICATORS[usize::from(line[0])] {
         return None;
     }
-    let mut end = if in_flow { plain_end_in_flow(line)? } else { plain_end(line)? };
+    let mut end = match flow {
+        Some(close) => plain_end_in_flow(line, close)?,
+        None => plain_end(line)?,
+    };
     check_characters(line)?;
     while line[end - 1] == b' ' {
         end -= 1;
@@ -519,11 +581,12 @@ fn plain_end(line: &[u8]) -> Option<usize> {
 }
 
 /// The same inside brackets, where more characters mean something.
-fn plain_end_in_flow(line: &[u8]) -> Option<usize> {
-    for (at, byte) in line.iter().enumerate() {
+fn plain_end_in_flow(line: &[u8], close: u8) -> Option<usize> {
+    for (at, &byte) in line.iter().enumerate() {
         match byte {
-            b',' | b']' => return Some(at),
-            b':' | b'[' | b'{' | b'}' | b'?' | b'#' => return None,
+            b',' => return Some(at),
+            _ if byte == close => return Some(at),
+            b':' | b'[' | b']' | b'{' | b'}' | b'?' | b'#' => return None,
             _ => {}
         }
     }
@@ -596,6 +659,10 @@ mod tests {
             "a: \"one\\n\\\n  \\  two\\\\\n\n  three \\\n   \\u2014\\\"four \\\n  \"\nb: c\n",
             "a: \"x \\\"y \n  z \"\n",
             "a: [\"\\\"b\\\\\", \"\\\\\"]\nb: '\\'\n",
+            "a: {b: c, \"d\":\"e\", 'f': {g: [h, {i: 1}, []]}, j: true ,}  # why\nk: {}\n",
+            "a:\n  { \"b\": { \"c\": [\"d\"] } }\ne:\n  - {f: g}\n  - [h, [i]]\n",
+            "a:\n  - b: c\n    d:\n      - e: f\n        g: h\n\n      - i: j\n  - k\nl:\n- m: n\n",
+            "a:\n  [b, c]\n",
         ] {
             check(text, true);
         }
@@ -609,7 +676,6 @@ mod tests {
             "a: *x\n",
             "a: !t b\n",
             "<<: b\n",
-            "a: {b: c}\n",
             "a: one\n  two: three\n",
             "a: b: c\n",
             "a: @b\n",
@@ -627,12 +693,27 @@ mod tests {
             "a: >\n  x\n   y\n",
             "a: |\n  x",
             "a: 'x' y\n",
-            "a: [b, [c]]\n",
             "a: b\r\n",
-            "a:\n  - b: c\n",
             "a: x\u{85}y\n",
             "? a\n",
             "a: b\n...\n",
+            "a: {b: c, b: d}\n",
+            "a: {b}\n",
+            "a: {b:}\n",
+            "a: {b: }\n",
+            "a: {b:c}\n",
+            "a: {b: c]\n",
+            "a: [b: c]\n",
+            "a: {b: c\n  }\n",
+            "a: {b: c} d\n",
+            "a: {\"b\" \"c\"}\n",
+            "a: {? b: c}\n",
+            "a: {<<: b}\n",
+            "a: {b: *c}\n",
+            "a:\n  {b: c}\n  d: e\n",
+            "a:\n  - b: c\n   d: e\n",
+            "a:\n  - b: c\n    - d\n",
+            "a:\n  - - b\n",
             "%YAML 1.2\n",
         ] {
             check(text, false);

@@ -8,6 +8,8 @@
 //! A token that does not parse grants nothing. In particular `Bash (git:*)`, with a blank before
 //! the parenthesis, is one malformed token and never the bare `Bash`.
 
+#![warn(clippy::disallowed_methods)]
+
 use std::ops::Range;
 
 /// One tool, or one way of using a tool.
