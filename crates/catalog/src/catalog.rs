@@ -1,13 +1,13 @@
 //! A frozen set of skills.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
-use crate::entries::{self, Block, Draft, Entries, Listed, Name, Spot};
+use crate::entries::{self, Block, Entries, Listed, Name, Spot};
+use crate::part::Part;
 use crate::precedence::Precedence;
 use crate::scope::{Origin, Scope};
 use crate::skill::Skill;
@@ -88,15 +88,12 @@ impl Eq for Entry {}
 impl Catalog {
     /// Freezes a set of skills.
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
-        let draft = |skill: Arc<Skill>| Draft { qualified: shown_name(&skill), skill };
-        let mut drafts: Vec<Draft> = skills.into_iter().map(draft).collect();
-        let compare = |a: &Draft, b: &Draft| {
-            a.name().cmp(b.name()).then_with(|| precedence.compare(&a.skill, &b.skill))
-        };
-        // A cache keeps them in this order.
-        if !drafts.is_sorted_by(|a, b| compare(a, b).is_le()) {
-            drafts = sorted(drafts, compare);
-        }
+        Self::of_parts([Part::new(skills.into_iter(), precedence)], generation)
+    }
+
+    /// Freezes a set of skills, parts of which are in order. The order of the parts is of no account.
+    pub fn of_parts(parts: impl IntoIterator<Item = Part>, generation: u64) -> Self {
+        let drafts = Part::join(parts);
         let count = drafts.len();
         let blocks = entries::blocks(drafts.into_iter());
         let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);
@@ -287,27 +284,6 @@ impl Catalog {
     }
 }
 
-/// Sorts by name. Most names differ in their first letters, which are compared without going for
-/// the rest. Some are in order already, where they come from a cache.
-fn sorted(drafts: Vec<Draft>, compare: impl Fn(&Draft, &Draft) -> Ordering) -> Vec<Draft> {
-    let letters = drafts.iter().map(|draft| first_letters(draft.name()));
-    let mut order: Vec<(u128, usize)> = letters.enumerate().map(|(at, key)| (key, at)).collect();
-    order.sort_by_key(|(letters, _)| *letters);
-    for alike in order.chunk_by_mut(|(a, _), (b, _)| a == b) {
-        alike.sort_unstable_by(|(_, a), (_, b)| compare(&drafts[*a], &drafts[*b]));
-    }
-    let mut drafts: Vec<Option<Draft>> = drafts.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|(_, at)| drafts[at].take()).collect()
-}
-
-/// The first sixteen bytes of a name, as a number that sorts as they do.
-fn first_letters(name: &str) -> u128 {
-    let mut letters = [0; 16];
-    let length = name.len().min(letters.len());
-    letters[..length].copy_from_slice(&name.as_bytes()[..length]);
-    u128::from_be_bytes(letters)
-}
-
 /// The place of the first entry for each label that one of them has.
 fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
     let mut firsts = HashMap::new();
@@ -327,7 +303,7 @@ fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
 
 /// The name that a skill is called by, where it is not simply its own: a nested one has its folder
 /// before it, and one that looks like the qualified name of another, `user:pdf`, has its scope.
-fn shown_name(skill: &Skill) -> Option<Box<str>> {
+pub(crate) fn shown_name(skill: &Skill) -> Option<Box<str>> {
     let Origin { nested, scope, .. } = &*skill.id.origin;
     if nested.is_empty() && !skill.name.contains(':') {
         return None;

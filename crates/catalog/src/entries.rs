@@ -8,7 +8,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use crate::catalog::Entry;
-use crate::skill::Skill;
+use crate::part::Draft;
 
 /// Entries of a block, unless more than that have one name: those always stand together.
 const BLOCK: usize = 128;
@@ -162,20 +162,6 @@ pub(crate) struct Name {
 impl Name {
     pub(crate) fn as_str(&self) -> &str {
         self.names.get(self.start as usize..self.end as usize).unwrap_or_default()
-    }
-}
-
-/// A skill that is to become an entry.
-#[derive(Debug)]
-pub(crate) struct Draft {
-    pub(crate) skill: Arc<Skill>,
-    /// The name it is called by, where that is not its own.
-    pub(crate) qualified: Option<Box<str>>,
-}
-
-impl Draft {
-    pub(crate) fn name(&self) -> &str {
-        self.qualified.as_deref().unwrap_or(&self.skill.name)
     }
 }
 

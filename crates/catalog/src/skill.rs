@@ -121,7 +121,7 @@ pub struct Skill {
 
 /// What is known of a skill before its text is read.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Place<'p> {
     /// What will identify it.
     pub id: SkillId,
     /// In what form it exists.
@@ -129,7 +129,7 @@ pub struct Place {
     /// Where it is, for people and models.
     pub location: Box<str>,
     /// The name that place gives it: of the folder, or of the file.
-    pub given: Option<Box<str>>,
+    pub given: Option<&'p str>,
     /// Which version of the file was read.
     pub stamp: Stamp,
     /// Which version of the sidecar was read.
@@ -140,15 +140,15 @@ pub struct Place {
 
 impl Skill {
     /// Makes a skill of a text. Never fails: what the author left out is made up for.
-    pub fn from_text(place: Place, parsed: &Parsed<'_>, sidecar: Option<&Sidecar>) -> Self {
+    pub fn from_text(place: Place<'_>, parsed: &Parsed<'_>, sidecar: Option<&Sidecar>) -> Self {
         let manifest = &parsed.manifest;
-        let found = identify(manifest, place.given.as_deref(), parsed.body_text());
+        let found = identify(manifest, place.given, parsed.body_text());
         let text = |text: &Option<prowess_spec::manifest::Text>| {
             text.as_ref().filter(|text| !text.is_blank()).map(|text| cut(text.value.trim()))
         };
         let implicit = sidecar.and_then(|sidecar| sidecar.allow_implicit_invocation);
         // The path names a command, whatever its frontmatter says.
-        let (name, alias) = match (place.form, &place.given) {
+        let (name, alias) = match (place.form, place.given) {
             (Form::Command, Some(given)) => (cut(&name::normalise(given)), None),
             _ => (keep(found.name), found.alias.map(keep)),
         };

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use prowess_catalog::{Catalog, NotFound, Origin, Precedence, Scope, Skill, SkillId, changes};
+use prowess_catalog::{
+    Catalog, NotFound, Origin, Part, Precedence, Scope, Skill, SkillId, changes,
+};
 use prowess_spec::ReadFault;
 
 use crate::fs::scopes::Place;
@@ -17,6 +19,8 @@ use crate::subscribe::{ChangeSet, Subscribers, Subscription};
 
 /// Roots of one source are numbered below this, so that those of the next come after.
 const ORDERS: usize = 1_000_000;
+/// From so many skills on, a thread is worth its start.
+const MANY: usize = 4096;
 
 /// The live set of skills: several sources, one catalogue.
 ///
@@ -236,8 +240,8 @@ impl Registry {
         let generation = before.generation() + 1;
         let kept = texts.and_then(|texts| before.with_texts(texts, generation));
         let after = Arc::new(kept.unwrap_or_else(|| {
-            let all = writer.sources.iter().flat_map(|live| live.skills.iter().map(Arc::clone));
-            Catalog::new(all.collect(), shared.precedence, generation)
+            let all = writer.sources.iter().flat_map(|live| &live.skills);
+            Catalog::of_parts(parts(&all.collect::<Vec<_>>(), shared.precedence), generation)
         }));
         let mut report = Report::default();
         for live in &writer.sources {
@@ -399,4 +403,20 @@ impl Live {
     fn holds(&self, source: &Arc<MemorySource>) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(&self.source), Arc::as_ptr(source))
     }
+}
+
+/// Brings skills into order. Where there are many, a second thread does one half: they are all over
+/// the memory, and going there is what takes the time.
+fn parts(skills: &[&Arc<Skill>], precedence: Precedence) -> Vec<Part> {
+    let part = |skills: &[&Arc<Skill>]| Part::new(skills.iter().copied().cloned(), precedence);
+    if skills.len() < MANY {
+        return vec![part(skills)];
+    }
+    let (first, second) = skills.split_at(skills.len() / 2);
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| part(second));
+        let first = part(first);
+        let second = second.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault));
+        vec![first, second]
+    })
 }

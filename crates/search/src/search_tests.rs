@@ -25,7 +25,7 @@ impl Sample {
             id: SkillId { origin: Arc::new(Origin::new(scope, 0, "/root")), path: folder.into() },
             form: SkillForm::Folder,
             location: "".into(),
-            given: Some(folder.into()),
+            given: Some(folder),
             stamp: Stamp { size: text.len() as u64, ..Stamp::default() },
             sidecar: None,
             fingerprint: 0,

@@ -55,7 +55,6 @@ impl Source {
 pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
     let written = written.map(|text| name::normalise(&text.value));
-    // What is normal now may begin with a blank that was part of a character.
     let valid = written.as_deref().map(name::normalise);
     let valid = valid.filter(|name| name::faults(name).is_empty());
     let folder = folder.map(name::normalise).filter(|folder| !folder.is_empty());
@@ -66,7 +65,7 @@ pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Id
         (None, None, None) => ("", Source::Nothing),
     };
     let mut others = [&written, &folder].into_iter().flatten();
-    let alias = others.find(|other| ***other != *name).map(|other| other.to_string());
+    let alias = others.find(|other| ***other != *name).map(ToString::to_string);
     let name = name.to_owned();
     let described = manifest.description.as_ref().filter(|text| !text.is_blank());
     let (description, description_source) = match described {

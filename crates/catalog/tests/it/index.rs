@@ -18,7 +18,7 @@ pub(crate) fn skill_from(folder: &str, text: &str) -> Skill {
         id: SkillId { origin, path: folder.into() },
         form: Form::Folder,
         location: format!("/abs/{folder}/SKILL.md").into(),
-        given: Some(folder.into()),
+        given: Some(folder),
         stamp: Stamp::default(),
         sidecar: None,
         fingerprint: 0,

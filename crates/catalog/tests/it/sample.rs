@@ -39,7 +39,7 @@ pub(crate) fn make(origin: &Arc<Origin>, path: &str, form: Form, text: &str) -> 
         id,
         form,
         location: location.into(),
-        given: Some(given.into()),
+        given: Some(&given),
         stamp,
         sidecar: None,
         fingerprint: text.len() as u64,

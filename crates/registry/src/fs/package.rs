@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::ffi::{CStr, OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use prowess_catalog::Stamp;
 use prowess_spec::sidecar::{MAX_SIDECAR, SIDECAR_PATH};
@@ -87,7 +87,19 @@ impl<'f> OnDisk<'f> {
 
     /// Which version of `agents/openai.yaml` there is, if any.
     pub fn sidecar_stamp(&self) -> Option<Stamp> {
-        super::read::stamp(self.handle, &self.path(SIDECAR_PATH))
+        // Asked about every skill, so the path is put together without memory of its own.
+        let mut room = [0; 256 + SIDECAR_PATH.len()];
+        let name = self.name.map_or(&b"."[..], CStr::to_bytes);
+        match room.get_mut(..name.len() + 1 + SIDECAR_PATH.len()) {
+            Some(path) => {
+                let (folder, file) = path.split_at_mut(name.len());
+                folder.copy_from_slice(name);
+                file[0] = b'/';
+                file[1..].copy_from_slice(SIDECAR_PATH.as_bytes());
+                super::read::stamp(self.handle, OsStr::from_bytes(path))
+            }
+            None => super::read::stamp(self.handle, &self.path(SIDECAR_PATH)),
+        }
     }
 
     /// Reads `agents/openai.yaml` and its version, without listing the folder.
@@ -98,7 +110,10 @@ impl<'f> OnDisk<'f> {
     }
 
     fn folder_name(&self) -> Option<&str> {
-        let name = || self.name.map(CStr::to_string_lossy);
+        // Nearly every name is UTF-8, which is seen faster than what of a text is not.
+        let text =
+            |name: &'f CStr| name.to_str().map_or_else(|_| name.to_string_lossy(), Cow::from);
+        let name = || self.name.map(text);
         self.folder.get_or_init(name).as_deref()
     }
 

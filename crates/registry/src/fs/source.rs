@@ -558,7 +558,6 @@ impl Collector<'_> {
         let folder = folder_of(found.path);
         let inner = below(folder, &prepared.root.path);
         let location = escape(found.path);
-        let given = found.package.folder().map(Box::from);
         if self.is_reserved(root, inner) {
             let path = folder.to_owned();
             return self.lock().notices.push(Notice::Reserved { path });
@@ -575,11 +574,11 @@ impl Collector<'_> {
         let place = SkillPlace {
             id: SkillId {
                 origin: Arc::clone(&prepared.origin),
-                path: if inner.as_os_str().is_empty() { ".".into() } else { escape(inner) },
+                path: part_of(&location, found.path, folder, inner),
             },
             form: Form::Folder,
             location,
-            given,
+            given: found.package.folder(),
             stamp: found.stamp.unwrap_or_default(),
             sidecar: sidecar.as_ref().map(|(stamp, _)| *stamp),
             fingerprint: fingerprint(bytes),
@@ -607,7 +606,7 @@ impl Collector<'_> {
             },
             form,
             location,
-            given: name.map(Box::from),
+            given: name,
             stamp,
             sidecar: None,
             fingerprint: fingerprint(&buffer),
@@ -619,7 +618,7 @@ impl Collector<'_> {
     fn add(
         &self,
         (root, thread): (usize, usize),
-        place: SkillPlace,
+        place: SkillPlace<'_>,
         bytes: &[u8],
         sidecar: Option<&Sidecar>,
     ) {
@@ -642,9 +641,9 @@ impl Collector<'_> {
                 }
             }
         }
-        let skill = Skill::from_text(place, &parsed, sidecar);
-        let last = self.known[root].get(&*skill.location).filter(|last| ****last == skill);
-        let skill = last.map_or_else(|| Arc::new(skill), |last| Arc::clone(last));
+        let skill = Arc::new(Skill::from_text(place, &parsed, sidecar));
+        let last = self.known[root].get(&*skill.location).filter(|last| ***last == skill);
+        let skill = last.map_or(skill, |last| Arc::clone(last));
         self.gathered(thread).skills.push(skill);
     }
 
@@ -715,6 +714,18 @@ fn below<'p>(path: &'p Path, root: &Path) -> &'p Path {
         }
         _ => path.strip_prefix(root).unwrap_or(path),
     }
+}
+
+/// The path that identifies a skill. Where the location says the same as the file's path, it is a
+/// part of that text, and need not be looked at again.
+fn part_of(location: &str, file: &Path, folder: &Path, inner: &Path) -> Box<str> {
+    if inner.as_os_str().is_empty() {
+        return ".".into();
+    }
+    let end = folder.as_os_str().len();
+    let start = end.saturating_sub(inner.as_os_str().len());
+    let is_same = location.len() == file.as_os_str().len();
+    location.get(start..end).filter(|_| is_same).map_or_else(|| escape(inner), Box::from)
 }
 
 /// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`, and so

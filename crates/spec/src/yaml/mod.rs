@@ -150,8 +150,9 @@ impl<'t> Node<'t> {
         };
         // Of the same length is not enough: escapes and mended text may only happen to be.
         let start = self.span.start as usize + quotes;
+        let there = source.get(start..start + text.len());
         let is_same = self.span.len() == text.len() + 2 * quotes
-            && source.get(start..start + text.len()) == Some(&**text);
+            && there.is_some_and(|there| there.as_ptr() == text.as_ptr() || *there == **text);
         is_same.then_some(start)
     }
 

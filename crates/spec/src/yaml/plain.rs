@@ -183,7 +183,11 @@ impl<'t> Reader<'t> {
             if !self.bytes[line + length..line_end].iter().all(|&byte| byte == b' ') {
                 return None;
             }
-            let text = folded.get_or_insert_with(|| self.text[start..first_end].to_owned());
+            let text = folded.get_or_insert_with(|| {
+                let mut text = String::with_capacity((self.bytes.len() - start).min(1000));
+                text.push_str(&self.text[start..first_end]);
+                text
+            });
             push_break(text, blank_lines);
             text.push_str(&self.text[line..line + length]);
             end = line + length;

@@ -1,0 +1,80 @@
+//! Skills in the order of a catalogue.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::catalog::shown_name;
+use crate::precedence::Precedence;
+use crate::skill::Skill;
+
+/// Some of the skills of a catalogue, in its order. Bringing them into order is most of the work of
+/// making one, and several threads may each do a part of it.
+#[derive(Debug)]
+pub struct Part {
+    drafts: Vec<Draft>,
+    precedence: Precedence,
+}
+
+impl Part {
+    /// Brings skills into order.
+    pub fn new(skills: impl Iterator<Item = Arc<Skill>>, precedence: Precedence) -> Self {
+        let mut part = Self { drafts: skills.map(Draft::new).collect(), precedence };
+        part.sort();
+        part
+    }
+
+    /// Puts parts together that were sorted alike.
+    pub(crate) fn join(parts: impl IntoIterator<Item = Self>) -> Vec<Draft> {
+        let mut parts = parts.into_iter();
+        let Some(mut all) = parts.next() else { return Vec::new() };
+        let alone = all.drafts.len();
+        parts.for_each(|part| all.drafts.extend(part.drafts));
+        if all.drafts.len() > alone {
+            all.sort();
+        }
+        all.drafts
+    }
+
+    /// Sorts, and takes no time where parts are in order already: they are merged.
+    fn sort(&mut self) {
+        let precedence = self.precedence;
+        self.drafts.sort_by(|a, b| a.compare(b, precedence));
+    }
+}
+
+/// A skill that is to become an entry.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// The first letters of its name, as a number that sorts as they do. Most names differ in them,
+    /// and they are compared without going for the rest.
+    letters: u128,
+    pub(crate) skill: Arc<Skill>,
+    /// The name it is called by, where that is not its own.
+    qualified: Option<Box<str>>,
+}
+
+impl Draft {
+    fn new(skill: Arc<Skill>) -> Self {
+        let qualified = shown_name(&skill);
+        let letters = first_letters(qualified.as_deref().unwrap_or(&skill.name));
+        Self { letters, skill, qualified }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.qualified.as_deref().unwrap_or(&self.skill.name)
+    }
+
+    /// By name; of one name, the one that wins first.
+    fn compare(&self, other: &Self, precedence: Precedence) -> Ordering {
+        let names = || self.name().cmp(other.name());
+        let winner = || precedence.compare(&self.skill, &other.skill);
+        self.letters.cmp(&other.letters).then_with(names).then_with(winner)
+    }
+}
+
+fn first_letters(name: &str) -> u128 {
+    let mut letters = [0; 16];
+    let length = name.len().min(letters.len());
+    letters[..length].copy_from_slice(&name.as_bytes()[..length]);
+    u128::from_be_bytes(letters)
+}
