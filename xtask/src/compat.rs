@@ -129,7 +129,7 @@ fn prompt(file: &Path, folder: Option<&str>, parsed: &Parsed<'_>) -> String {
         id: SkillId { origin: Arc::new(Origin::new(Scope::Extra, 0, "compat")), path: "x".into() },
         form: Form::Folder,
         location: location.to_string_lossy().into(),
-        given: folder.map(Into::into),
+        given: folder,
         stamp: Stamp::default(),
         sidecar: None,
         fingerprint: 0,

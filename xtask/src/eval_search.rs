@@ -111,7 +111,7 @@ fn load(library: &Path) -> Result<Vec<Entry>> {
             id: SkillId { origin: Arc::clone(&origin), path: path.into() },
             form: Form::Folder,
             location: file.path.to_string_lossy().into(),
-            given: file.package.folder().map(Into::into),
+            given: file.package.folder(),
             stamp: Stamp { size: bytes.len() as u64, ..Stamp::default() },
             sidecar: None,
             fingerprint: 0,
