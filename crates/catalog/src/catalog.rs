@@ -7,7 +7,7 @@ use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
 use crate::entries::{self, Block, Entries, Listed, Name, Spot};
-use crate::part::Part;
+use crate::part::{self, Part};
 use crate::precedence::Precedence;
 use crate::scope::{Origin, Scope};
 use crate::skill::Skill;
@@ -42,6 +42,8 @@ pub struct Entry {
     pub skill: Arc<Skill>,
     /// Whether another entry took its name.
     pub(crate) shadowed: bool,
+    /// Whether it may have a second name. Most have none, and are not looked at for it.
+    pub(crate) has_alias: bool,
     /// The name it is called by.
     pub(crate) name: Name,
 }
@@ -93,9 +95,8 @@ impl Catalog {
 
     /// Freezes a set of skills, parts of which are in order. The order of the parts is of no account.
     pub fn of_parts(parts: impl IntoIterator<Item = Part>, generation: u64) -> Self {
-        let drafts = Part::join(parts);
-        let count = drafts.len();
-        let blocks = entries::blocks(drafts.into_iter());
+        let blocks = entries::blocks(part::merge(parts));
+        let count = blocks.iter().map(|block| block.len()).sum();
         let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);
         let listed = listed.count();
         let mut catalog = Self { blocks, count, listed, generation, ..Self::default() };
@@ -107,7 +108,8 @@ impl Catalog {
     fn collect_aliases(&self) -> Vec<(Box<str>, Spot)> {
         let mut aliases: Vec<(Box<str>, Spot)> = Vec::new();
         for (block, entries) in self.blocks.iter().enumerate() {
-            for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| !entry.shadowed) {
+            let named = |(_, entry): &(usize, &Entry)| !entry.shadowed && entry.has_alias;
+            for (at, entry) in entries.iter().enumerate().filter(named) {
                 let nested = !entry.skill.id.origin.nested.is_empty();
                 let names = entry.skill.alias.iter().chain(nested.then_some(&entry.skill.name));
                 aliases.extend(names.map(|alias| (alias.clone(), Spot { block, at })));

@@ -201,9 +201,10 @@ fn freeze(block: &mut Vec<Draft>) -> Block {
         places.push((start, end, shadowed));
     }
     let names: Arc<str> = names.into();
-    let entry = |(Draft { skill, .. }, (start, end, shadowed)): (Draft, (u32, u32, bool))| Entry {
-        skill,
+    let entry = |(draft, (start, end, shadowed)): (Draft, (u32, u32, bool))| Entry {
+        skill: draft.skill,
         shadowed,
+        has_alias: draft.has_alias,
         name: Name { names: Arc::clone(&names), start, end },
     };
     block.drain(..).zip(places).map(entry).collect()

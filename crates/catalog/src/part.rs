@@ -18,28 +18,27 @@ pub struct Part {
 impl Part {
     /// Brings skills into order.
     pub fn new(skills: impl Iterator<Item = Arc<Skill>>, precedence: Precedence) -> Self {
-        let mut part = Self { drafts: skills.map(Draft::new).collect(), precedence };
-        part.sort();
-        part
+        let mut drafts: Vec<Draft> = skills.map(Draft::new).collect();
+        drafts.sort_by(|a, b| a.compare(b, precedence));
+        Self { drafts, precedence }
     }
+}
 
-    /// Puts parts together that were sorted alike.
-    pub(crate) fn join(parts: impl IntoIterator<Item = Self>) -> Vec<Draft> {
-        let mut parts = parts.into_iter();
-        let Some(mut all) = parts.next() else { return Vec::new() };
-        let alone = all.drafts.len();
-        parts.for_each(|part| all.drafts.extend(part.drafts));
-        if all.drafts.len() > alone {
-            all.sort();
-        }
-        all.drafts
-    }
-
-    /// Sorts, and takes no time where parts are in order already: they are merged.
-    fn sort(&mut self) {
-        let precedence = self.precedence;
-        self.drafts.sort_by(|a, b| a.compare(b, precedence));
-    }
+/// Puts a few parts together that were sorted alike.
+pub(crate) fn merge(parts: impl IntoIterator<Item = Part>) -> impl Iterator<Item = Draft> {
+    let parts = parts.into_iter();
+    let mut parts: Vec<_> =
+        parts.map(|part| (part.precedence, part.drafts.into_iter().peekable())).collect();
+    std::iter::from_fn(move || {
+        let least = parts.iter_mut().reduce(|least, next| {
+            let comes_first = match (least.1.peek(), next.1.peek()) {
+                (Some(least), Some(draft)) => draft.compare(least, next.0).is_lt(),
+                (least, _) => least.is_none(),
+            };
+            if comes_first { next } else { least }
+        });
+        least?.1.next()
+    })
 }
 
 /// A skill that is to become an entry.
@@ -51,13 +50,16 @@ pub(crate) struct Draft {
     pub(crate) skill: Arc<Skill>,
     /// The name it is called by, where that is not its own.
     qualified: Option<Box<str>>,
+    /// Whether it may have a second name.
+    pub(crate) has_alias: bool,
 }
 
 impl Draft {
     fn new(skill: Arc<Skill>) -> Self {
         let qualified = shown_name(&skill);
         let letters = first_letters(qualified.as_deref().unwrap_or(&skill.name));
-        Self { letters, skill, qualified }
+        let has_alias = skill.alias.is_some() || !skill.id.origin.nested.is_empty();
+        Self { letters, skill, qualified, has_alias }
     }
 
     pub(crate) fn name(&self) -> &str {

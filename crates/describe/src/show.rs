@@ -46,7 +46,7 @@ impl Package<'_> {
             .collect();
         let tools = |list: &Option<prowess_spec::manifest::ToolList>| {
             list.as_ref().map(|list| {
-                list.tokens
+                list.tokens()
                     .iter()
                     .filter(|token| token.pattern.is_ok())
                     .map(|token| token.text.to_string())

@@ -79,7 +79,7 @@ impl Facts {
 
 /// The names of tools in a list, as rules write them.
 fn names(list: &ToolList) -> Vec<Box<str>> {
-    list.tokens
+    list.tokens()
         .iter()
         .filter_map(|token| {
             let pattern = token.pattern.as_ref().ok()?;

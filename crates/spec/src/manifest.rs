@@ -1,6 +1,7 @@
 //! The frontmatter as typed fields, beside the verbatim keys.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use prowess_diag::Span;
 
@@ -90,22 +91,33 @@ pub struct Flag {
     pub span: Span,
 }
 
-/// A list of tools as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A list of tools as it was written. It is taken apart when somebody asks: whoever lists skills
+/// does not.
+#[derive(Clone, Debug)]
 pub struct ToolList<'t> {
-    /// Tokens in order.
-    pub tokens: Vec<ToolToken<'t>>,
     /// Where the value stands.
     pub span: Span,
+    value: Node<'t>,
+    source: &'t str,
+    /// Owned, so that a manifest may still be used where a shorter-lived one is wanted.
+    tokens: OnceLock<Vec<ToolToken>>,
 }
+
+impl PartialEq for ToolList<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.span, self.tokens()) == (other.span, other.tokens())
+    }
+}
+
+impl Eq for ToolList<'_> {}
 
 /// One token of a [`ToolList`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolToken<'t> {
+pub struct ToolToken {
     /// Where it stands.
     pub span: Span,
     /// As it was written.
-    pub text: Cow<'t, str>,
+    pub text: Box<str>,
     /// What it grants, or why nothing.
     pub pattern: Result<ToolPattern, TokenFault>,
 }
@@ -121,7 +133,11 @@ impl<'t> Text<'t> {
     fn part(&self, range: std::ops::Range<usize>) -> Self {
         let span = self.subspan(range.clone());
         let verbatim = self.verbatim.map(|start| start + u32::try_from(range.start).unwrap_or(0));
-        Self { value: part(&self.value, range), span, verbatim }
+        let value = match &self.value {
+            Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
+            Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
+        };
+        Self { value, span, verbatim }
     }
 
     /// Returns the place of a part of the text; the whole place when the text was folded or escaped.
@@ -138,16 +154,26 @@ impl<'t> Text<'t> {
     }
 }
 
-impl ToolList<'_> {
+impl<'t> ToolList<'t> {
+    fn of(node: &Node<'t>, source: &'t str) -> Option<Self> {
+        let (span, value) = (node.span, node.clone());
+        (!node.is_null()).then(|| Self { span, value, source, tokens: OnceLock::new() })
+    }
+
+    /// Returns the tokens, in order.
+    pub fn tokens(&self) -> &[ToolToken] {
+        self.tokens.get_or_init(|| tools(&self.value, self.source))
+    }
+
     /// Returns the patterns that parsed.
     pub fn patterns(&self) -> impl Iterator<Item = &ToolPattern> {
-        self.tokens.iter().filter_map(|token| token.pattern.as_ref().ok())
+        self.tokens().iter().filter_map(|token| token.pattern.as_ref().ok())
     }
 }
 
 impl<'t> Manifest<'t> {
     /// Reads the typed fields from the verbatim keys; `source` is the text their places are in.
-    pub fn from_entries(entries: Vec<Entry<'t>>, source: &str) -> Self {
+    pub fn from_entries(entries: Vec<Entry<'t>>, source: &'t str) -> Self {
         let mut manifest = Self::default();
         for entry in &entries {
             manifest.read(entry, source);
@@ -162,7 +188,7 @@ impl<'t> Manifest<'t> {
         manifest
     }
 
-    fn read(&mut self, entry: &Entry<'t>, source: &str) {
+    fn read(&mut self, entry: &Entry<'t>, source: &'t str) {
         let node = &entry.value;
         match &*entry.key {
             "name" => self.name = Text::of(node, source),
@@ -172,8 +198,8 @@ impl<'t> Manifest<'t> {
             "when_to_use" => self.when_to_use = Text::of(node, source),
             "argument-hint" => self.argument_hint = hint(node, source),
             "arguments" => self.arguments = words(node, source, char::is_whitespace),
-            "allowed-tools" => self.allowed_tools = tools(node, source),
-            "disallowed-tools" => self.disallowed_tools = tools(node, source),
+            "allowed-tools" => self.allowed_tools = ToolList::of(node, source),
+            "disallowed-tools" => self.disallowed_tools = ToolList::of(node, source),
             "disable-model-invocation" => self.disable_model_invocation = flag(entry),
             "user-invocable" => self.user_invocable = flag(entry),
             "background" => self.background = flag(entry),
@@ -218,14 +244,6 @@ impl<'t> Manifest<'t> {
     /// Tells whether the skill runs in a conversation of its own.
     pub fn is_forked(&self) -> bool {
         self.context.as_ref().is_some_and(|context| &*context.value == "fork")
-    }
-}
-
-/// A part of a text, borrowed where the whole is.
-fn part<'t>(text: &Cow<'t, str>, range: std::ops::Range<usize>) -> Cow<'t, str> {
-    match text {
-        Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
-        Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
     }
 }
 
@@ -294,24 +312,21 @@ fn globs<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
     globs
 }
 
-fn tools<'t>(node: &Node<'t>, source: &str) -> Option<ToolList<'t>> {
-    if node.is_null() {
-        return None;
-    }
+fn tools(node: &Node<'_>, source: &str) -> Vec<ToolToken> {
     let mut tokens = Vec::new();
     for text in texts(node, source) {
         // Of a value of several lines only the blanks are others, unless it has escapes.
         let mut rest = text.span;
         let is_folded = text.verbatim.is_none() && !rest.of(source).contains('\\');
         tokens.extend(tool_pattern::parse_list(&text.value).into_iter().map(|token| {
-            let written = part(&text.value, token.range.clone());
-            let found = is_folded.then(|| rest.find_words(source, &written)).flatten();
+            let written = text.value.get(token.range.clone()).unwrap_or_default();
+            let found = is_folded.then(|| rest.find_words(source, written)).flatten();
             rest.start = found.map_or(rest.start, |found| found.end);
             let span = found.unwrap_or_else(|| text.subspan(token.range));
-            ToolToken { span, text: written, pattern: token.pattern }
+            ToolToken { span, text: written.into(), pattern: token.pattern }
         }));
     }
-    Some(ToolList { tokens, span: node.span })
+    tokens
 }
 
 /// Reads a yes or no. What is neither counts as the safer value.
@@ -366,7 +381,7 @@ mod tests {
     fn places(value: &str) -> Vec<String> {
         let text = format!("---\nallowed-tools: {value}\n---\n");
         let list = parse(text.as_bytes()).manifest.allowed_tools;
-        let tokens = list.map(|list| list.tokens).unwrap_or_default();
+        let tokens = list.as_ref().map(super::ToolList::tokens).unwrap_or_default();
         tokens.iter().map(|token| token.span.of(&text).to_owned()).collect()
     }
 

@@ -103,7 +103,7 @@ impl Standing {
         let lists =
             [(Effect::Allow, &manifest.allowed_tools), (Effect::Deny, &manifest.disallowed_tools)];
         for (effect, list) in lists {
-            for token in list.iter().flat_map(|list: &ToolList| &list.tokens) {
+            for token in list.iter().flat_map(ToolList::tokens) {
                 let source = Source::Skill(skill.name.clone());
                 tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
             }

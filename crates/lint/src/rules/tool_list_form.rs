@@ -15,11 +15,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     let Some(text) = entry.value.text() else { return };
     let separated_by_commas =
-        list.tokens.len() > 1 && prowess_spec::tool_pattern::has_separating_comma(text);
-    if !separated_by_commas || list.tokens.iter().any(|token| token.pattern.is_err()) {
+        list.tokens().len() > 1 && prowess_spec::tool_pattern::has_separating_comma(text);
+    if !separated_by_commas || list.tokens().iter().any(|token| token.pattern.is_err()) {
         return;
     }
-    let joined = list.tokens.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+    let joined = list.tokens().iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
     let fix = entry.value.verbatim_start(parsed.text).map(|_| {
         Fix::safe(
             "separate them with blanks",

@@ -17,7 +17,8 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let Some(list) = parsed.manifest.allowed_tools.as_ref().filter(|list| !list.tokens.is_empty())
+    let Some(list) =
+        parsed.manifest.allowed_tools.as_ref().filter(|list| !list.tokens().is_empty())
     else {
         return;
     };

@@ -17,7 +17,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(list) = skill.parsed.and_then(|parsed| parsed.manifest.allowed_tools.as_ref()) else {
         return;
     };
-    for token in &list.tokens {
+    for token in list.tokens() {
         let Ok(pattern) = &token.pattern else { continue };
         let Some(why) = why(pattern) else { continue };
         out.report(

@@ -23,7 +23,7 @@ fn bare_tools(parsed: &Parsed<'_>, place: Span) -> Option<Fix> {
     let list = lists.find(|list| list.span.start <= place.start && place.end <= list.span.end)?;
     let is_marked = |token: &ToolToken| token.text.starts_with(MARKS);
     let bare = list.span.of(parsed.text).replace(MARKS, "");
-    let is_clear = list.tokens.iter().any(is_marked)
+    let is_clear = list.tokens().iter().any(is_marked)
         && parse_list(&bare).iter().all(|token| token.pattern.is_ok());
     let edit = Edit::replace(list.span, bare);
     is_clear.then(|| Fix::suggested("remove the quotation marks", vec![edit]))

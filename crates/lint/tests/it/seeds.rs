@@ -115,7 +115,7 @@ fn crew_skill_file() {
     // K3: absent means no list, not an empty one.
     assert_eq!(manifest(&with("")).allowed_tools, None);
     assert_eq!(
-        manifest(&with("allowed-tools: \"\"")).allowed_tools.map(|list| list.tokens.len()),
+        manifest(&with("allowed-tools: \"\"")).allowed_tools.map(|list| list.tokens().len()),
         Some(0)
     );
     // K4: a bare Bash is reported (there: a load error).
@@ -163,7 +163,7 @@ fn core_agent_frontmatter() {
     let parsed = manifest(&text);
     assert!(!parsed.is_user_invocable() && parsed.entry("references").is_some());
     // Tools as text, with commas, as a list; null is none.
-    let count = |lines: &str| manifest(&with(lines)).allowed_tools.map(|list| list.tokens.len());
+    let count = |lines: &str| manifest(&with(lines)).allowed_tools.map(|list| list.tokens().len());
     assert_eq!(count("allowed-tools: Read Write"), Some(2));
     assert_eq!(count("allowed-tools: Read, Bash(git add *)"), Some(2));
     assert_eq!(count("allowed-tools: [Read, Write]"), Some(2));

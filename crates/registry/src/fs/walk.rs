@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 
 use prowess_catalog::Stamp;
 use prowess_spec::ReadFault;
@@ -44,10 +44,14 @@ pub struct WalkOptions {
     pub max_folders: usize,
 }
 
+/// How many threads work, if nobody says otherwise. Asked once: the system has it in files.
+static THREADS: LazyLock<usize> = LazyLock::new(|| {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16)
+});
+
 impl Default for WalkOptions {
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { threads: threads.min(16), max_depth: 6, max_folders: 20_000 }
+        Self { threads: *THREADS, max_depth: 6, max_folders: 20_000 }
     }
 }
 

@@ -14,6 +14,7 @@ use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
 
 /// Reads a block of YAML if it is plain: `Some(None)` is an empty block, `None` means "not sure".
 pub fn read(text: &str, base: usize) -> Option<Option<Node<'_>>> {
+    check_characters(text.as_bytes())?;
     let mut reader = Reader { text, bytes: text.as_bytes(), base, at: 0 };
     reader.skip_blank()?;
     if reader.at == reader.bytes.len() {
@@ -41,8 +42,7 @@ impl<'t> Reader<'t> {
         while self.at < self.bytes.len() {
             let content = self.at + self.indent()?;
             match self.bytes.get(content) {
-                None | Some(b'\n') => {}
-                Some(b'#') => check_characters(&self.bytes[content..self.line_end(content)])?,
+                None | Some(b'\n' | b'#') => {}
                 Some(_) => return Some(()),
             }
             self.at = self.next_line(content);
@@ -103,7 +103,6 @@ impl<'t> Reader<'t> {
         }
         let start = after + line.iter().take_while(|&&byte| byte == b' ').count();
         if start == line_end || self.bytes[start] == b'#' {
-            check_characters(&self.bytes[start..line_end])?;
             self.at = (line_end + 1).min(self.bytes.len());
             self.skip_blank()?;
             if self.at < self.bytes.len() {
@@ -251,7 +250,7 @@ impl<'t> Reader<'t> {
         let blanks = rest.iter().take_while(|&&byte| byte == b' ').count();
         match rest.get(blanks) {
             None => Some(()),
-            Some(b'#') if blanks > 0 => check_characters(rest),
+            Some(b'#') if blanks > 0 => Some(()),
             Some(_) => None,
         }
     }
@@ -271,12 +270,8 @@ impl<'t> Reader<'t> {
         let raw = &self.text[start + 1..end];
         let is_double = mark == b'"';
         let is_bare = memchr(b'\n', raw.as_bytes()).is_none() && !(is_double && escapes);
-        let mut text: Cow<'t, str> = if is_bare {
-            check_characters(raw.as_bytes())?;
-            raw.into()
-        } else {
-            fold(raw, indent, is_double)?.into()
-        };
+        let mut text: Cow<'t, str> =
+            if is_bare { raw.into() } else { fold(raw, indent, is_double)?.into() };
         if !is_double && escapes {
             text = text.replace("''", "'").into();
         }
@@ -404,7 +399,6 @@ impl<'t> Reader<'t> {
                 break;
             }
             let content = &line[inner..];
-            check_characters(content)?;
             if folded && content[0] == b' ' {
                 return None;
             }
@@ -459,7 +453,6 @@ fn fold(raw: &str, indent: usize, has_escapes: bool) -> Option<String> {
     let (mut breaks, mut is_joined) = (0_usize, false);
     let last = memchr::memchr_iter(b'\n', raw.as_bytes()).count();
     for (index, line) in raw.split('\n').enumerate() {
-        check_characters(line.as_bytes())?;
         // Blanks at the start and at the end of the text are kept, those of lines are not.
         let deeper = if index == 0 { line } else { line.trim_start_matches(' ') };
         let content = if index == last { deeper } else { deeper.trim_end_matches(' ') };
@@ -565,7 +558,6 @@ fn plain_length(line: &[u8], flow: Option<u8>) -> Option<usize> {
         Some(close) => plain_end_in_flow(line, close)?,
         None => plain_end(line)?,
     };
-    check_characters(line)?;
     while line[end - 1] == b' ' {
         end -= 1;
     }
@@ -600,7 +592,8 @@ fn plain_end_in_flow(line: &[u8], close: u8) -> Option<usize> {
 /// Control characters, tabs, and what YAML treats specially in Unicode are for the full reader.
 fn check_characters(bytes: &[u8]) -> Option<()> {
     const PIECE: usize = 32;
-    let is_odd = |byte: u8| u8::from(byte < b' ') | u8::from(byte >= 0x7f);
+    let is_odd =
+        |byte: u8| (u8::from(byte < b' ') & u8::from(byte != b'\n')) | u8::from(byte >= 0x7f);
     // Without a branch for each byte, so that many are looked at in one instruction.
     let is_plain = |piece: &[u8]| piece.iter().fold(0, |odd, &byte| odd | is_odd(byte)) == 0;
     let mut pieces = bytes.chunks(PIECE).enumerate().filter(|(_, piece)| !is_plain(piece));
@@ -609,7 +602,7 @@ fn check_characters(bytes: &[u8]) -> Option<()> {
         [0xc2, next, ..] => next >= 0xa0,
         // U+2028 and U+2029; U+FEFF, U+FFFE and U+FFFF
         [0xe2, 0x80, 0xa8 | 0xa9, ..] | [0xef, 0xbb | 0xbf, ..] => false,
-        [first, ..] => first >= b' ' && first != 0x7f,
+        [first, ..] => (first >= b' ' && first != 0x7f) || first == b'\n',
         [] => true,
     };
     pieces
