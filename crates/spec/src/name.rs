@@ -73,13 +73,13 @@ pub fn normalise(raw: &str) -> Cow<'_, str> {
 /// validator.
 pub fn faults(name: &str) -> Vec<NameFault> {
     // Nearly every name is plain; look no further then.
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let bytes = name.as_bytes();
-    if bytes.len() <= MAX_NAME
-        && bytes.first().is_some_and(|&b| plain(b))
-        && bytes.last().is_some_and(|&b| plain(b))
-        && bytes.windows(2).all(|pair| plain(pair[1]) || (pair[1] == b'-' && pair[0] != b'-'))
-    {
+    let mut before = b'-';
+    let mut is_plain = |byte: u8| {
+        let is_single = byte != b'-' || before != b'-';
+        before = byte;
+        is_single && (byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    if name.len() <= MAX_NAME && name.bytes().all(&mut is_plain) && before != b'-' {
         return Vec::new();
     }
     if name.trim().is_empty() {

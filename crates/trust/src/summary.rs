@@ -93,7 +93,9 @@ pub fn summarise(skill: &Path) -> Result<Summary, Error> {
 
 fn manifest(text: &[u8], summary: &mut Summary) {
     let parsed = parse(text);
-    for token in parsed.manifest.allowed_tools.iter().flat_map(|list| list.tokens()) {
+    for token in
+        parsed.manifest.allowed_tools.iter().flat_map(prowess_spec::manifest::ToolList::tokens)
+    {
         let rule = Rule::parse(&token.text, Effect::Allow);
         summary.grants.push(GrantLine {
             text: token.text.to_string(),

@@ -15,7 +15,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         ("allowed-tools", &manifest.allowed_tools, "grants nothing"),
         ("disallowed-tools", &manifest.disallowed_tools, "removes nothing"),
     ] {
-        for token in list.iter().flat_map(|list| list.tokens()) {
+        for token in list.iter().flat_map(prowess_spec::manifest::ToolList::tokens) {
             let Err(fault) = &token.pattern else { continue };
             let shown = excerpt(&token.text);
             let message = format!("`{key}` has an entry that cannot be read: {shown}");

@@ -11,7 +11,7 @@ rule!("unknown-tool", Levels::of("NWN"), Suggested, "a tool list names a tool th
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
     let lists = [&manifest.allowed_tools, &manifest.disallowed_tools];
-    for token in lists.into_iter().flatten().flat_map(|list| list.tokens()) {
+    for token in lists.into_iter().flatten().flat_map(prowess_spec::manifest::ToolList::tokens) {
         let Ok(pattern) = &token.pattern else { continue };
         let name = pattern.tool();
         if matches!(pattern, ToolPattern::Mcp { .. }) || name == "*" || TOOLS.contains(&name) {

@@ -206,7 +206,7 @@ fn case_06_07_15_values_are_read_back() {
     let tools: Vec<&str> = manifest
         .allowed_tools
         .iter()
-        .flat_map(|list| list.tokens())
+        .flat_map(prowess_spec::manifest::ToolList::tokens)
         .map(|token| &*token.text)
         .collect();
     assert_eq!(tools, ["Bash(jq:*)", "Bash(git:*)"]);
