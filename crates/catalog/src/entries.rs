@@ -183,7 +183,7 @@ pub(crate) fn blocks(sorted: impl Iterator<Item = Draft>) -> Vec<Block> {
 }
 
 fn freeze(block: &mut Vec<Draft>) -> Block {
-    let mut names = String::new();
+    let mut names = String::with_capacity(block.iter().map(|draft| draft.name().len()).sum());
     // Names are cut to some thousand bytes, and a block has few different ones.
     let mut place = |name: &str| {
         let start = names.len();

@@ -19,7 +19,8 @@ impl Part {
     /// Brings skills into order.
     pub fn new(skills: impl Iterator<Item = Arc<Skill>>, precedence: Precedence) -> Self {
         let mut drafts: Vec<Draft> = skills.map(Draft::new).collect();
-        drafts.sort_by(|a, b| a.compare(b, precedence));
+        // No two are equal, and what is in order already, as from a cache, is seen to be.
+        drafts.sort_unstable_by(|a, b| a.compare(b, precedence));
         Self { drafts, precedence }
     }
 }

@@ -341,7 +341,10 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn work(&self) {
         let mut buffer = Vec::new();
-        loop {
+        for round in 0.. {
+            if round % PARTS_PER_ROOM == 0 {
+                make_room();
+            }
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let (Some(part), Some(done)) = (self.parts.get(number), self.done.get(number)) else {
                 return;
@@ -360,9 +363,6 @@ impl Reader<'_> {
         let mut skills = Vec::with_capacity(part.heads);
         let mut rest = &buffer[..];
         while let Some((length, heads)) = rest.split_first_chunk::<4>() {
-            if skills.len().is_multiple_of(HEADS_PER_ROOM) {
-                make_room();
-            }
             let (head, heads) = heads.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             let skill = Head::read(head)?.into_skill(self.origin, self.prefix)?;
             // What an id writes in another way than the disk is not asked for by that.
@@ -377,8 +377,8 @@ impl Reader<'_> {
     }
 }
 
-/// How many heads share what [`make_room`] asks for.
-const HEADS_PER_ROOM: usize = 128;
+/// How many parts share what [`make_room`] asks for.
+const PARTS_PER_ROOM: usize = 4;
 
 fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);

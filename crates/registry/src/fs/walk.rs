@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, Once, PoisonError};
 
 use prowess_catalog::Stamp;
 use prowess_spec::ReadFault;
@@ -222,6 +222,20 @@ struct Job {
     budget: Arc<Budget>,
 }
 
+impl Job {
+    /// The path of a file below the folder, in memory that is used again and again.
+    fn join<'p>(&self, room: &'p mut Vec<u8>, file: &[u8]) -> &'p Path {
+        let folder = self.path.as_os_str().as_bytes();
+        room.clear();
+        room.extend_from_slice(folder);
+        if !folder.ends_with(b"/") {
+            room.push(b'/');
+        }
+        room.extend_from_slice(file);
+        Path::new(OsStr::from_bytes(room))
+    }
+}
+
 /// A folder that others are opened from.
 struct Folder {
     handle: OwnedFd,
@@ -309,7 +323,7 @@ struct Worker {
     /// Scratch for names and paths, so that a skill costs no memory of its own.
     name: Vec<u8>,
     sidecar: Vec<u8>,
-    path: PathBuf,
+    path: Vec<u8>,
     late: Late,
     /// While links are followed: every folder that was seen, so that none is seen twice.
     known: Option<BTreeSet<Id>>,
@@ -494,11 +508,8 @@ impl Walker<'_> {
                 sidecar.extend_from_slice(name.to_bytes());
                 sidecar.push(b'/');
                 sidecar.extend_from_slice(SIDECAR_PATH.as_bytes());
-                path.clear();
-                path.push(&job.path);
-                path.push(OsStr::from_bytes(file));
                 let seen = Seen {
-                    path,
+                    path: job.join(path, file),
                     root: job.budget.index,
                     thread: *thread,
                     stamp: now,
@@ -521,9 +532,7 @@ impl Walker<'_> {
         if !is_new(known, id) {
             return true;
         }
-        path.clear();
-        path.push(&job.path);
-        path.push(OsStr::from_bytes(file));
+        let path = job.join(path, file);
         late.seen.extend(id);
         *skills += 1;
         let package = OnDisk::inside(parent, name);
@@ -634,15 +643,22 @@ fn is_new(known: &mut Option<BTreeSet<Id>>, id: Option<Id>) -> bool {
 }
 
 /// How many pieces of work share what [`make_room`] asks for.
-const JOBS_PER_ROOM: usize = 4;
-/// What heads of that many skills need, and less than the allocator takes from the system alone.
-const ROOM: usize = 120 * 1024;
+const JOBS_PER_ROOM: usize = 32;
+/// What heads of that many skills need.
+const ROOM: usize = 1024 * 1024;
 
 /// Has the allocator get memory for many heads at once. That of the usual Linux asks the system for
-/// every single page on all threads but the first, which costs a skill as much as looking for its
-/// sidecar.
+/// every single page on all threads but the first, and for a few dozen on that one.
 pub(crate) fn make_room() {
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(ROOM)));
+    // What is large comes from the system each time and goes back to it. How large that is, the
+    // allocator learns from the largest such piece it was given back.
+    static LEARN: Once = Once::new();
+    LEARN.call_once(|| ask_for(2 * ROOM));
+    ask_for(ROOM);
+}
+
+fn ask_for(bytes: usize) {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }
 
 /// Counts a thread as busy.
