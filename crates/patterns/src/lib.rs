@@ -178,8 +178,8 @@ pub fn has_separating_comma(text: &str) -> bool {
 
 /// Reads one token.
 pub fn parse_token(word: &str) -> Result<ToolPattern, TokenFault> {
-    let Some(open) = word.bytes().position(|byte| byte == b'(') else {
-        if word.as_bytes().contains(&b')') {
+    let Some(open) = word.find('(') else {
+        if word.contains(')') {
             return Err(TokenFault::Unbalanced);
         }
         check_name(word)?;
@@ -223,9 +223,7 @@ fn matching(text: &str) -> Option<usize> {
 fn check_name(name: &str) -> Result<(), TokenFault> {
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*');
     let is_mark = |c| matches!(c, '_' | '-' | '.' | ':' | '/' | '*');
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let goes_on_well =
-        name.bytes().all(is_plain) || name.chars().all(|c| c.is_alphanumeric() || is_mark(c));
+    let goes_on_well = name.chars().all(|c| c.is_alphanumeric() || is_mark(c));
     if starts_well && goes_on_well { Ok(()) } else { Err(TokenFault::BadName) }
 }
 

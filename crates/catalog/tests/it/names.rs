@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use prowess_catalog::{
-    Catalog, ChangeKind, Entry, Form, Origin, Precedence, Scope, Skill, SkillId, changes,
+    Catalog, ChangeKind, Entry, Form, Origin, Part, Precedence, Scope, Skill, SkillId, changes,
 };
 
 use crate::sample::{catalog, folder, make, project, root, skill, text, user};
@@ -270,9 +270,12 @@ proptest! {
             (Just(skills.clone()), Just(skills).prop_shuffle())
         }),
         precedence in precedence(),
+        size in 1..9_usize,
     ) {
         let one = Catalog::new(draws, precedence, 1);
-        let other = Catalog::new(shuffled, precedence, 1);
+        // Nor does it matter how many threads brought them into order.
+        let part = |part: &[Arc<Skill>]| Part::new(part.iter().cloned(), precedence);
+        let other = Catalog::of_parts(shuffled.chunks(size).map(part), 1);
         prop_assert_eq!(one.entries(), other.entries());
         prop_assert!(one.listed().eq(other.listed()));
         for name in NAMES {

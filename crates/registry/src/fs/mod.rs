@@ -2,6 +2,7 @@
 
 pub mod commands;
 mod entries;
+mod location;
 pub mod nested;
 pub mod package;
 pub mod read;

@@ -62,7 +62,7 @@ pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
 fn root_in(parent: &Path, vendor: &str, current: &Path) -> Option<Root> {
     let folder = SKILL_FOLDERS.iter().find(|folder| folder.split('/').next() == Some(vendor))?;
     let path: PathBuf = parent.join(folder);
-    let nested = super::source::escape(parent.strip_prefix(current).ok()?).into_string();
+    let nested = super::location::escape(parent.strip_prefix(current).ok()?).into_string();
     // A vendor folder inside another one is that agent's business.
     let inside_vendor = nested.split('/').any(|part| part.starts_with('.'));
     (path.is_dir() && !inside_vendor).then(|| Root {

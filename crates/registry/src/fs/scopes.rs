@@ -72,7 +72,7 @@ impl Root {
         let mut origin = Origin::new(
             self.scope,
             u32::try_from(order).unwrap_or(u32::MAX),
-            super::source::escape(&self.path),
+            super::location::escape(&self.path),
         );
         origin.vendor = self.vendor.as_str().into();
         origin.nested = self.nested.as_str().into();

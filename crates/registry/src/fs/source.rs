@@ -1,8 +1,6 @@
 //! Skills in folders, as a source.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +10,7 @@ use prowess_spec::problem::ProblemKind;
 use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
 use prowess_spec::{Parsed, ReadFault, parse};
 
+use super::location::{below, escape, folder_of, id_path, unescape};
 use super::read::{self, Found, read_path};
 use super::scopes::{self, Holds, Place, Root};
 use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
@@ -574,7 +573,7 @@ impl Collector<'_> {
         let place = SkillPlace {
             id: SkillId {
                 origin: Arc::clone(&prepared.origin),
-                path: part_of(&location, found.path, folder, inner),
+                path: id_path(&location, found.path, folder, inner),
             },
             form: Form::Folder,
             location,
@@ -691,77 +690,4 @@ fn is_usable(parsed: &Parsed<'_>) -> bool {
             )
     };
     !parsed.text.trim().is_empty() && !parsed.problems.iter().any(|found| is_fatal(&found.kind))
-}
-
-/// The folder of a skill's file. Paths of a walk are made of names with one slash between them, and
-/// need not be taken apart into all their parts.
-fn folder_of(file: &Path) -> &Path {
-    let bytes = file.as_os_str().as_bytes();
-    match bytes.iter().rposition(|&byte| byte == b'/') {
-        Some(slash @ 1..) if slash + 1 < bytes.len() && bytes[slash - 1] != b'/' => {
-            Path::new(OsStr::from_bytes(&bytes[..slash]))
-        }
-        _ => file.parent().unwrap_or(file),
-    }
-}
-
-/// A path as it is below a root; the whole path where it is not.
-fn below<'p>(path: &'p Path, root: &Path) -> &'p Path {
-    let rest = path.as_os_str().as_bytes().strip_prefix(root.as_os_str().as_bytes());
-    match rest {
-        Some([b'/', inner @ ..]) if !matches!(inner, [] | [b'/' | b'.', ..]) => {
-            Path::new(OsStr::from_bytes(inner))
-        }
-        _ => path.strip_prefix(root).unwrap_or(path),
-    }
-}
-
-/// The path that identifies a skill. Where the location says the same as the file's path, it is a
-/// part of that text, and need not be looked at again.
-fn part_of(location: &str, file: &Path, folder: &Path, inner: &Path) -> Box<str> {
-    if inner.as_os_str().is_empty() {
-        return ".".into();
-    }
-    let end = folder.as_os_str().len();
-    let start = end.saturating_sub(inner.as_os_str().len());
-    let is_same = location.len() == file.as_os_str().len();
-    location.get(start..end).filter(|_| is_same).map_or_else(|| escape(inner), Box::from)
-}
-
-/// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`, and so
-/// does a backslash that would look like one of those.
-pub(crate) fn escape(path: &Path) -> Box<str> {
-    // Hardly any path has a backslash, and one byte is found faster than two.
-    let is_plain = |text: &&str| !text.as_bytes().contains(&b'\\') || !text.contains("\\x");
-    if let Some(text) = path.to_str().filter(is_plain) {
-        return text.into();
-    }
-    let mut text = String::new();
-    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
-        text.push_str(&chunk.valid().replace("\\x", "\\x5Cx"));
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02X}"));
-        }
-    }
-    text.into()
-}
-
-fn unescape(text: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\\x") {
-        let digits = rest.get(at + 2..at + 4);
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        // Only what `escape` writes so; anything else stands for itself.
-        if let Some(byte) = byte.filter(|byte| *byte >= 0x80 || *byte == b'\\') {
-            bytes.extend_from_slice(&rest.as_bytes()[..at]);
-            bytes.push(byte);
-            rest = &rest[at + 4..];
-        } else {
-            bytes.extend_from_slice(&rest.as_bytes()[..at + 2]);
-            rest = &rest[at + 2..];
-        }
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    OsString::from_vec(bytes).into()
 }
