@@ -7,7 +7,7 @@ use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
 use crate::entries::{self, Block, Entries, Listed, Name, Spot};
-use crate::part::{self, Part};
+use crate::part::{Merged, Part};
 use crate::precedence::Precedence;
 use crate::scope::{Origin, Scope};
 use crate::skill::Skill;
@@ -95,7 +95,7 @@ impl Catalog {
 
     /// Freezes a set of skills, parts of which are in order. The order of the parts is of no account.
     pub fn of_parts(parts: impl IntoIterator<Item = Part>, generation: u64) -> Self {
-        let blocks = entries::blocks(part::merge(parts));
+        let blocks = entries::blocks(Merged::new(parts));
         let count = blocks.iter().map(|block| block.len()).sum();
         let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);
         let listed = listed.count();

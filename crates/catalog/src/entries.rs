@@ -8,7 +8,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use crate::catalog::Entry;
-use crate::part::Draft;
+use crate::part::{Draft, Merged};
 
 /// Entries of a block, unless more than that have one name: those always stand together.
 const BLOCK: usize = 128;
@@ -167,47 +167,61 @@ impl Name {
 
 /// Cuts sorted skills into blocks, never between two of one name. All but the first of a name are
 /// shadowed.
-pub(crate) fn blocks(sorted: impl Iterator<Item = Draft>) -> Vec<Block> {
+pub(crate) fn blocks(mut sorted: Merged) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    let mut block: Vec<Draft> = Vec::with_capacity(BLOCK);
-    for draft in sorted {
-        if block.len() >= BLOCK && block.last().is_some_and(|last| last.name() != draft.name()) {
-            blocks.push(freeze(&mut block));
+    let mut block = Open::default();
+    while let Some((name, draft)) = sorted.next() {
+        let shadowed = block.last_name() == Some(name);
+        if !shadowed && block.entries.len() >= BLOCK {
+            blocks.push(block.freeze());
         }
-        block.push(draft);
+        block.push(name, draft, shadowed);
     }
-    if !block.is_empty() {
-        blocks.push(freeze(&mut block));
+    if !block.entries.is_empty() {
+        blocks.push(block.freeze());
     }
     blocks
 }
 
-fn freeze(block: &mut Vec<Draft>) -> Block {
-    let mut names = String::with_capacity(block.iter().map(|draft| draft.name().len()).sum());
-    // Names are cut to some thousand bytes, and a block has few different ones.
-    let mut place = |name: &str| {
-        let start = names.len();
-        names.push_str(name);
-        (u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(names.len()).unwrap_or(u32::MAX))
-    };
-    let mut places: Vec<(u32, u32, bool)> = Vec::with_capacity(block.len());
-    for (at, draft) in block.iter().enumerate() {
-        // Those of one name share it, however many they are.
-        let shadowed = at > 0 && block[at - 1].name() == draft.name();
-        let (start, end) = match places.last() {
-            Some(&(start, end, _)) if shadowed => (start, end),
-            _ => place(draft.name()),
-        };
-        places.push((start, end, shadowed));
+/// A block that is not complete.
+#[derive(Default)]
+struct Open {
+    /// Names are cut to some thousand bytes, and a block has few different ones.
+    names: String,
+    entries: Vec<(Draft, u32, u32, bool)>,
+}
+
+impl Open {
+    fn last_name(&self) -> Option<&str> {
+        let (_, start, end, _) = self.entries.last()?;
+        self.names.get(*start as usize..*end as usize)
     }
-    let names: Arc<str> = names.into();
-    let entry = |(draft, (start, end, shadowed)): (Draft, (u32, u32, bool))| Entry {
-        skill: draft.skill,
-        shadowed,
-        has_alias: draft.has_alias,
-        name: Name { names: Arc::clone(&names), start, end },
-    };
-    block.drain(..).zip(places).map(entry).collect()
+
+    fn push(&mut self, name: &str, draft: Draft, shadowed: bool) {
+        // Those of one name share it, however many they are.
+        let (start, end) = match self.entries.last() {
+            Some(&(_, start, end, _)) if shadowed => (start, end),
+            _ => {
+                let start = self.names.len();
+                self.names.push_str(name);
+                let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+                (place(start), place(self.names.len()))
+            }
+        };
+        self.entries.push((draft, start, end, shadowed));
+    }
+
+    fn freeze(&mut self) -> Block {
+        let names: Arc<str> = self.names.as_str().into();
+        self.names.clear();
+        let entry = |(draft, start, end, shadowed): (Draft, u32, u32, bool)| Entry {
+            skill: draft.skill,
+            shadowed,
+            has_alias: draft.has_alias,
+            name: Name { names: Arc::clone(&names), start, end },
+        };
+        self.entries.drain(..).map(entry).collect()
+    }
 }
 
 /// The entries of a name: where the first stands, and all of them.
