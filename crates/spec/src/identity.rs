@@ -55,10 +55,9 @@ impl Source {
 pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
     let written = written.map(|text| name::normalise(&text.value));
-    let valid = written.as_deref().map(name::normalise);
-    let valid = valid.filter(|name| name::faults(name).is_empty());
+    let valid = written.as_ref().filter(|name| name::faults(name).is_empty());
     let folder = folder.map(name::normalise).filter(|folder| !folder.is_empty());
-    let (name, name_source) = match (&valid, &folder, &written) {
+    let (name, name_source) = match (valid, &folder, &written) {
         (Some(name), ..) => (&**name, Source::Frontmatter),
         (None, Some(folder), _) => (&**folder, Source::Folder),
         (None, None, Some(written)) => (&**written, Source::Frontmatter),

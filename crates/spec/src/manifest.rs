@@ -125,9 +125,11 @@ pub struct ToolToken {
 impl<'t> Text<'t> {
     fn of(node: &Node<'t>, source: &str) -> Option<Self> {
         let Value::Scalar(value, _) = &node.value else { return None };
+        if node.is_null() {
+            return None;
+        }
         let verbatim = node.verbatim_start(source).and_then(|start| u32::try_from(start).ok());
-        let text = Self { value: value.clone(), span: node.span, verbatim };
-        (!node.is_null()).then_some(text)
+        Some(Self { value: value.clone(), span: node.span, verbatim })
     }
 
     fn part(&self, range: std::ops::Range<usize>) -> Self {
