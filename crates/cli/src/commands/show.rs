@@ -43,9 +43,7 @@ pub(crate) fn run(
                 return Ok(Exit::Done);
             }
             let (path, package) = (Path::new(&location), Package::default());
-            let bytes = Ok(text.as_slice());
-            let (package, disk) = (&package as _, None);
-            let found = Found { path, bytes, stamp: None, root: 0, thread: 0, package, disk };
+            let found = Found::named(path, Ok(text.as_slice()), &package);
             return show(found, args, profile, environment, printer);
         }
     };

@@ -34,6 +34,17 @@ pub struct Found<'a> {
     pub disk: Option<&'a OnDisk<'a>>,
 }
 
+impl<'a> Found<'a> {
+    /// A text that somebody named, and that no walk found.
+    pub fn named(
+        path: &'a Path,
+        bytes: Result<&'a [u8], ReadFault>,
+        package: &'a dyn Facts,
+    ) -> Self {
+        Self { path, bytes, stamp: None, root: 0, thread: 0, package, disk: None }
+    }
+}
+
 /// Reads the skill that a path names and hands it to `visit`: a folder with SKILL.md, a SKILL.md
 /// itself, or a Markdown file that is a skill on its own.
 ///
@@ -62,7 +73,7 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
     let package =
         Package { file_name: Some(name.to_string_lossy().into_owned()), ..Package::default() };
     let (bytes, stamp) = split(bytes, &buffer);
-    visit(Found { path, bytes, stamp, root: 0, thread: 0, package: &package, disk: None });
+    visit(Found { stamp, ..Found::named(path, bytes, &package) });
     true
 }
 
@@ -83,15 +94,7 @@ pub(super) fn read_named(
     let package = OnDisk::of(folder, name, file);
     let (bytes, stamp) = split(bytes, buffer);
     let path = &path.join(file);
-    visit(Found {
-        path,
-        bytes,
-        stamp,
-        root: 0,
-        thread: 0,
-        package: &package,
-        disk: Some(&package),
-    });
+    visit(Found { stamp, disk: Some(&package), ..Found::named(path, bytes, &package) });
 }
 
 /// What was read, and which version of it.

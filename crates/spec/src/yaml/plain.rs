@@ -130,8 +130,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a scalar or a flow collection that begins on this line and may go on on deeper ones. Leaves
-    /// the cursor at the first line that does not belong to it.
+    /// Reads a scalar or a flow collection that begins on this line and may go on on deeper ones.
+    /// Leaves the cursor at the first line that does not belong to it.
     fn value(
         &mut self,
         start: usize,
