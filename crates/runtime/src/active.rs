@@ -84,7 +84,7 @@ fn names(list: &ToolList) -> Vec<Box<str>> {
         .filter_map(|token| {
             let pattern = token.pattern.as_ref().ok()?;
             Some(match pattern {
-                prowess_spec::tool_pattern::ToolPattern::Mcp { .. } => (*token.text).into(),
+                prowess_spec::tool_pattern::ToolPattern::Mcp { .. } => token.text.clone(),
                 other => other.tool().into(),
             })
         })
