@@ -59,7 +59,10 @@ pub(crate) fn run(corpus: &Path, skills: usize) -> Result<()> {
         grown.push((size, samples));
     }
     println!("\ngrowth: time of (c) and of (a), and peak memory of (c)\n");
-    println!("{:>8} {:>10} {:>10} {:>9} {:>9}", "skills", "(a)", "(c)", "(c)/(a)", "memory");
+    println!(
+        "{:>8} {:>10} {:>10} {:>9} {:>9}",
+        "skills", "(a)", "(c)", "(c)/(a)", "memory"
+    );
     for (size, samples) in &grown {
         let (read, checked) = (&samples[0], &samples[3]);
         println!(
@@ -119,11 +122,16 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 
 /// Runs one job in a process of its own; gives the time inside it and its peak memory in KiB.
 pub(crate) fn run_job(arguments: &[&OsStr]) -> Result<(Duration, u64)> {
-    let output = Command::new(std::env::current_exe()?).args(arguments).output()?;
+    let output = Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .output()?;
     let text = String::from_utf8(output.stdout)?;
     let mut words = text.split_whitespace();
     let mut number = || {
-        words.next().and_then(|word| word.parse::<u64>().ok()).context("the job printed no numbers")
+        words
+            .next()
+            .and_then(|word| word.parse::<u64>().ok())
+            .context("the job printed no numbers")
     };
     Ok((Duration::from_nanos(number()?), number()?))
 }
@@ -131,8 +139,11 @@ pub(crate) fn run_job(arguments: &[&OsStr]) -> Result<(Duration, u64)> {
 /// The child's side: does one job and prints nanoseconds, peak KiB and a count.
 pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
     let count = AtomicUsize::new(0);
-    let options =
-        WalkOptions { threads: THREADS, max_folders: usize::MAX, ..WalkOptions::default() };
+    let options = WalkOptions {
+        threads: THREADS,
+        max_folders: usize::MAX,
+        ..WalkOptions::default()
+    };
     let roots = [folder.to_owned()];
     let checked = |profile| {
         let rules = RuleSet::new(profile, None);
@@ -170,7 +181,12 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
         "check-spec" => checked(Profile::Spec),
         other => bail!("no job {other}"),
     };
-    println!("{} {} {}", elapsed.as_nanos(), peak_memory(), count.into_inner());
+    println!(
+        "{} {} {}",
+        elapsed.as_nanos(),
+        peak_memory(),
+        count.into_inner()
+    );
     Ok(())
 }
 
@@ -257,7 +273,9 @@ fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
         let source = &folders[index % folders.len()];
         let name = source.file_name().unwrap_or_default().to_string_lossy();
         // The folder keeps its name, which rules compare with the skill's.
-        let copy = target.join(format!("set-{:04}", index / folders.len())).join(&*name);
+        let copy = target
+            .join(format!("set-{:04}", index / folders.len()))
+            .join(&*name);
         bytes += copy_tree(source, &copy)?;
     }
     Ok(bytes)
@@ -274,7 +292,11 @@ pub(crate) fn copy_tree(source: &Path, target: &Path) -> Result<u64> {
             bytes += copy_tree(&entry.path(), &copy)?;
         } else if kind.is_file() {
             let size = std::fs::copy(entry.path(), &copy)?;
-            bytes += if entry.file_name() == "SKILL.md" { size } else { 0 };
+            bytes += if entry.file_name() == "SKILL.md" {
+                size
+            } else {
+                0
+            };
         }
     }
     Ok(bytes)

@@ -101,7 +101,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     println!("| what | figure | goal |");
     println!("|---|---|---|");
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
-    println!("| one decision, allow rules only | {:.1} µs | 20 µs |", micros(decision(&gate(&[]))));
+    println!(
+        "| one decision, allow rules only | {:.1} µs | 20 µs |",
+        micros(decision(&gate(&[])))
+    );
     println!(
         "| one decision, with six deny rules | {:.1} µs | 20 µs |",
         micros(decision(&gate(DENY)))

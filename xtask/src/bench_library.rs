@@ -30,7 +30,10 @@ const JOBS: [(&str, &str); 4] = [
     ("read", "(a) read every SKILL.md, paths known, do nothing"),
     ("open", "(b) find, read, parse, make the catalogue"),
     ("stat", "(c) stat every SKILL.md, paths known, do nothing"),
-    ("reopen", "(d) the same as (b) with the cache of the last start"),
+    (
+        "reopen",
+        "(d) the same as (b) with the cache of the last start",
+    ),
 ];
 
 /// Measures a library made of a corpus, then one ten times as large.
@@ -41,13 +44,25 @@ pub(crate) fn run(corpus: &Path, queries: &Path, skills: usize) -> Result<()> {
         let bytes = make(corpus, &library, size)?;
         // Files that changed a moment ago are not trusted to the cache; in life they are older.
         std::thread::sleep(Duration::from_secs(3));
-        println!("{size} skills, {:.1} MB of SKILL.md, {THREADS} threads\n", bytes as f64 / 1e6);
+        println!(
+            "{size} skills, {:.1} MB of SKILL.md, {THREADS} threads\n",
+            bytes as f64 / 1e6
+        );
         opening(&library, &cache, rounds)?;
         let output = Command::new(std::env::current_exe()?)
             .arg("bench-library-job")
-            .args(["live".as_ref(), library.as_os_str(), cache.as_os_str(), queries.as_os_str()])
+            .args([
+                "live".as_ref(),
+                library.as_os_str(),
+                cache.as_os_str(),
+                queries.as_os_str(),
+            ])
             .output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        ensure!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         println!("{}", String::from_utf8(output.stdout)?);
     }
     Ok(())
@@ -102,7 +117,10 @@ pub(crate) fn job(job: &str, library: &Path, cache: &Path, queries: Option<&Path
             let cache = (job == "reopen").then(|| cache.to_owned());
             let registry = open(library, cache);
             let elapsed = start.elapsed();
-            ensure!(!registry.snapshot().entries().is_empty(), "nothing was found");
+            ensure!(
+                !registry.snapshot().entries().is_empty(),
+                "nothing was found"
+            );
             // An exit is not part of an opening.
             std::mem::forget(registry);
             elapsed
@@ -116,9 +134,20 @@ pub(crate) fn job(job: &str, library: &Path, cache: &Path, queries: Option<&Path
 
 fn open(library: &Path, cache: Option<PathBuf>) -> Registry {
     let registry = Registry::new(Precedence::default());
-    let place = Place { only: Some(library.to_owned()), ..Place::default() };
-    let walk = WalkOptions { threads: THREADS, max_folders: usize::MAX, ..WalkOptions::default() };
-    let options = FileOptions { walk, cache, ..FileOptions::default() };
+    let place = Place {
+        only: Some(library.to_owned()),
+        ..Place::default()
+    };
+    let walk = WalkOptions {
+        threads: THREADS,
+        max_folders: usize::MAX,
+        ..WalkOptions::default()
+    };
+    let options = FileOptions {
+        walk,
+        cache,
+        ..FileOptions::default()
+    };
     registry.add_files(FileSource::new(place, options));
     registry.refresh();
     registry
@@ -131,7 +160,10 @@ fn stat_known(library: &Path, count: &AtomicUsize) -> Result<Duration> {
     std::thread::scope(|scope| {
         for chunk in paths.chunks(paths.len().div_ceil(THREADS).max(1)) {
             scope.spawn(|| {
-                let found = chunk.iter().filter(|path| std::fs::metadata(path).is_ok()).count();
+                let found = chunk
+                    .iter()
+                    .filter(|path| std::fs::metadata(path).is_ok())
+                    .count();
                 count.fetch_add(found, Ordering::Relaxed);
             });
         }
@@ -146,8 +178,16 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
     let start = Instant::now();
     let searched = registry.search_index();
     let built = start.elapsed();
-    println!("{:<56} {:>7.1}ms", "first search: read bodies, build the index", millis(built));
-    println!("{:<56} {:>7.1}MB", "resident with the catalogue", heads as f64 / 1024.0);
+    println!(
+        "{:<56} {:>7.1}ms",
+        "first search: read bodies, build the index",
+        millis(built)
+    );
+    println!(
+        "{:<56} {:>7.1}MB",
+        "resident with the catalogue",
+        heads as f64 / 1024.0
+    );
     println!(
         "{:<56} {:>7.1}MB",
         "resident with catalogue and search index",
@@ -157,17 +197,27 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
     let mut prompts: Vec<String> = Vec::new();
     for line in words.lines().filter(|line| !line.trim().is_empty()) {
         let value: serde_json::Value = serde_json::from_str(line)?;
-        prompts.push(value["query"].as_str().context("a query is no text")?.to_owned());
+        prompts.push(
+            value["query"]
+                .as_str()
+                .context("a query is no text")?
+                .to_owned(),
+        );
     }
     let timed = |text: &str| {
-        let query = Query { explain: false, ..Query::new(text) };
+        let query = Query {
+            explain: false,
+            ..Query::new(text)
+        };
         let start = Instant::now();
         let hits = searched.search(&query);
         (start.elapsed(), hits.len())
     };
     let times = (0..5).flat_map(|_| prompts.iter().map(|prompt| timed(prompt).0.as_secs_f64()));
     percentiles("find, whole prompts", times.collect());
-    let short = prompts.iter().map(|prompt| prompt.split_whitespace().take(3).collect::<Vec<_>>());
+    let short = prompts
+        .iter()
+        .map(|prompt| prompt.split_whitespace().take(3).collect::<Vec<_>>());
     let short: Vec<String> = short.map(|words| words.join(" ")).collect();
     let times = (0..5).flat_map(|_| short.iter().map(|words| timed(words).0.as_secs_f64()));
     percentiles("find, three words", times.collect());
@@ -194,7 +244,11 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
 /// From one edit to the snapshot that has it, without any pause for quiet.
 fn edits(registry: &Registry, library: &Path) -> Result<()> {
     let quiet = Duration::ZERO;
-    let options = WatchOptions { quiet, longest: quiet, ..WatchOptions::default() };
+    let options = WatchOptions {
+        quiet,
+        longest: quiet,
+        ..WatchOptions::default()
+    };
     let changes = registry.subscribe();
     let watching = registry.watch(options);
     if let WatchMode::Polling { reason } = watching.mode() {
@@ -214,8 +268,9 @@ fn edits(registry: &Registry, library: &Path) -> Result<()> {
         edited.extend_from_slice(format!("\nedit {number}\n").as_bytes());
         let start = Instant::now();
         std::fs::write(file, &edited)?;
-        let set =
-            changes.next_within(Duration::from_secs(30)).context("an edit was not noticed")?;
+        let set = changes
+            .next_within(Duration::from_secs(30))
+            .context("an edit was not noticed")?;
         let elapsed = start.elapsed();
         ensure!(set.changes.len() == 1, "one edit, one change");
         if number > 0 {
@@ -226,7 +281,11 @@ fn edits(registry: &Registry, library: &Path) -> Result<()> {
     percentiles("one edit to the new snapshot, no pause for quiet", times);
     let start = Instant::now();
     drop(registry.search_index());
-    println!("{:<56} {:>7.1}ms", "search index after these edits", millis(start.elapsed()));
+    println!(
+        "{:<56} {:>7.1}ms",
+        "search index after these edits",
+        millis(start.elapsed())
+    );
     Ok(())
 }
 
@@ -244,7 +303,9 @@ fn make(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
         let source = &folders[number % folders.len()];
         let set = number / folders.len();
         let name = source.file_name().unwrap_or_default().to_string_lossy();
-        let folder = target.join(format!("set-{set:04}")).join(format!("{name}-{set}"));
+        let folder = target
+            .join(format!("set-{set:04}"))
+            .join(format!("{name}-{set}"));
         copy_tree(source, &folder)?;
         let file = folder.join("SKILL.md");
         let text = String::from_utf8_lossy(&std::fs::read(&file)?).into_owned();

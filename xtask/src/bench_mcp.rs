@@ -49,12 +49,14 @@ impl Call {
     fn message(self, id: usize, skill: usize) -> Value {
         let name = format!("skill-{skill:04}");
         let (method, params) = match self {
-            Self::Tool => {
-                ("tools/call", json!({ "name": "load_skill", "arguments": { "name": name } }))
-            }
-            Self::Resource => {
-                ("resources/read", json!({ "uri": format!("skill://{name}/SKILL.md") }))
-            }
+            Self::Tool => (
+                "tools/call",
+                json!({ "name": "load_skill", "arguments": { "name": name } }),
+            ),
+            Self::Resource => (
+                "resources/read",
+                json!({ "uri": format!("skill://{name}/SKILL.md") }),
+            ),
         };
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
     }
@@ -103,7 +105,9 @@ pub(crate) fn run(root: &Path, skills: usize, release: bool) -> Result<()> {
                 command.arg(port.to_string());
             }
             Some(port) => {
-                command.args(["--http", &format!("127.0.0.1:{port}"), "--token-file"]).arg(&token);
+                command
+                    .args(["--http", &format!("127.0.0.1:{port}"), "--token-file"])
+                    .arg(&token);
             }
             None => {}
         }
@@ -120,7 +124,13 @@ pub(crate) fn run(root: &Path, skills: usize, release: bool) -> Result<()> {
             let row = &mut rows[kind];
             stdio(start(kind, None), *call, skills, row)?;
             let port = free_port()?;
-            row.parallel.push(parallel(start(kind, Some(port)), port, &token, *call, skills)?);
+            row.parallel.push(parallel(
+                start(kind, Some(port)),
+                port,
+                &token,
+                *call,
+                skills,
+            )?);
         }
     }
     println!("{skills} skills, medians of {ROUNDS} rounds\n");
@@ -143,8 +153,11 @@ pub(crate) fn run(root: &Path, skills: usize, release: bool) -> Result<()> {
 /// One client over standard input and output.
 fn stdio(mut command: Command, call: Call, skills: usize, row: &mut Row) -> Result<()> {
     let begin = Instant::now();
-    let child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
     let mut pipe = Pipe::new(child)?;
     pipe.ask(&handshake())?;
     pipe.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
@@ -176,7 +189,10 @@ fn parallel(
     call: Call,
     skills: usize,
 ) -> Result<f64> {
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
     let _child = Ended(child);
     let begin = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -185,7 +201,10 @@ fn parallel(
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    let token = std::fs::read_to_string(token).unwrap_or_default().trim().to_owned();
+    let token = std::fs::read_to_string(token)
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
     let begin = Instant::now();
     let work = |client: usize| -> Result<f64> {
         let mut done = 0.0;
@@ -206,11 +225,14 @@ fn parallel(
     };
     let work = &work;
     let done = std::thread::scope(|scope| -> Result<f64> {
-        let threads: Vec<_> =
-            (0..CLIENTS).map(|client| scope.spawn(move || work(client))).collect();
+        let threads: Vec<_> = (0..CLIENTS)
+            .map(|client| scope.spawn(move || work(client)))
+            .collect();
         let mut done = 0.0;
         for thread in threads {
-            done += thread.join().map_err(|_| anyhow::anyhow!("a client broke"))??;
+            done += thread
+                .join()
+                .map_err(|_| anyhow::anyhow!("a client broke"))??;
         }
         Ok(done)
     })?;
@@ -224,7 +246,9 @@ fn post(
     message: &Value,
 ) -> Result<(Option<String>, String)> {
     let body = message.to_string();
-    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+    let session = session
+        .map(|id| format!("Mcp-Session-Id: {id}\r\n"))
+        .unwrap_or_default();
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     write!(
         stream,
@@ -234,10 +258,14 @@ fn post(
     )?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
-    let id = text.lines().take_while(|line| !line.is_empty()).find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
-    });
+    let id = text
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("mcp-session-id")
+                .then(|| value.trim().to_owned())
+        });
     Ok((id, text))
 }
 
@@ -273,7 +301,11 @@ impl Pipe {
     fn new(mut child: Child) -> Result<Self> {
         let input = child.stdin.take().context("a pipe")?;
         let output = BufReader::new(child.stdout.take().context("a pipe")?);
-        Ok(Self { child: Ended(child), input, output })
+        Ok(Self {
+            child: Ended(child),
+            input,
+            output,
+        })
     }
 
     fn send(&mut self, message: &Value) -> Result<()> {
@@ -303,8 +335,15 @@ impl Pipe {
     fn peak_memory(&self) -> Result<f64> {
         let status = PathBuf::from(format!("/proc/{}/status", self.child.0.id()));
         let status = std::fs::read_to_string(status)?;
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("VmHWM")?;
-        let kibibytes: f64 = line.split_whitespace().nth(1).context("a number")?.parse()?;
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM:"))
+            .context("VmHWM")?;
+        let kibibytes: f64 = line
+            .split_whitespace()
+            .nth(1)
+            .context("a number")?
+            .parse()?;
         Ok(kibibytes * 1024.0 / 1e6)
     }
 }

@@ -48,21 +48,33 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
     all.push(world.path().to_owned());
     let ours = Mutex::new(Vec::new());
     let rules = RuleSet::new(Profile::Spec, None);
-    walk(&all, WalkOptions { max_folders: usize::MAX, ..WalkOptions::default() }, &|found| {
-        let Ok(bytes) = found.bytes else { return };
-        let parsed = parse(bytes);
-        let findings = check(&Subject::new(&parsed, found.package), &rules);
-        let errors: Vec<String> = findings
-            .into_iter()
-            .filter(|finding| finding.severity == Severity::Error)
-            .map(|finding| format!("{}: {}", finding.rule, finding.message))
-            .collect();
-        let folder = found.path.parent().unwrap_or(found.path).to_owned();
-        if let Ok(mut ours) = ours.lock() {
-            let prompt = prompt(found.path, found.package.folder(), &parsed);
-            ours.push((folder, errors, String::from_utf8_lossy(bytes).into_owned(), prompt));
-        }
-    });
+    walk(
+        &all,
+        WalkOptions {
+            max_folders: usize::MAX,
+            ..WalkOptions::default()
+        },
+        &|found| {
+            let Ok(bytes) = found.bytes else { return };
+            let parsed = parse(bytes);
+            let findings = check(&Subject::new(&parsed, found.package), &rules);
+            let errors: Vec<String> = findings
+                .into_iter()
+                .filter(|finding| finding.severity == Severity::Error)
+                .map(|finding| format!("{}: {}", finding.rule, finding.message))
+                .collect();
+            let folder = found.path.parent().unwrap_or(found.path).to_owned();
+            if let Ok(mut ours) = ours.lock() {
+                let prompt = prompt(found.path, found.package.folder(), &parsed);
+                ours.push((
+                    folder,
+                    errors,
+                    String::from_utf8_lossy(bytes).into_owned(),
+                    prompt,
+                ));
+            }
+        },
+    );
     let mut ours = ours.into_inner().unwrap_or_default();
     ours.sort();
     let theirs = reference(python, ours.iter().map(|(folder, ..)| folder.as_path()))?;
@@ -126,7 +138,10 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
 fn prompt(file: &Path, folder: Option<&str>, parsed: &Parsed<'_>) -> String {
     let location = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let place = Place {
-        id: SkillId { origin: Arc::new(Origin::new(Scope::Extra, 0, "compat")), path: "x".into() },
+        id: SkillId {
+            origin: Arc::new(Origin::new(Scope::Extra, 0, "compat")),
+            path: "x".into(),
+        },
         form: Form::Folder,
         location: location.to_string_lossy().into(),
         given: folder,
@@ -135,8 +150,20 @@ fn prompt(file: &Path, folder: Option<&str>, parsed: &Parsed<'_>) -> String {
         fingerprint: 0,
     };
     let skill = Skill::from_text(place, parsed, None);
-    let entry = Entry { skill: &skill, name: &skill.name, show: Show::Full, rank: Rank::Rest };
-    index(&[entry], &IndexOptions { format: Format::XmlCompat, ..IndexOptions::default() }).text
+    let entry = Entry {
+        skill: &skill,
+        name: &skill.name,
+        show: Show::Full,
+        rank: Rank::Rest,
+    };
+    index(
+        &[entry],
+        &IndexOptions {
+            format: Format::XmlCompat,
+            ..IndexOptions::default()
+        },
+    )
+    .text
 }
 
 /// The bug of the reference that explains a disagreement.
@@ -178,11 +205,18 @@ fn reference<'a>(python: &str, folders: impl Iterator<Item = &'a Path>) -> Resul
         .spawn()
         .with_context(|| format!("cannot run {python}"))?;
     let mut input = child.stdin.take().context("standard input")?;
-    let lines: String = folders.map(|folder| format!("{}\n", folder.display())).collect();
+    let lines: String = folders
+        .map(|folder| format!("{}\n", folder.display()))
+        .collect();
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = child.wait_with_output()?;
-    writer.join().map_err(|_| anyhow::anyhow!("the writer stopped"))??;
-    String::from_utf8(output.stdout)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    writer
+        .join()
+        .map_err(|_| anyhow::anyhow!("the writer stopped"))??;
+    String::from_utf8(output.stdout)?
+        .lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
 }
 
 /// Writes skills with one change each to their frontmatter, from real ones; gives their number.
@@ -233,7 +267,10 @@ fn mutate(folders: &[&str], target: &Path) -> Result<usize> {
         if let (Ok(bytes), Some(folder), Ok(mut sources)) =
             (found.bytes, found.package.folder(), sources.lock())
         {
-            sources.push((folder.to_owned(), String::from_utf8_lossy(bytes).into_owned()));
+            sources.push((
+                folder.to_owned(),
+                String::from_utf8_lossy(bytes).into_owned(),
+            ));
         }
     });
     let mut sources = sources.into_inner().unwrap_or_default();
@@ -243,9 +280,15 @@ fn mutate(folders: &[&str], target: &Path) -> Result<usize> {
     for (index, (folder, text)) in sources.iter().enumerate().step_by(3) {
         for turn in 0..6 {
             let (from, to) = CHANGES[(index / 3 * 6 + turn) % CHANGES.len()];
-            let end = text.get(4..).and_then(|rest| rest.find("\n---")).map_or(0, |end| end + 4);
-            let places: Vec<usize> =
-                text[..end].match_indices(from).map(|(at, _)| at).filter(|&at| at > 3).collect();
+            let end = text
+                .get(4..)
+                .and_then(|rest| rest.find("\n---"))
+                .map_or(0, |end| end + 4);
+            let places: Vec<usize> = text[..end]
+                .match_indices(from)
+                .map(|(at, _)| at)
+                .filter(|&at| at > 3)
+                .collect();
             let Some(&at) = places.get((index + turn) % places.len().max(1)) else {
                 continue;
             };

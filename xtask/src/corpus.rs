@@ -57,7 +57,10 @@ fn load_all(folders: &[&str]) -> Result<()> {
         }
     });
     let totals = totals.into_inner().unwrap_or_default();
-    ensure!(totals.skills == summary.skills && totals.skills > 0, "no skills below {folders:?}");
+    ensure!(
+        totals.skills == summary.skills && totals.skills > 0,
+        "no skills below {folders:?}"
+    );
     println!(
         "{} read, {} with text, {} without a usable name and description\n",
         wording::count(totals.skills, "skill"),
@@ -75,7 +78,10 @@ fn load_all(folders: &[&str]) -> Result<()> {
         totals.counts.errors, totals.counts.warnings, totals.counts.notes, totals.counts.fixable
     );
     if !totals.unusable.is_empty() {
-        bail!("these have text but no usable name and description: {:?}", totals.unusable);
+        bail!(
+            "these have text but no usable name and description: {:?}",
+            totals.unusable
+        );
     }
     Ok(())
 }
@@ -94,7 +100,10 @@ fn fix_unsafely(folders: &[&str]) -> Result<()> {
         runs += 1;
         ensure!(runs < 8, "--fix --unsafe-fixes never ends");
     }
-    ensure!(number(&first, "errors") <= number(&before, "errors"), "--unsafe-fixes makes errors");
+    ensure!(
+        number(&first, "errors") <= number(&before, "errors"),
+        "--unsafe-fixes makes errors"
+    );
     println!(
         "--fix --unsafe-fixes: {} of {} findings mended, {} of {} errors left; nothing changes after {runs} runs",
         number(&first, "fixed"),
@@ -129,7 +138,10 @@ fn fix_all(folders: &[&str]) -> Result<()> {
         "fixable findings are left: {}",
         number(&first, "fixable")
     );
-    ensure!(number(&second, "fixed") == 0 && again == fixed, "a second --fix changes something");
+    ensure!(
+        number(&second, "fixed") == 0 && again == fixed,
+        "a second --fix changes something"
+    );
     let fixable: Vec<&str> = before["findings"]
         .as_array()
         .context("findings")?
@@ -142,7 +154,10 @@ fn fix_all(folders: &[&str]) -> Result<()> {
         if fixed.get(path) != Some(text) {
             changed += 1;
             let shown = path.strip_prefix(world.path())?.display().to_string();
-            ensure!(fixable.contains(&shown.as_str()), "{shown} changed and had nothing to fix");
+            ensure!(
+                fixable.contains(&shown.as_str()),
+                "{shown} changed and had nothing to fix"
+            );
         }
     }
     println!(
@@ -188,7 +203,14 @@ fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
 pub(crate) fn build_command(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "prowess-cli", "--message-format", "json"])
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "prowess-cli",
+            "--message-format",
+            "json",
+        ])
         .current_dir(root)
         .stderr(std::process::Stdio::inherit())
         .output()?;

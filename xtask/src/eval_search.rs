@@ -29,7 +29,10 @@ struct Entry {
 
 impl Entry {
     fn document(&self) -> Document<'_> {
-        Document { skill: &self.skill, body: &self.body }
+        Document {
+            skill: &self.skill,
+            body: &self.body,
+        }
     }
 }
 
@@ -52,11 +55,19 @@ pub(crate) fn run(library: &Path, queries: &Path, options: &[&str]) -> Result<()
             Ok(())
         }
         ["--skills", number] => {
-            scale::run(&entries, &prompts, number.parse().context("a number of skills")?);
+            scale::run(
+                &entries,
+                &prompts,
+                number.parse().context("a number of skills")?,
+            );
             Ok(())
         }
         ["--tune", rounds] => {
-            tune(&entries, &prompts, rounds.parse().context("a number of rounds")?);
+            tune(
+                &entries,
+                &prompts,
+                rounds.parse().context("a number of rounds")?,
+            );
             Ok(())
         }
         ["--gate"] => gate(&entries, &prompts),
@@ -75,15 +86,27 @@ const LEAST_LEAD: f64 = 0.1;
 /// Fails when the kept ranker no longer beats BM25 over descriptions clearly.
 fn gate(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
     let figures = |search: &dyn Fn(&str) -> Vec<usize>| {
-        Figures::of(prompts.iter().map(|prompt| rank(&search(&prompt.text), prompt.right)))
+        Figures::of(
+            prompts
+                .iter()
+                .map(|prompt| rank(&search(&prompt.text), prompt.right)),
+        )
     };
     let bm25 = Bm25::build(entries, Flavour::DESCRIPTION_STEMS);
     let plain = figures(&|text| bm25.search(text));
     let index = SearchIndex::build(entries.iter().map(Entry::document));
     let positions = positions(entries);
     let kept = figures(&|text| {
-        let query = Query { limit: DEPTH, explain: false, ..Query::new(text) };
-        index.search(&query).iter().map(|hit| positions[&hit.skill.id]).collect()
+        let query = Query {
+            limit: DEPTH,
+            explain: false,
+            ..Query::new(text)
+        };
+        index
+            .search(&query)
+            .iter()
+            .map(|hit| positions[&hit.skill.id])
+            .collect()
     });
     println!(
         "{} skills, {} prompts: MRR {:.3} (R@1 {:.3}); BM25 over descriptions {:.3} (R@1 {:.3})",
@@ -94,7 +117,10 @@ fn gate(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
         plain.reciprocal,
         plain.first
     );
-    ensure!(kept.reciprocal >= plain.reciprocal + LEAST_LEAD, "the lead is too small");
+    ensure!(
+        kept.reciprocal >= plain.reciprocal + LEAST_LEAD,
+        "the lead is too small"
+    );
     Ok(())
 }
 
@@ -106,18 +132,30 @@ fn load(library: &Path) -> Result<Vec<Entry>> {
         let Ok(bytes) = file.bytes else { return };
         let parsed = parse(bytes);
         let folder = file.path.parent().unwrap_or(file.path);
-        let path = folder.strip_prefix(library).unwrap_or(folder).to_string_lossy();
+        let path = folder
+            .strip_prefix(library)
+            .unwrap_or(folder)
+            .to_string_lossy();
         let place = Place {
-            id: SkillId { origin: Arc::clone(&origin), path: path.into() },
+            id: SkillId {
+                origin: Arc::clone(&origin),
+                path: path.into(),
+            },
             form: Form::Folder,
             location: file.path.to_string_lossy().into(),
             given: file.package.folder(),
-            stamp: Stamp { size: bytes.len() as u64, ..Stamp::default() },
+            stamp: Stamp {
+                size: bytes.len() as u64,
+                ..Stamp::default()
+            },
             sidecar: None,
             fingerprint: 0,
         };
         let skill = Arc::new(Skill::from_text(place, &parsed, None));
-        let entry = Entry { skill, body: parsed.body_text().to_owned() };
+        let entry = Entry {
+            skill,
+            body: parsed.body_text().to_owned(),
+        };
         if let Ok(mut found) = found.lock() {
             found.push((file.path.to_owned(), entry));
         }
@@ -133,7 +171,10 @@ fn prompts(queries: &Path, entries: &[Entry]) -> Result<Vec<Prompt>> {
     let text = std::fs::read_to_string(queries)
         .with_context(|| format!("cannot read {}", queries.display()))?;
     let mut prompts = Vec::new();
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, line) in (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
         let value: Value =
             serde_json::from_str(line).with_context(|| format!("line {number} is not JSON"))?;
         let (Some(text), Some(name)) = (value["query"].as_str(), value["skill"].as_str()) else {
@@ -145,7 +186,11 @@ fn prompts(queries: &Path, entries: &[Entry]) -> Result<Vec<Prompt>> {
             .position(folder)
             .or_else(|| entries.iter().position(|entry| *entry.skill.name == *name))
             .with_context(|| format!("line {number}: no skill `{name}` in the library"))?;
-        prompts.push(Prompt { text: text.to_owned(), right, tuned: hash(name) & 1 == 0 });
+        prompts.push(Prompt {
+            text: text.to_owned(),
+            right,
+            tuned: hash(name) & 1 == 0,
+        });
     }
     ensure!(!prompts.is_empty(), "no queries in {}", queries.display());
     Ok(prompts)
@@ -193,7 +238,12 @@ fn table(entries: &[Entry], prompts: &[Prompt]) {
         times.sort();
         let all = Figures::of(ranks.iter().map(|(_, rank)| *rank));
         let half = |tuned| {
-            Figures::of(ranks.iter().filter(|(half, _)| *half == tuned).map(|(_, rank)| *rank))
+            Figures::of(
+                ranks
+                    .iter()
+                    .filter(|(half, _)| *half == tuned)
+                    .map(|(_, rank)| *rank),
+            )
         };
         let (one, other) = (half(true), half(false));
         println!(
@@ -217,7 +267,10 @@ fn table(entries: &[Entry], prompts: &[Prompt]) {
 
 /// The place of the right answer, the first being 1.
 fn rank(found: &[usize], right: usize) -> Option<usize> {
-    found.iter().position(|position| *position == right).map(|place| place + 1)
+    found
+        .iter()
+        .position(|position| *position == right)
+        .map(|place| place + 1)
 }
 
 #[derive(Clone, Copy, Default)]
@@ -267,7 +320,11 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
             bytes: index.size(),
             built: index_time,
             search: Box::new(move |text| {
-                let mut query = Query { limit: DEPTH, explain: false, ..Query::new(text) };
+                let mut query = Query {
+                    limit: DEPTH,
+                    explain: false,
+                    ..Query::new(text)
+                };
                 change(&mut query);
                 let hits = index.search_with(&query, &weights);
                 hits.iter().map(|hit| positions[&hit.skill.id]).collect()
@@ -291,7 +348,10 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
     });
     let flavours = [
         ("BM25, description", Flavour::DESCRIPTION),
-        ("BM25, description, stop words, stems", Flavour::DESCRIPTION_STEMS),
+        (
+            "BM25, description, stop words, stems",
+            Flavour::DESCRIPTION_STEMS,
+        ),
         ("BM25F without body", Flavour::HEAD),
         ("BM25F, whole body", Flavour::WHOLE_BODY),
         ("BM25F, body to 4 KiB, no stems", Flavour::NO_STEMS),
@@ -304,7 +364,12 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
         made.push((Arc::clone(&bm25), built));
         let bytes = bm25.size();
         let search: Search<'_> = Box::new(move |text| bm25.search(text));
-        all.push(Candidate { title, bytes, built, search });
+        all.push(Candidate {
+            title,
+            bytes,
+            built,
+            search,
+        });
     }
     let [.., fielded, grams] = made.as_slice() else {
         return all;
@@ -325,22 +390,39 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
         bytes: bytes + description.size(),
         built: built + made[1].1,
         search: Box::new(move |text| {
-            fuse(&[words.search(text), description.search(text), letters.search(text)])
+            fuse(&[
+                words.search(text),
+                description.search(text),
+                letters.search(text),
+            ])
         }),
     });
     let keep: fn(&mut Query<'_>) = |_| {};
-    let plain = Weights { name_cover: 0.0, ..Weights::default() };
+    let plain = Weights {
+        name_cover: 0.0,
+        ..Weights::default()
+    };
     all.push(product("SearchIndex without name cover", keep, plain));
-    let no_typos = Weights { typo: 0.0, ..Weights::default() };
+    let no_typos = Weights {
+        typo: 0.0,
+        ..Weights::default()
+    };
     all.push(product("SearchIndex without typos", keep, no_typos));
-    let no_synonyms = Weights { synonym: 0.0, ..Weights::default() };
+    let no_synonyms = Weights {
+        synonym: 0.0,
+        ..Weights::default()
+    };
     all.push(product("SearchIndex without synonyms", keep, no_synonyms));
     all.push(product("SearchIndex (kept)", keep, Weights::default()));
     all
 }
 
 fn positions(entries: &[Entry]) -> std::collections::BTreeMap<SkillId, usize> {
-    entries.iter().map(|entry| entry.skill.id.clone()).zip(0..).collect()
+    entries
+        .iter()
+        .map(|entry| entry.skill.id.clone())
+        .zip(0..)
+        .collect()
 }
 
 fn measure(
@@ -350,7 +432,11 @@ fn measure(
     weights: &Weights,
 ) -> Figures {
     Figures::of(prompts.iter().map(|prompt| {
-        let query = Query { limit: DEPTH, explain: false, ..Query::new(&prompt.text) };
+        let query = Query {
+            limit: DEPTH,
+            explain: false,
+            ..Query::new(&prompt.text)
+        };
         let hits = index.search_with(&query, weights);
         let found: Vec<usize> = hits.iter().map(|hit| places[&hit.skill.id]).collect();
         rank(&found, prompt.right)
@@ -406,23 +492,41 @@ fn tune(entries: &[Entry], prompts: &[Prompt], rounds: usize) {
 fn misses(entries: &[Entry], prompts: &[Prompt]) {
     let index = SearchIndex::build(entries.iter().map(Entry::document));
     for prompt in prompts {
-        let hits = index.search(&Query { limit: DEPTH, ..Query::new(&prompt.text) });
+        let hits = index.search(&Query {
+            limit: DEPTH,
+            ..Query::new(&prompt.text)
+        });
         let right = &entries[prompt.right].skill;
         let place = hits.iter().position(|hit| hit.skill.id == right.id);
         if place == Some(0) {
             continue;
         }
-        println!("{}\n  wanted {} at {:?}", prompt.text, right.name, place.map(|place| place + 1));
+        println!(
+            "{}\n  wanted {} at {:?}",
+            prompt.text,
+            right.name,
+            place.map(|place| place + 1)
+        );
         for hit in hits.iter().take(2).chain(place.map(|place| &hits[place])) {
             let reasons: Vec<String> = hit
                 .explanation
                 .iter()
                 .take(8)
                 .map(|reason| {
-                    format!("{} {} {:.1}", reason.term, reason.field.as_str(), reason.points)
+                    format!(
+                        "{} {} {:.1}",
+                        reason.term,
+                        reason.field.as_str(),
+                        reason.points
+                    )
                 })
                 .collect();
-            println!("  {:.1} {}: {}", hit.score, hit.skill.name, reasons.join(", "));
+            println!(
+                "  {:.1} {}: {}",
+                hit.score,
+                hit.skill.name,
+                reasons.join(", ")
+            );
         }
     }
 }
@@ -432,8 +536,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap_or(0) % bound.max(1)
     }
 }

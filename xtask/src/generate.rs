@@ -27,7 +27,11 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
         }
     }
     for folder in ["docs/rules", "docs/reference", "schemas"] {
-        for entry in std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(root.join(folder))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = PathBuf::from(folder).join(entry.file_name());
             if !wanted.contains_key(&path) {
                 stale.push(path.display().to_string());
@@ -59,8 +63,11 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     }
     let prowess = crate::corpus::build_command(root)?;
     let ask = |arguments: &[&str]| -> Result<String> {
-        let output =
-            Command::new(&prowess).args(arguments).env_clear().current_dir(root).output()?;
+        let output = Command::new(&prowess)
+            .args(arguments)
+            .env_clear()
+            .current_dir(root)
+            .output()?;
         if !output.status.success() {
             bail!("prowess {} failed", arguments.join(" "));
         }
@@ -72,13 +79,21 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
         let help = ask(&["--color", "never", "help", command])?;
         commands.push_str(&format!("\n## prowess {command}\n\n```text\n{help}```\n"));
     }
-    let topics = overview.split_once("topics: ").map_or("", |(_, topics)| topics.trim());
+    let topics = overview
+        .split_once("topics: ")
+        .map_or("", |(_, topics)| topics.trim());
     for topic in topics.split(", ") {
-        commands.push_str(&format!("\n## {topic}\n\n```text\n{}```\n", ask(&["help", topic])?));
+        commands.push_str(&format!(
+            "\n## {topic}\n\n```text\n{}```\n",
+            ask(&["help", topic])?
+        ));
     }
     files.insert("docs/reference/commands.md".into(), commands);
     for schema in ["skill", "config"] {
-        files.insert(format!("schemas/{schema}.json").into(), ask(&["schema", schema])?);
+        files.insert(
+            format!("schemas/{schema}.json").into(),
+            ask(&["schema", schema])?,
+        );
     }
     Ok(files)
 }
@@ -126,7 +141,11 @@ fn rule_page(rule: &Rule) -> String {
     let captioned = |line: &str| match line.trim_start_matches('`') {
         info if info.len() < line.len() && info.starts_with("markdown ") => {
             let caption = prowess_describe::caption(info.trim_end());
-            if caption.is_empty() { line.to_owned() } else { format!("{caption}\n\n{line}") }
+            if caption.is_empty() {
+                line.to_owned()
+            } else {
+                format!("{caption}\n\n{line}")
+            }
         }
         _ => line.to_owned(),
     };
@@ -135,5 +154,7 @@ fn rule_page(rule: &Rule) -> String {
 }
 
 fn level(rule: &Rule, profile: Profile) -> &'static str {
-    rule.levels.under(profile, None).map_or("–", Severity::as_str)
+    rule.levels
+        .under(profile, None)
+        .map_or("–", Severity::as_str)
 }

@@ -49,9 +49,10 @@ fn main() -> Result<()> {
         ["generate"] => generate::run(&root()?, false),
         ["generate", "--check"] => generate::run(&root()?, true),
         ["bench", corpus] => bench::run(Path::new(corpus), 10_000),
-        ["bench", corpus, skills] => {
-            bench::run(Path::new(corpus), skills.parse().context("SKILLS is a number")?)
-        }
+        ["bench", corpus, skills] => bench::run(
+            Path::new(corpus),
+            skills.parse().context("SKILLS is a number")?,
+        ),
         ["bench-job", job, folder] => bench::job(job, Path::new(folder)),
         ["bench-library", corpus, queries] => {
             bench_library::run(Path::new(corpus), Path::new(queries), 10_000)
@@ -68,9 +69,11 @@ fn main() -> Result<()> {
         ["bench-start"] => bench::start(&root()?),
         ["bench-mcp"] => bench_mcp::run(&root()?, 1_000, true),
         ["bench-mcp", "--debug"] => bench_mcp::run(&root()?, 1_000, false),
-        ["bench-mcp", skills] => {
-            bench_mcp::run(&root()?, skills.parse().context("SKILLS is a number")?, true)
-        }
+        ["bench-mcp", skills] => bench_mcp::run(
+            &root()?,
+            skills.parse().context("SKILLS is a number")?,
+            true,
+        ),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
@@ -90,5 +93,8 @@ fn main() -> Result<()> {
 /// The project's root.
 fn root() -> Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(manifest.parent().context("xtask lies in the project")?.to_owned())
+    Ok(manifest
+        .parent()
+        .context("xtask lies in the project")?
+        .to_owned())
 }

@@ -21,12 +21,18 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let python = python(&home, "python", PYTHON)?;
     let world = tempfile::tempdir()?;
     let mut command = Command::new(python);
-    command.arg(scripts.join("python_client.py")).arg(&server).arg(world.path());
+    command
+        .arg(scripts.join("python_client.py"))
+        .arg(&server)
+        .arg(world.path());
     status(&mut command)?;
 
     let node = home.join("node");
     std::fs::create_dir_all(&node)?;
-    if !node.join("node_modules/@modelcontextprotocol/sdk/package.json").is_file() {
+    if !node
+        .join("node_modules/@modelcontextprotocol/sdk/package.json")
+        .is_file()
+    {
         std::fs::write(node.join("package.json"), "{\"private\": true}\n")?;
         let mut install = Command::new("npm");
         install.args(["install", "--silent", "--no-audit", "--no-fund", TYPESCRIPT]);
@@ -34,7 +40,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     }
     let world = tempfile::tempdir()?;
     let mut command = Command::new("node");
-    command.arg(scripts.join("typescript_client.mjs")).arg(&server).arg(world.path());
+    command
+        .arg(scripts.join("typescript_client.mjs"))
+        .arg(&server)
+        .arg(world.path());
     status(command.current_dir(&node))
 }
 
@@ -42,20 +51,33 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 pub(crate) fn target(root: &Path) -> PathBuf {
     // The program itself lies in it.
     let own = std::env::current_exe().ok();
-    let found = own.as_deref().and_then(Path::parent).and_then(Path::parent).map(Path::to_owned);
+    let found = own
+        .as_deref()
+        .and_then(Path::parent)
+        .and_then(Path::parent)
+        .map(Path::to_owned);
     found.unwrap_or_else(|| root.join("target"))
 }
 
 /// Builds the example that serves a folder.
 pub(crate) fn server(root: &Path, target: &Path, release: bool) -> Result<PathBuf> {
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", "prowess-mcp", "--example", "serve"]);
+    build.args([
+        "build",
+        "--quiet",
+        "--package",
+        "prowess-mcp",
+        "--example",
+        "serve",
+    ]);
     build.arg("--target-dir").arg(target);
     if release {
         build.arg("--release");
     }
     status(build.current_dir(root))?;
-    Ok(target.join(if release { "release" } else { "debug" }).join("examples/serve"))
+    Ok(target
+        .join(if release { "release" } else { "debug" })
+        .join("examples/serve"))
 }
 
 /// A Python of its own with a package.
@@ -64,9 +86,20 @@ pub(crate) fn python(home: &Path, name: &str, package: &str) -> Result<PathBuf> 
     let python = environment.join("bin/python");
     let mark = environment.join(format!("has-{package}"));
     if !mark.is_file() {
-        status(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+        status(
+            Command::new("python3")
+                .args(["-m", "venv"])
+                .arg(&environment),
+        )?;
         let mut install = Command::new(&python);
-        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
+        install.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            package,
+        ]);
         status(&mut install)?;
         std::fs::write(mark, "")?;
     }
@@ -74,7 +107,9 @@ pub(crate) fn python(home: &Path, name: &str, package: &str) -> Result<PathBuf> 
 }
 
 fn status(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {command:?}"))?;
     if !status.success() {
         bail!("{command:?} failed");
     }

@@ -38,10 +38,19 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
         let parsed = parse(&text);
         skills += 1;
         bytes += text.len();
-        let names: Vec<&str> = parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
+        let names: Vec<&str> = parsed
+            .manifest
+            .arguments
+            .iter()
+            .map(|name| &*name.value)
+            .collect();
         for compat in Compat::ALL {
             for held in [Commands::Bind, Commands::Withhold] {
-                let options = Prepare { names: &names, compat, commands: held };
+                let options = Prepare {
+                    names: &names,
+                    compat,
+                    commands: held,
+                };
                 let template = match prepare(parsed.text, parsed.body, &options) {
                     Ok(template) => template,
                     Err(why) => {
@@ -58,7 +67,12 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
                         .filter(|part| matches!(part, Part::Command(_)))
                         .count();
                     ensure!(
-                        slots == if held == Commands::Bind { template.commands() } else { 0 },
+                        slots
+                            == if held == Commands::Bind {
+                                template.commands()
+                            } else {
+                                0
+                            },
                         "{}: arguments changed the number of commands",
                         file.display()
                     );

@@ -22,8 +22,9 @@ const BANNED: &[(&str, &str)] = &[
     ("lazy_static", "std has LazyLock"),
 ];
 /// Crates that must not be anywhere below a pure crate.
-const IMPURE: &[&str] =
-    &["tokio", "reqwest", "sqlx", "rusqlite", "notify", "rustix", "libc-net", "hyper", "axum"];
+const IMPURE: &[&str] = &[
+    "tokio", "reqwest", "sqlx", "rusqlite", "notify", "rustix", "libc-net", "hyper", "axum",
+];
 /// What the source of a pure crate must not name.
 const IMPURE_SOURCE: &[&str] = &[
     "std::fs",
@@ -53,8 +54,9 @@ const ROOT_FILES: &[&str] = &[
     ".gitignore",
 ];
 /// Folders at the root that belong there.
-const ROOT_FOLDERS: &[&str] =
-    &[".cargo", ".ci", "crates", "docs", "examples", "fuzz", "schemas", "skills", "xtask"];
+const ROOT_FOLDERS: &[&str] = &[
+    ".cargo", ".ci", "crates", "docs", "examples", "fuzz", "schemas", "skills", "xtask",
+];
 
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut faults = Vec::new();
@@ -85,7 +87,11 @@ fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
         .output()
         .context("git ls-files")?;
     let text = String::from_utf8(output.stdout)?;
-    Ok(text.lines().map(PathBuf::from).filter(|path| root.join(path).is_file()).collect())
+    Ok(text
+        .lines()
+        .map(PathBuf::from)
+        .filter(|path| root.join(path).is_file())
+        .collect())
 }
 
 struct Crate {
@@ -106,13 +112,20 @@ fn crates(root: &Path) -> Result<BTreeMap<String, Crate>> {
         let text = std::fs::read_to_string(folder.join("Cargo.toml"))
             .with_context(|| folder.display().to_string())?;
         let manifest: Table = text.parse()?;
-        let package =
-            manifest.get("package").and_then(toml::Value::as_table).context("[package]")?;
+        let package = manifest
+            .get("package")
+            .and_then(toml::Value::as_table)
+            .context("[package]")?;
         let facts = package
             .get("metadata")
             .and_then(|m| m.get("prowess"))
             .with_context(|| format!("{}: [package.metadata.prowess]", folder.display()))?;
-        let flag = |key: &str| facts.get(key).and_then(toml::Value::as_bool).unwrap_or(false);
+        let flag = |key: &str| {
+            facts
+                .get(key)
+                .and_then(toml::Value::as_bool)
+                .unwrap_or(false)
+        };
         let keys = |section: &str| {
             manifest
                 .get(section)
@@ -120,7 +133,11 @@ fn crates(root: &Path) -> Result<BTreeMap<String, Crate>> {
                 .map(|table| table.keys().cloned().collect::<Vec<_>>())
                 .unwrap_or_default()
         };
-        let name = package.get("name").and_then(toml::Value::as_str).context("name")?.to_owned();
+        let name = package
+            .get("name")
+            .and_then(toml::Value::as_str)
+            .context("name")?
+            .to_owned();
         let layer = facts
             .get("layer")
             .and_then(toml::Value::as_integer)
@@ -155,11 +172,14 @@ fn check_layers(crates: &BTreeMap<String, Crate>, faults: &mut Vec<String>) {
                 ));
             }
             if below.dev && !item.dev {
-                faults
-                    .push(format!("{name} depends on {dependency}, which is for development only"));
+                faults.push(format!(
+                    "{name} depends on {dependency}, which is for development only"
+                ));
             }
             if item.pure && !below.pure {
-                faults.push(format!("{name} is pure and depends on {dependency}, which is not"));
+                faults.push(format!(
+                    "{name} is pure and depends on {dependency}, which is not"
+                ));
             }
         }
         let short = name.trim_start_matches("prowess-");
@@ -191,7 +211,10 @@ fn check_purity(
             .current_dir(root)
             .output()?;
         if !output.status.success() {
-            bail!("cargo tree {name}: {}", String::from_utf8_lossy(&output.stderr));
+            bail!(
+                "cargo tree {name}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         for line in String::from_utf8(output.stdout)?.lines() {
             let below = line.split(' ').next().unwrap_or_default();
@@ -204,7 +227,10 @@ fn check_purity(
             let text = std::fs::read_to_string(root.join(file))?;
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             for word in IMPURE_SOURCE.iter().filter(|word| code.contains(**word)) {
-                faults.push(format!("{}: a pure crate must not use {word}", file.display()));
+                faults.push(format!(
+                    "{}: a pure crate must not use {word}",
+                    file.display()
+                ));
             }
         }
     }
@@ -213,22 +239,33 @@ fn check_purity(
 
 fn check_sizes(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Result<()> {
     let mut crates: BTreeMap<PathBuf, usize> = BTreeMap::new();
-    for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "rs")) {
+    for file in files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|ending| ending == "rs"))
+    {
         let text = std::fs::read_to_string(root.join(file))?;
         let lines = text.lines().count();
         if lines > MAX_FILE_LINES {
-            faults
-                .push(format!("{} has {lines} lines, more than {MAX_FILE_LINES}", file.display()));
+            faults.push(format!(
+                "{} has {lines} lines, more than {MAX_FILE_LINES}",
+                file.display()
+            ));
         }
         let parts: Vec<_> = file.components().take(3).collect();
         // Tests stand behind the code, or in a file beside it.
-        let is_tests =
-            file.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("_tests"));
+        let is_tests = file
+            .file_stem()
+            .is_some_and(|stem| stem.to_string_lossy().ends_with("_tests"));
         if let [_, name, source] = parts.as_slice()
             && source.as_os_str() == "src"
             && !is_tests
         {
-            let code = text.split("#[cfg(test)]").next().unwrap_or_default().lines().count();
+            let code = text
+                .split("#[cfg(test)]")
+                .next()
+                .unwrap_or_default()
+                .lines()
+                .count();
             *crates.entry(PathBuf::from(name.as_os_str())).or_default() += code;
         }
     }
@@ -258,8 +295,10 @@ fn check_rules(root: &Path, faults: &mut Vec<String>) -> Result<()> {
         names.sort();
         Ok(names)
     };
-    let mut table: Vec<String> =
-        prowess_lint::rules::RULES.iter().map(|rule| rule.id.to_owned()).collect();
+    let mut table: Vec<String> = prowess_lint::rules::RULES
+        .iter()
+        .map(|rule| rule.id.to_owned())
+        .collect();
     table.sort();
     for (what, found) in [
         ("rule file", names("crates/lint/src/rules", ".rs")?),
@@ -320,7 +359,10 @@ fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Resul
         (["/Users", "/"].concat(), "a path of one machine"),
     ];
     for file in files {
-        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let ending = file
+            .extension()
+            .and_then(|ending| ending.to_str())
+            .unwrap_or_default();
         if !["rs", "md", "toml", "sh", "yaml"].contains(&ending) && !file.starts_with(".ci") {
             continue;
         }
@@ -333,8 +375,10 @@ fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Resul
                 faults.push(format!("{}:{}: {why}: {word}", file.display(), line + 1));
             }
         }
-        for (number, line) in
-            text.lines().enumerate().filter(|(_, line)| line.contains(&["TO", "DO"].concat()))
+        for (number, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.contains(&["TO", "DO"].concat()))
         {
             // A reminder names what it waits for: TODO(issue): …
             if ending == "rs" && !line.contains(&["TO", "DO("].concat()) {
@@ -355,12 +399,22 @@ fn never_run(text: &str) -> Vec<usize> {
     let mark = ["#[", "ignore"].concat();
     let lines: Vec<&str> = text.lines().collect();
     let is_started = |at: usize| {
-        let name = lines.get(at + 1).and_then(|line| line.trim().strip_prefix("fn "));
-        let name = name.and_then(|line| line.split('(').next()).unwrap_or_default();
+        let name = lines
+            .get(at + 1)
+            .and_then(|line| line.trim().strip_prefix("fn "));
+        let name = name
+            .and_then(|line| line.split('(').next())
+            .unwrap_or_default();
         !name.is_empty() && text.contains(&format!("::{name}\")"))
     };
-    let marked = lines.iter().enumerate().filter(|(_, line)| line.contains(&mark));
-    marked.filter(|(at, _)| !is_started(*at)).map(|(at, _)| at + 1).collect()
+    let marked = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.contains(&mark));
+    marked
+        .filter(|(at, _)| !is_started(*at))
+        .map(|(at, _)| at + 1)
+        .collect()
 }
 
 fn check_strays(files: &[PathBuf], faults: &mut Vec<String>) {
@@ -392,7 +446,10 @@ mod tests {
     #[test]
     fn tests_are_named_between_backticks() {
         let text = "a::b\n| x | `crates/a/b.rs::one` and `crates/a/c.rs::two` | `d` |\n";
-        assert_eq!(named_tests(text), [(2, "crates/a/b.rs", "one"), (2, "crates/a/c.rs", "two")]);
+        assert_eq!(
+            named_tests(text),
+            [(2, "crates/a/b.rs", "one"), (2, "crates/a/c.rs", "two")]
+        );
     }
 
     #[test]
@@ -403,6 +460,9 @@ mod tests {
             never_run(&format!("start(\"m::a\");\n{mark}\nfn a() {{}}\n")),
             [] as [usize; 0]
         );
-        assert_eq!(never_run(&format!("start(\"m::b\");\n{mark}\nfn a() {{}}\n")), [2]);
+        assert_eq!(
+            never_run(&format!("start(\"m::b\");\n{mark}\nfn a() {{}}\n")),
+            [2]
+        );
     }
 }

@@ -125,7 +125,10 @@ impl CompactPlan {
             }
             parts.push(part.clone());
         }
-        Message { role: Role::User, parts }
+        Message {
+            role: Role::User,
+            parts,
+        }
     }
 }
 
@@ -139,7 +142,11 @@ pub(crate) fn plan(
 ) -> Option<CompactPlan> {
     let before = cut(messages, sizes, window)?;
     let (gone, stays) = messages.split_at(before);
-    let Survivors { kept, unloaded, cut } = survivors(gone, stays, window, runs);
+    let Survivors {
+        kept,
+        unloaded,
+        cut,
+    } = survivors(gone, stays, window, runs);
     Some(CompactPlan {
         before,
         transcript: transcript(gone, usize::try_from(window).unwrap_or(usize::MAX)),
@@ -182,12 +189,21 @@ struct Survivors {
 
 /// What must survive of messages that go: the newest text of each skill, as long as there is room.
 fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str>) -> Survivors {
-    let stays: Vec<&str> =
-        stays.iter().flat_map(|message| &message.parts).filter_map(Part::keep).collect();
+    let stays: Vec<&str> = stays
+        .iter()
+        .flat_map(|message| &message.parts)
+        .filter_map(Part::keep)
+        .collect();
     let mut all = Survivors::default();
     // Four bytes are a token: so many bytes are a quarter of the window.
-    let mut room = usize::try_from(window).unwrap_or(usize::MAX).min(MAX_SKILLS);
-    for part in gone.iter().rev().flat_map(|message| message.parts.iter().rev()) {
+    let mut room = usize::try_from(window)
+        .unwrap_or(usize::MAX)
+        .min(MAX_SKILLS);
+    for part in gone
+        .iter()
+        .rev()
+        .flat_map(|message| message.parts.iter().rev())
+    {
         let Some(name) = part.keep() else { continue };
         let is_known = stays.contains(&name)
             || all.kept.iter().any(|known| known.keep() == Some(name))
@@ -201,11 +217,18 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str
             Part::Image(_) | Part::Reasoning { .. } | Part::Call(_) => continue,
         };
         let is_cut = text.len() > MAX_SKILL && runs != Some(name);
-        let text = if is_cut { beginning(text, name) } else { text.clone() };
+        let text = if is_cut {
+            beginning(text, name)
+        } else {
+            text.clone()
+        };
         match room.checked_sub(text.len()) {
             Some(left) => {
                 room = left;
-                all.kept.push(Part::Text { text, keep: Some(name.into()) });
+                all.kept.push(Part::Text {
+                    text,
+                    keep: Some(name.into()),
+                });
                 if is_cut {
                     all.cut.push(name.into());
                 }
@@ -253,18 +276,28 @@ fn transcript(messages: &[Message], bytes: usize) -> String {
         };
         for part in &message.parts {
             let line = match part {
-                Part::Text { keep: Some(name), .. } => format!("(skill {name} was loaded)"),
+                Part::Text {
+                    keep: Some(name), ..
+                } => format!("(skill {name} was loaded)"),
                 Part::Text { text, keep: None } => format!("{who}: {}", shorten(text, MAX_PART)),
                 Part::Image(_) => format!("{who}: (a picture)"),
                 Part::Reasoning { .. } => continue,
                 Part::Call(call) => {
-                    format!("you called {}: {}", call.name, shorten(&call.input.to_string(), 1_000))
+                    format!(
+                        "you called {}: {}",
+                        call.name,
+                        shorten(&call.input.to_string(), 1_000)
+                    )
                 }
                 Part::Result(result) if result.keep.is_some() => {
                     format!("{} answered with the instructions of a skill", result.name)
                 }
                 Part::Result(result) => {
-                    format!("{} answered: {}", result.name, shorten(&result.text, MAX_PART / 2))
+                    format!(
+                        "{} answered: {}",
+                        result.name,
+                        shorten(&result.text, MAX_PART / 2)
+                    )
                 }
             };
             all.push_str(&line);
@@ -286,8 +319,10 @@ pub fn digest(messages: &[Message]) -> String {
     }
     let mut text = String::new();
     if !tools.is_empty() {
-        let tools: Vec<String> =
-            tools.iter().map(|(name, times)| format!("{name} ({times})")).collect();
+        let tools: Vec<String> = tools
+            .iter()
+            .map(|(name, times)| format!("{name} ({times})"))
+            .collect();
         text.push_str(&format!("- tools called: {}\n", tools.join(", ")));
     }
     let said: Vec<String> = messages
@@ -310,5 +345,10 @@ fn shorten(text: &str, bytes: usize) -> String {
     let half = bytes / 2;
     let head = text.floor_char_boundary(half);
     let tail = text.ceil_char_boundary(text.len() - half);
-    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
+    format!(
+        "{}\n[… {} bytes left out …]\n{}",
+        &text[..head],
+        tail - head,
+        &text[tail..]
+    )
 }

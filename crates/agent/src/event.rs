@@ -217,7 +217,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { budget: Budget::default(), window: 128_000, submissions: 3, repeats: 6, calls: 32 }
+        Self {
+            budget: Budget::default(),
+            window: 128_000,
+            submissions: 3,
+            repeats: 6,
+            calls: 32,
+        }
     }
 }
 
@@ -306,7 +312,11 @@ pub enum Ending {
 impl Event {
     /// A note for the model.
     pub fn note(text: impl Into<String>) -> Self {
-        Self::Noted { text: text.into(), known: Vec::new(), usage: None }
+        Self::Noted {
+            text: text.into(),
+            known: Vec::new(),
+            usage: None,
+        }
     }
 
     /// A tool answered, and nothing else changed.

@@ -28,12 +28,18 @@ pub struct Message {
 impl Message {
     /// A text from the outside.
     pub fn user(text: impl Into<String>) -> Self {
-        Self { role: Role::User, parts: vec![Part::text(text)] }
+        Self {
+            role: Role::User,
+            parts: vec![Part::text(text)],
+        }
     }
 
     /// A text from the model.
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self { role: Role::Assistant, parts: vec![Part::text(text)] }
+        Self {
+            role: Role::Assistant,
+            parts: vec![Part::text(text)],
+        }
     }
 
     /// The tools that it calls.
@@ -134,7 +140,10 @@ pub enum Part {
 impl Part {
     /// A text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into(), keep: None }
+        Self::Text {
+            text: text.into(),
+            keep: None,
+        }
     }
 
     /// How many bytes a provider roughly gets.
@@ -143,9 +152,9 @@ impl Part {
             Self::Text { text, .. } => text.len(),
             // What providers count for a picture of usual size.
             Self::Image(_) => 6_000,
-            Self::Reasoning { text, opaque } => {
-                opaque.as_ref().map_or(text.len(), |opaque| opaque.value.to_string().len())
-            }
+            Self::Reasoning { text, opaque } => opaque
+                .as_ref()
+                .map_or(text.len(), |opaque| opaque.value.to_string().len()),
             Self::Call(call) => call.name.len() + call.input.to_string().len() + 40,
             Self::Result(result) => result.text.len() + result.images.len() * 6_000 + 40,
         }
@@ -199,7 +208,13 @@ pub struct ToolCall {
 impl ToolCall {
     /// A call.
     pub fn new(id: impl Into<Box<str>>, name: impl Into<Box<str>>, input: Value) -> Self {
-        Self { id: id.into(), name: name.into(), input, fault: None, opaque: None }
+        Self {
+            id: id.into(),
+            name: name.into(),
+            input,
+            fault: None,
+            opaque: None,
+        }
     }
 }
 
@@ -238,6 +253,9 @@ impl ToolResult {
 
     /// An answer that says what went wrong.
     pub fn error(call: &ToolCall, text: impl Into<String>) -> Self {
-        Self { is_error: true, ..Self::of(call, text) }
+        Self {
+            is_error: true,
+            ..Self::of(call, text)
+        }
     }
 }

@@ -89,7 +89,9 @@ impl Effort {
 
     /// Reads the word used in frontmatter and on the command line.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effort| effort.as_str() == word.trim())
+        Self::ALL
+            .into_iter()
+            .find(|effort| effort.as_str() == word.trim())
     }
 }
 
@@ -110,7 +112,10 @@ pub struct Reply {
 impl Reply {
     /// A text and nothing else.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::text(text)], ..Self::default() }
+        Self {
+            parts: vec![Part::text(text)],
+            ..Self::default()
+        }
     }
 
     /// The tools that it calls.

@@ -151,9 +151,9 @@ impl Run {
             return Err(FoldError::Beginning);
         }
         match event {
-            Event::Started(started) if started.version > VERSION => {
-                Err(FoldError::Newer { found: started.version })
-            }
+            Event::Started(started) if started.version > VERSION => Err(FoldError::Newer {
+                found: started.version,
+            }),
             Event::Said { .. } | Event::Noted { .. } | Event::Replied { .. } => self.check_closed(),
             Event::CallStarted { call, .. } => self.check_open(call),
             Event::CallEnded { result, .. } => self.check_open(&result.call),
@@ -177,7 +177,12 @@ impl Run {
         self.check(event)?;
         match event {
             Event::Started(started) => self.started = Some(started.clone()),
-            Event::Said { parts, loaded, usage, .. } => {
+            Event::Said {
+                parts,
+                loaded,
+                usage,
+                ..
+            } => {
                 self.spent.usage += usage.unwrap_or_default();
                 self.outside(parts.iter().cloned());
                 self.load(loaded);
@@ -195,13 +200,27 @@ impl Run {
             | Event::Decided(_)
             | Event::HookFired { .. }
             | Event::Listed(_) => {}
-            Event::Replied { reply, milliseconds } => self.replied(reply, *milliseconds),
-            Event::CallStarted { call, read_only, .. } => {
+            Event::Replied {
+                reply,
+                milliseconds,
+            } => self.replied(reply, *milliseconds),
+            Event::CallStarted {
+                call, read_only, ..
+            } => {
                 if let Some(open) = self.open.iter_mut().find(|open| open.call.id == *call) {
-                    open.state = CallState::Interrupted { read_only: *read_only };
+                    open.state = CallState::Interrupted {
+                        read_only: *read_only,
+                    };
                 }
             }
-            Event::CallEnded { result, loaded, unloaded, submitted, usage, milliseconds } => {
+            Event::CallEnded {
+                result,
+                loaded,
+                unloaded,
+                submitted,
+                usage,
+                milliseconds,
+            } => {
                 self.spent.usage += usage.unwrap_or_default();
                 self.spent.milliseconds = self.spent.milliseconds.saturating_add(*milliseconds);
                 self.unload(unloaded);
@@ -211,10 +230,20 @@ impl Run {
                 self.ended(result.clone());
             }
             Event::Pruned { before } => self.prune(*before),
-            Event::Compacted { before, summary, unloaded, cut, usage } => {
+            Event::Compacted {
+                before,
+                summary,
+                unloaded,
+                cut,
+                usage,
+            } => {
                 self.spent.usage += *usage;
                 self.unload(unloaded);
-                for skill in self.active.iter_mut().filter(|skill| cut.contains(&skill.name)) {
+                for skill in self
+                    .active
+                    .iter_mut()
+                    .filter(|skill| cut.contains(&skill.name))
+                {
                     // What is there is no longer what was loaded, so that can be loaded again.
                     skill.rendering = Box::default();
                 }
@@ -238,19 +267,33 @@ impl Run {
             return Step::Done(ending.clone());
         }
         if let Some(value) = &self.submitted {
-            return Step::End(Ending::Submitted { value: value.clone() });
+            return Step::End(Ending::Submitted {
+                value: value.clone(),
+            });
         }
         if !self.open.is_empty() {
             return Step::CallTools(self.unanswered());
         }
-        let limits = self.started.as_ref().map(|started| started.limits).unwrap_or_default();
-        if self.repeated.as_ref().is_some_and(|(_, times)| *times >= limits.repeats) {
+        let limits = self
+            .started
+            .as_ref()
+            .map(|started| started.limits)
+            .unwrap_or_default();
+        if self
+            .repeated
+            .as_ref()
+            .is_some_and(|(_, times)| *times >= limits.repeats)
+        {
             return Step::End(Ending::Exhausted { limit: Limit::Loop });
         }
         if self.misfits > 0 && self.misfits >= limits.submissions {
-            return Step::End(Ending::Exhausted { limit: Limit::Submissions });
+            return Step::End(Ending::Exhausted {
+                limit: Limit::Submissions,
+            });
         }
-        let Some(last) = self.messages.last() else { return Step::Wait };
+        let Some(last) = self.messages.last() else {
+            return Step::Wait;
+        };
         let limit = limits.budget.reached(&self.spent);
         if last.role == Role::Assistant {
             return self.after_answer(limit);
@@ -277,12 +320,23 @@ impl Run {
 
     /// The model said something and called nothing.
     fn after_answer(&self, limit: Option<Limit>) -> Step {
-        let wants_result = self.started.as_ref().is_some_and(|started| started.result.is_some());
+        let wants_result = self
+            .started
+            .as_ref()
+            .is_some_and(|started| started.result.is_some());
         let said = || self.messages.last().map(Message::text).unwrap_or_default();
         if self.last_stop == Stop::Refused {
             let why = said();
-            let why = if why.is_empty() { "the model refused".to_owned() } else { why };
-            return if wants_result { Step::End(Ending::Declined { why }) } else { Step::Wait };
+            let why = if why.is_empty() {
+                "the model refused".to_owned()
+            } else {
+                why
+            };
+            return if wants_result {
+                Step::End(Ending::Declined { why })
+            } else {
+                Step::Wait
+            };
         }
         let reminder = if self.last_stop == Stop::MaxTokens && self.cut < MAX_CUT {
             Some(
@@ -304,7 +358,11 @@ impl Run {
     /// What the model is asked now. Every call in it has its answer.
     pub fn request(&self, tools: Vec<ToolDeclaration>, options: Options) -> Request {
         Request {
-            system: self.started.as_ref().map(|started| started.system.clone()).unwrap_or_default(),
+            system: self
+                .started
+                .as_ref()
+                .map(|started| started.system.clone())
+                .unwrap_or_default(),
             tools,
             messages: self.messages.clone(),
             options,
@@ -368,7 +426,11 @@ impl Run {
 
     /// What the model said last.
     pub fn answer(&self) -> String {
-        let mut said = self.messages.iter().rev().filter(|message| message.role == Role::Assistant);
+        let mut said = self
+            .messages
+            .iter()
+            .rev()
+            .filter(|message| message.role == Role::Assistant);
         said.next().map(Message::text).unwrap_or_default()
     }
 
@@ -385,16 +447,17 @@ impl Run {
     }
 
     fn bytes(&self) -> usize {
-        let system = self
-            .started
-            .as_ref()
-            .map_or(0, |started| started.system.iter().map(String::len).sum::<usize>());
+        let system = self.started.as_ref().map_or(0, |started| {
+            started.system.iter().map(String::len).sum::<usize>()
+        });
         system + self.sizes.iter().sum::<usize>()
     }
 
     fn check_closed(&self) -> Result<(), FoldError> {
         match self.unanswered().first() {
-            Some(open) => Err(FoldError::OpenCall { call: open.call.id.clone() }),
+            Some(open) => Err(FoldError::OpenCall {
+                call: open.call.id.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -409,7 +472,11 @@ impl Run {
     }
 
     fn check_there(&self, at: usize) -> Result<(), FoldError> {
-        if at <= self.messages.len() { Ok(()) } else { Err(FoldError::NoSuchMessage { at }) }
+        if at <= self.messages.len() {
+            Ok(())
+        } else {
+            Err(FoldError::NoSuchMessage { at })
+        }
     }
 
     /// Somebody wants it to go on: what ended it counts from the beginning.
@@ -421,14 +488,25 @@ impl Run {
     }
 
     fn unanswered(&self) -> Vec<Open> {
-        let is_open = |open: &&Open| self.answered.iter().all(|result| result.call != open.call.id);
+        let is_open = |open: &&Open| {
+            self.answered
+                .iter()
+                .all(|result| result.call != open.call.id)
+        };
         self.open.iter().filter(is_open).cloned().collect()
     }
 
     /// Adds to the message from the outside that is last, or begins one.
     fn outside(&mut self, parts: impl IntoIterator<Item = Part>) {
-        if self.messages.last().is_none_or(|last| last.role == Role::Assistant) {
-            self.push(Message { role: Role::User, parts: Vec::new() });
+        if self
+            .messages
+            .last()
+            .is_none_or(|last| last.role == Role::Assistant)
+        {
+            self.push(Message {
+                role: Role::User,
+                parts: Vec::new(),
+            });
         }
         if let (Some(last), Some(size)) = (self.messages.last_mut(), self.sizes.last_mut()) {
             for part in parts {
@@ -453,15 +531,27 @@ impl Run {
             self.cut += 1;
         }
         self.last_stop = reply.stop.clone();
-        let most = self.started.as_ref().map_or(usize::MAX, |started| started.limits.calls);
+        let most = self
+            .started
+            .as_ref()
+            .map_or(usize::MAX, |started| started.limits.calls);
         let open = |(at, call): (usize, &ToolCall)| Open {
             call: call.clone(),
-            state: if at < most { CallState::New } else { CallState::TooMany },
+            state: if at < most {
+                CallState::New
+            } else {
+                CallState::TooMany
+            },
         };
         self.open = reply.calls().enumerate().map(open).collect();
-        self.seen.extend(self.open.iter().map(|open| open.call.id.clone()));
+        self.seen
+            .extend(self.open.iter().map(|open| open.call.id.clone()));
         self.answered.clear();
-        if self.messages.last().is_some_and(|last| last.role == Role::Assistant) {
+        if self
+            .messages
+            .last()
+            .is_some_and(|last| last.role == Role::Assistant)
+        {
             // Whoever asked twice in a row gets one message; providers want them by turns.
             let parts = reply.parts.iter();
             if let (Some(last), Some(size)) = (self.messages.last_mut(), self.sizes.last_mut()) {
@@ -471,10 +561,17 @@ impl Run {
                 }
             }
         } else {
-            self.push(Message { role: Role::Assistant, parts: reply.parts.clone() });
+            self.push(Message {
+                role: Role::Assistant,
+                parts: reply.parts.clone(),
+            });
         }
         // A model that says nothing at all has had its turn, too, and no provider takes an empty one.
-        if let Some(last) = self.messages.last_mut().filter(|last| last.parts.is_empty()) {
+        if let Some(last) = self
+            .messages
+            .last_mut()
+            .filter(|last| last.parts.is_empty())
+        {
             last.parts.push(Part::text("(no answer)"));
         }
         if self.open.is_empty() && !text_of(&reply.parts).trim().is_empty() {
@@ -483,8 +580,14 @@ impl Run {
     }
 
     fn ended(&mut self, mut result: ToolResult) {
-        let Some(open) = self.open.iter().find(|open| open.call.id == result.call) else { return };
-        let signature = (open.call.name.clone(), open.call.input.to_string(), result.text.clone());
+        let Some(open) = self.open.iter().find(|open| open.call.id == result.call) else {
+            return;
+        };
+        let signature = (
+            open.call.name.clone(),
+            open.call.input.to_string(),
+            result.text.clone(),
+        );
         let times = match self.repeated.take() {
             Some((known, times)) if known == signature => times + 1,
             _ => 1,
@@ -500,8 +603,11 @@ impl Run {
         if self.answered.len() == self.open.len() {
             // In the order of the calls, whichever ended first.
             let mut answered = std::mem::take(&mut self.answered);
-            let at =
-                |result: &ToolResult| self.open.iter().position(|open| open.call.id == result.call);
+            let at = |result: &ToolResult| {
+                self.open
+                    .iter()
+                    .position(|open| open.call.id == result.call)
+            };
             answered.sort_by_key(at);
             self.open.clear();
             self.outside(answered.into_iter().map(Part::Result));
@@ -521,7 +627,11 @@ impl Run {
         }
         self.active.retain(|skill| !names.contains(&skill.name));
         // Its text stays where it is, and need not survive any longer.
-        for part in self.messages.iter_mut().flat_map(|message| &mut message.parts) {
+        for part in self
+            .messages
+            .iter_mut()
+            .flat_map(|message| &mut message.parts)
+        {
             match part {
                 Part::Text { keep, .. } => forget(keep, names),
                 Part::Result(result) => forget(&mut result.keep, names),
@@ -537,8 +647,11 @@ impl Run {
         }
         let before = self.messages.len().saturating_sub(compact::RECENT);
         let candidates = self.messages.get(self.pruned..before)?;
-        let gain: usize =
-            candidates.iter().flat_map(|message| &message.parts).map(compact::gain).sum();
+        let gain: usize = candidates
+            .iter()
+            .flat_map(|message| &message.parts)
+            .map(compact::gain)
+            .sum();
         (compact::tokens(gain).saturating_mul(10) > window).then_some(before)
     }
 

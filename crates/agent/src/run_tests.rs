@@ -11,7 +11,10 @@ fn started(limits: Limits, result: Option<Value>) -> Event {
         title: "test".to_owned(),
         project: "/project".into(),
         model: "scripted/test".into(),
-        system: vec!["Work.".to_owned(), "## Skills\n\n- **pdf** — Reads PDF files.".to_owned()],
+        system: vec![
+            "Work.".to_owned(),
+            "## Skills\n\n- **pdf** — Reads PDF files.".to_owned(),
+        ],
         limits,
         effort: None,
         parent: None,
@@ -29,14 +32,25 @@ fn begun(limits: Limits, result: Option<Value>) -> Run {
 }
 
 fn say(run: &mut Run, text: &str) {
-    let event =
-        Event::Said { parts: vec![Part::text(text)], typed: None, loaded: Vec::new(), usage: None };
+    let event = Event::Said {
+        parts: vec![Part::text(text)],
+        typed: None,
+        loaded: Vec::new(),
+        usage: None,
+    };
     run.apply(&event).unwrap();
 }
 
 fn reply(run: &mut Run, parts: Vec<Part>) {
-    let reply = run.admit(Reply { parts, ..Reply::default() });
-    run.apply(&Event::Replied { reply, milliseconds: 10 }).unwrap();
+    let reply = run.admit(Reply {
+        parts,
+        ..Reply::default()
+    });
+    run.apply(&Event::Replied {
+        reply,
+        milliseconds: 10,
+    })
+    .unwrap();
 }
 
 fn call(id: &str, name: &str, input: Value) -> Part {
@@ -44,14 +58,30 @@ fn call(id: &str, name: &str, input: Value) -> Part {
 }
 
 fn answer(run: &mut Run, id: &str, text: &str) {
-    let open = run.open_calls().into_iter().find(|open| *open.call.id == *id).unwrap();
-    run.apply(&Event::answer(ToolResult::of(&open.call, text))).unwrap();
+    let open = run
+        .open_calls()
+        .into_iter()
+        .find(|open| *open.call.id == *id)
+        .unwrap();
+    run.apply(&Event::answer(ToolResult::of(&open.call, text)))
+        .unwrap();
 }
 
 fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
-    let open = run.open_calls().into_iter().find(|open| *open.call.id == *id).unwrap();
-    let result = ToolResult { keep: Some(name.into()), ..ToolResult::of(&open.call, text) };
-    let skill = ActiveSkill { name: name.into(), digest: "d".into(), rendering: "r".into() };
+    let open = run
+        .open_calls()
+        .into_iter()
+        .find(|open| *open.call.id == *id)
+        .unwrap();
+    let result = ToolResult {
+        keep: Some(name.into()),
+        ..ToolResult::of(&open.call, text)
+    };
+    let skill = ActiveSkill {
+        name: name.into(),
+        digest: "d".into(),
+        rendering: "r".into(),
+    };
     run.apply(&Event::CallEnded {
         result,
         loaded: vec![skill],
@@ -70,13 +100,22 @@ fn check_valid(run: &Run) {
     assert_eq!(messages.first().map(|first| first.role), Some(Role::User));
     for (at, message) in messages.iter().enumerate() {
         if at > 0 {
-            assert_ne!(message.role, messages[at - 1].role, "messages come by turns");
+            assert_ne!(
+                message.role,
+                messages[at - 1].role,
+                "messages come by turns"
+            );
         }
-        assert!(!message.parts.is_empty(), "no provider takes an empty message");
+        assert!(
+            !message.parts.is_empty(),
+            "no provider takes an empty message"
+        );
         let calls: Vec<&str> = message.calls().map(|call| &*call.id).collect();
         if !calls.is_empty() {
-            let answered: Vec<&str> =
-                messages[at + 1].results().map(|result| &*result.call).collect();
+            let answered: Vec<&str> = messages[at + 1]
+                .results()
+                .map(|result| &*result.call)
+                .collect();
             assert_eq!(calls, answered, "in the order of the calls");
         }
         let results = message.results().count();
@@ -86,7 +125,10 @@ fn check_valid(run: &Run) {
             .iter()
             .position(|part| !matches!(part, Part::Result(_)))
             .unwrap_or(results);
-        assert!(first_other >= results, "answers stand before what is said besides");
+        assert!(
+            first_other >= results,
+            "answers stand before what is said besides"
+        );
     }
 }
 
@@ -96,13 +138,36 @@ fn check_valid(run: &Run) {
 fn what_cannot_become_shorter_is_shortened_once() {
     let mut run = Run::default();
     let input = json!({ "content": "x".repeat(100_000) });
-    let call = ToolCall { id: "c".into(), name: "write".into(), input, fault: None, opaque: None };
+    let call = ToolCall {
+        id: "c".into(),
+        name: "write".into(),
+        input,
+        fault: None,
+        opaque: None,
+    };
     let result = ToolResult::of(&call, "written");
-    let reply = Reply { parts: vec![Part::Call(call)], ..Reply::default() };
+    let reply = Reply {
+        parts: vec![Part::Call(call)],
+        ..Reply::default()
+    };
     for event in [
-        started(Limits { window: 8_000, ..Limits::default() }, None),
-        Event::Said { parts: vec![Part::text("go")], typed: None, loaded: vec![], usage: None },
-        Event::Replied { reply, milliseconds: 0 },
+        started(
+            Limits {
+                window: 8_000,
+                ..Limits::default()
+            },
+            None,
+        ),
+        Event::Said {
+            parts: vec![Part::text("go")],
+            typed: None,
+            loaded: vec![],
+            usage: None,
+        },
+        Event::Replied {
+            reply,
+            milliseconds: 0,
+        },
         Event::answer(result),
     ] {
         run.apply(&event).unwrap();
@@ -111,10 +176,14 @@ fn what_cannot_become_shorter_is_shortened_once() {
     while let Step::Compact(plan) = run.next() {
         asked += 1;
         assert!(asked < 3, "without end");
-        run.apply(&plan.event(Some(&"long ".repeat(100_000)), Usage::default())).unwrap();
+        run.apply(&plan.event(Some(&"long ".repeat(100_000)), Usage::default()))
+            .unwrap();
     }
     assert_eq!(run.next(), Step::AskModel);
-    assert!(run.messages()[0].text().len() < 30_000, "a summary has a bound, too");
+    assert!(
+        run.messages()[0].text().len() < 30_000,
+        "a summary has a bound, too"
+    );
 }
 
 #[test]
@@ -128,9 +197,17 @@ fn calls_without_end_are_left_out() {
             opaque: None,
         })
     };
-    let parts = std::iter::once(Part::text("I look.")).chain((0..100_000).map(call)).collect();
-    let reply = Run::default().admit(Reply { parts, ..Reply::default() });
-    assert_eq!((reply.parts.len(), reply.calls().count()), (MAX_CALLS + 1, MAX_CALLS));
+    let parts = std::iter::once(Part::text("I look."))
+        .chain((0..100_000).map(call))
+        .collect();
+    let reply = Run::default().admit(Reply {
+        parts,
+        ..Reply::default()
+    });
+    assert_eq!(
+        (reply.parts.len(), reply.calls().count()),
+        (MAX_CALLS + 1, MAX_CALLS)
+    );
 }
 
 #[test]
@@ -141,9 +218,14 @@ fn a_conversation_goes_by_turns() {
     assert_eq!(run.next(), Step::AskModel);
     reply(
         &mut run,
-        vec![call("a", "read", json!({"path": "x"})), call("b", "read", json!({"path": "y"}))],
+        vec![
+            call("a", "read", json!({"path": "x"})),
+            call("b", "read", json!({"path": "y"})),
+        ],
     );
-    let Step::CallTools(calls) = run.next() else { panic!("{:?}", run.next()) };
+    let Step::CallTools(calls) = run.next() else {
+        panic!("{:?}", run.next())
+    };
     assert_eq!(calls.len(), 2);
     // The second ends first; the model reads them in its own order.
     answer(&mut run, "b", "two");
@@ -151,7 +233,10 @@ fn a_conversation_goes_by_turns() {
     answer(&mut run, "a", "one");
     assert_eq!(run.next(), Step::AskModel);
     check_valid(&run);
-    let texts: Vec<&str> = run.messages()[2].results().map(|result| &*result.text).collect();
+    let texts: Vec<&str> = run.messages()[2]
+        .results()
+        .map(|result| &*result.text)
+        .collect();
     assert_eq!(texts, ["one", "two"]);
     reply(&mut run, vec![Part::text("done")]);
     assert_eq!(run.next(), Step::Wait);
@@ -175,15 +260,26 @@ fn a_session_is_the_fold_of_its_events_at_every_point() {
         },
         milliseconds: 5,
     });
-    events.push(Event::CallStarted { call: "a".into(), read_only: false, child: None });
-    let stamped: Vec<Stamped> =
-        events.iter().cloned().map(|event| Stamped { at: 7, event }).collect();
+    events.push(Event::CallStarted {
+        call: "a".into(),
+        read_only: false,
+        child: None,
+    });
+    let stamped: Vec<Stamped> = events
+        .iter()
+        .cloned()
+        .map(|event| Stamped { at: 7, event })
+        .collect();
     // What is written can be read again, to the same run.
     for until in 1..=stamped.len() {
-        let text: Vec<String> =
-            stamped[..until].iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-        let read: Vec<Stamped> =
-            text.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let text: Vec<String> = stamped[..until]
+            .iter()
+            .map(|event| serde_json::to_string(event).unwrap())
+            .collect();
+        let read: Vec<Stamped> = text
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         assert_eq!(read, stamped[..until]);
         let run = Run::replay(&read).unwrap();
         match until {
@@ -204,15 +300,25 @@ fn a_session_is_the_fold_of_its_events_at_every_point() {
 fn what_cannot_follow_is_known_before_and_changes_nothing() {
     let mut run = begun(Limits::default(), None);
     say(&mut run, "go");
-    reply(&mut run, vec![call("a", "read", json!({})), call("b", "read", json!({}))]);
+    reply(
+        &mut run,
+        vec![call("a", "read", json!({})), call("b", "read", json!({}))],
+    );
     answer(&mut run, "a", "done");
     let before = format!("{run:?}");
     let twice = ToolResult::of(&ToolCall::new("a", "read", json!({})), "again");
     for event in [
         Event::note("in between"),
         Event::answer(twice),
-        Event::CallStarted { call: "c".into(), read_only: true, child: None },
-        Event::Replied { reply: Reply::text("early"), milliseconds: 5 },
+        Event::CallStarted {
+            call: "c".into(),
+            read_only: true,
+            child: None,
+        },
+        Event::Replied {
+            reply: Reply::text("early"),
+            milliseconds: 5,
+        },
         Event::Pruned { before: 7 },
     ] {
         let fault = run.check(&event).unwrap_err();
@@ -223,14 +329,20 @@ fn what_cannot_follow_is_known_before_and_changes_nothing() {
 
 #[test]
 fn who_is_spoken_to_again_begins_anew() {
-    let limits = Limits { repeats: 2, ..Limits::default() };
+    let limits = Limits {
+        repeats: 2,
+        ..Limits::default()
+    };
     let mut run = begun(limits, None);
     say(&mut run, "go");
     for id in ["a", "b"] {
         reply(&mut run, vec![call(id, "read", json!({}))]);
         answer(&mut run, id, "same");
     }
-    assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: Limit::Loop }));
+    assert_eq!(
+        run.next(),
+        Step::End(Ending::Exhausted { limit: Limit::Loop })
+    );
     say(&mut run, "something else");
     assert_eq!(run.next(), Step::AskModel);
 }
@@ -241,10 +353,18 @@ fn what_makes_no_session_is_refused() {
     let mut run = Run::default();
     assert_eq!(run.apply(&Event::note("x")), Err(FoldError::Beginning));
     run.apply(&started(Limits::default(), None)).unwrap();
-    assert_eq!(run.apply(&started(Limits::default(), None)), Err(FoldError::Beginning));
+    assert_eq!(
+        run.apply(&started(Limits::default(), None)),
+        Err(FoldError::Beginning)
+    );
     let nobody = ToolCall::new("ghost", "read", json!({}));
     let fault = run.apply(&Event::answer(ToolResult::of(&nobody, "x")));
-    assert_eq!(fault, Err(FoldError::NoSuchCall { call: "ghost".into() }));
+    assert_eq!(
+        fault,
+        Err(FoldError::NoSuchCall {
+            call: "ghost".into()
+        })
+    );
     say(&mut run, "go");
     reply(&mut run, vec![call("a", "read", json!({}))]);
     let said = Event::Said {
@@ -253,12 +373,20 @@ fn what_makes_no_session_is_refused() {
         loaded: Vec::new(),
         usage: None,
     };
-    assert_eq!(run.apply(&said), Err(FoldError::OpenCall { call: "a".into() }));
+    assert_eq!(
+        run.apply(&said),
+        Err(FoldError::OpenCall { call: "a".into() })
+    );
     let gone = Event::Pruned { before: 99 };
     assert_eq!(run.apply(&gone), Err(FoldError::NoSuchMessage { at: 99 }));
-    let Event::Started(mut newer) = started(Limits::default(), None) else { unreachable!() };
+    let Event::Started(mut newer) = started(Limits::default(), None) else {
+        unreachable!()
+    };
     newer.version = 99;
-    assert_eq!(Run::default().apply(&Event::Started(newer)), Err(FoldError::Newer { found: 99 }));
+    assert_eq!(
+        Run::default().apply(&Event::Started(newer)),
+        Err(FoldError::Newer { found: 99 })
+    );
 }
 
 #[test]
@@ -267,12 +395,23 @@ fn ids_that_a_provider_repeats_or_leaves_out_become_unique() {
     say(&mut run, "go");
     reply(
         &mut run,
-        vec![call("x", "a", json!({})), call("x", "b", json!({})), call("", "c", json!({}))],
+        vec![
+            call("x", "a", json!({})),
+            call("x", "b", json!({})),
+            call("", "c", json!({})),
+        ],
     );
-    let ids: Vec<Box<str>> = run.open_calls().into_iter().map(|open| open.call.id).collect();
+    let ids: Vec<Box<str>> = run
+        .open_calls()
+        .into_iter()
+        .map(|open| open.call.id)
+        .collect();
     assert_eq!(ids.len(), 3);
     assert_eq!(&*ids[0], "x");
-    assert!(ids[1] != ids[0] && ids[2] != ids[1] && !ids[2].is_empty(), "{ids:?}");
+    assert!(
+        ids[1] != ids[0] && ids[2] != ids[1] && !ids[2].is_empty(),
+        "{ids:?}"
+    );
     for id in &ids {
         answer(&mut run, id, "ok");
     }
@@ -286,11 +425,21 @@ fn ids_that_a_provider_repeats_or_leaves_out_become_unique() {
 
 #[test]
 fn more_calls_than_are_done_at_once_are_refused_not_done() {
-    let mut run = begun(Limits { calls: 2, ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            calls: 2,
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, "go");
-    let many = (0..100).map(|at| call(&format!("c{at}"), "read", json!({"at": at}))).collect();
+    let many = (0..100)
+        .map(|at| call(&format!("c{at}"), "read", json!({"at": at})))
+        .collect();
     reply(&mut run, many);
-    let Step::CallTools(calls) = run.next() else { panic!() };
+    let Step::CallTools(calls) = run.next() else {
+        panic!()
+    };
     let states: Vec<CallState> = calls.iter().map(|open| open.state).collect();
     assert_eq!(states[..2], [CallState::New, CallState::New]);
     assert!(states[2..].iter().all(|state| *state == CallState::TooMany));
@@ -299,13 +448,28 @@ fn more_calls_than_are_done_at_once_are_refused_not_done() {
 #[test]
 fn budgets_end_a_run_before_the_next_question() {
     let check = |budget: Budget, expected: Limit| {
-        let mut run = begun(Limits { budget, ..Limits::default() }, None);
+        let mut run = begun(
+            Limits {
+                budget,
+                ..Limits::default()
+            },
+            None,
+        );
         say(&mut run, "go");
         assert_eq!(run.next(), Step::AskModel);
-        let usage = Usage { input: 900, output: 100, micros: Some(500), ..Usage::default() };
+        let usage = Usage {
+            input: 900,
+            output: 100,
+            micros: Some(500),
+            ..Usage::default()
+        };
         let parts = vec![call("a", "read", json!({}))];
         run.apply(&Event::Replied {
-            reply: Reply { parts, usage, ..Reply::default() },
+            reply: Reply {
+                parts,
+                usage,
+                ..Reply::default()
+            },
             milliseconds: 3_000,
         })
         .unwrap();
@@ -314,41 +478,96 @@ fn budgets_end_a_run_before_the_next_question() {
         assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: expected }));
     };
     check(Budget::turns(1), Limit::Turns);
-    check(Budget { tokens: Some(1_000), ..Budget::default() }, Limit::Tokens);
-    check(Budget { micros: Some(500), ..Budget::default() }, Limit::Money);
-    check(Budget { milliseconds: Some(3_000), ..Budget::default() }, Limit::Time);
+    check(
+        Budget {
+            tokens: Some(1_000),
+            ..Budget::default()
+        },
+        Limit::Tokens,
+    );
+    check(
+        Budget {
+            micros: Some(500),
+            ..Budget::default()
+        },
+        Limit::Money,
+    );
+    check(
+        Budget {
+            milliseconds: Some(3_000),
+            ..Budget::default()
+        },
+        Limit::Time,
+    );
 }
 
 #[test]
 fn a_larger_budget_takes_an_exhausted_run_further() {
-    let mut run = begun(Limits { budget: Budget::turns(1), ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            budget: Budget::turns(1),
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, "go");
     reply(&mut run, vec![call("a", "read", json!({}))]);
     answer(&mut run, "a", "ok");
-    let ending = Ending::Exhausted { limit: Limit::Turns };
-    run.apply(&Event::Ended { ending: ending.clone() }).unwrap();
+    let ending = Ending::Exhausted {
+        limit: Limit::Turns,
+    };
+    run.apply(&Event::Ended {
+        ending: ending.clone(),
+    })
+    .unwrap();
     assert_eq!(run.next(), Step::Done(ending));
-    run.apply(&Event::Resumed { budget: Some(Budget::turns(5)), unloaded: Vec::new() }).unwrap();
+    run.apply(&Event::Resumed {
+        budget: Some(Budget::turns(5)),
+        unloaded: Vec::new(),
+    })
+    .unwrap();
     assert_eq!(run.next(), Step::AskModel);
 }
 
 #[test]
 fn the_same_call_with_the_same_answer_is_told_and_then_ended() {
-    let mut run = begun(Limits { repeats: 5, ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            repeats: 5,
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, "go");
     for turn in 1..=5 {
         assert_eq!(run.next(), Step::AskModel, "turn {turn}");
         reply(&mut run, vec![call("", "read", json!({"path": "x"}))]);
         let id = run.open_calls()[0].call.id.clone();
         answer(&mut run, &id, "no such file");
-        let told =
-            run.messages().last().unwrap().results().last().unwrap().text.contains("in a row");
+        let told = run
+            .messages()
+            .last()
+            .unwrap()
+            .results()
+            .last()
+            .unwrap()
+            .text
+            .contains("in a row");
         assert_eq!(told, turn >= 3, "turn {turn}");
     }
-    assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: Limit::Loop }));
+    assert_eq!(
+        run.next(),
+        Step::End(Ending::Exhausted { limit: Limit::Loop })
+    );
 
     // Another answer, or another call, begins anew.
-    let mut run = begun(Limits { repeats: 3, ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            repeats: 3,
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, "go");
     for turn in 0..10 {
         reply(&mut run, vec![call("", "read", json!({"path": "x"}))]);
@@ -382,25 +601,52 @@ fn a_result_that_fits_ends_the_run_at_once() {
     let mut run = begun(Limits::default(), Some(json!({"type": "object"})));
     say(&mut run, "go");
     submit(&mut run, json!({"total": 5}), true);
-    assert_eq!(run.next(), Step::End(Ending::Submitted { value: json!({"total": 5}) }));
+    assert_eq!(
+        run.next(),
+        Step::End(Ending::Submitted {
+            value: json!({"total": 5})
+        })
+    );
 }
 
 #[test]
 fn results_that_do_not_fit_are_limited() {
-    let mut run = begun(Limits { submissions: 3, ..Limits::default() }, Some(json!({})));
+    let mut run = begun(
+        Limits {
+            submissions: 3,
+            ..Limits::default()
+        },
+        Some(json!({})),
+    );
     say(&mut run, "go");
     for at in 0..3 {
         assert_eq!(run.next(), Step::AskModel, "{at}");
         submit(&mut run, json!({"at": at}), false);
     }
-    assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: Limit::Submissions }));
+    assert_eq!(
+        run.next(),
+        Step::End(Ending::Exhausted {
+            limit: Limit::Submissions
+        })
+    );
 
     // One that fits after one that does not is a result.
-    let mut run = begun(Limits { submissions: 3, ..Limits::default() }, Some(json!({})));
+    let mut run = begun(
+        Limits {
+            submissions: 3,
+            ..Limits::default()
+        },
+        Some(json!({})),
+    );
     say(&mut run, "go");
     submit(&mut run, json!({}), false);
     submit(&mut run, json!({"total": 1}), true);
-    assert_eq!(run.next(), Step::End(Ending::Submitted { value: json!({"total": 1}) }));
+    assert_eq!(
+        run.next(),
+        Step::End(Ending::Submitted {
+            value: json!({"total": 1})
+        })
+    );
 }
 
 #[test]
@@ -408,7 +654,9 @@ fn who_stops_without_a_result_is_reminded_once() {
     let mut run = begun(Limits::default(), Some(json!({})));
     say(&mut run, "go");
     reply(&mut run, vec![Part::text("I am done.")]);
-    let Step::Remind(text) = run.next() else { panic!("{:?}", run.next()) };
+    let Step::Remind(text) = run.next() else {
+        panic!("{:?}", run.next())
+    };
     assert!(text.contains("submit"));
     run.apply(&Event::note(text)).unwrap();
     assert_eq!(run.next(), Step::AskModel);
@@ -422,9 +670,16 @@ fn an_answer_that_was_cut_off_goes_on_twice() {
     let mut run = begun(Limits::default(), None);
     say(&mut run, "go");
     for turn in 0..3 {
-        let cut =
-            Reply { parts: vec![Part::text("and")], stop: Stop::MaxTokens, ..Reply::default() };
-        run.apply(&Event::Replied { reply: cut, milliseconds: 0 }).unwrap();
+        let cut = Reply {
+            parts: vec![Part::text("and")],
+            stop: Stop::MaxTokens,
+            ..Reply::default()
+        };
+        run.apply(&Event::Replied {
+            reply: cut,
+            milliseconds: 0,
+        })
+        .unwrap();
         match run.next() {
             Step::Remind(text) if turn < 2 => run.apply(&Event::note(text)).unwrap(),
             Step::Wait if turn == 2 => {}
@@ -437,21 +692,45 @@ fn an_answer_that_was_cut_off_goes_on_twice() {
 fn a_refusal_is_not_asked_again() {
     let mut run = begun(Limits::default(), Some(json!({})));
     say(&mut run, "go");
-    let refused = Reply { stop: Stop::Refused, ..Reply::default() };
-    run.apply(&Event::Replied { reply: refused, milliseconds: 0 }).unwrap();
+    let refused = Reply {
+        stop: Stop::Refused,
+        ..Reply::default()
+    };
+    run.apply(&Event::Replied {
+        reply: refused,
+        milliseconds: 0,
+    })
+    .unwrap();
     assert!(matches!(run.next(), Step::End(Ending::Declined { .. })));
     check_valid(&run);
 }
 
 /// A run with a skill loaded early, and then much work.
 fn long(turns: usize, bytes: usize, window: u64) -> Run {
-    let mut run = begun(Limits { window, ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            window,
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, "Fill in the forms in inbox/.");
-    reply(&mut run, vec![call("l", "load_skill", json!({"name": "pdf"}))]);
-    loaded(&mut run, "l", "pdf", "Base directory for this skill: /skills/pdf\n\nUse pdftk.");
+    reply(
+        &mut run,
+        vec![call("l", "load_skill", json!({"name": "pdf"}))],
+    );
+    loaded(
+        &mut run,
+        "l",
+        "pdf",
+        "Base directory for this skill: /skills/pdf\n\nUse pdftk.",
+    );
     for turn in 0..turns {
         let id = format!("c{turn}");
-        reply(&mut run, vec![Part::text("next"), call(&id, "bash", json!({"at": turn}))]);
+        reply(
+            &mut run,
+            vec![Part::text("next"), call(&id, "bash", json!({"at": turn}))],
+        );
         answer(&mut run, &id, &"x".repeat(bytes));
     }
     run
@@ -460,7 +739,9 @@ fn long(turns: usize, bytes: usize, window: u64) -> Run {
 #[test]
 fn pruning_leaves_out_old_answers_and_keeps_skills() {
     let mut run = long(10, 20_000, 60_000);
-    let Step::Prune { before } = run.next() else { panic!("{:?}", run.next()) };
+    let Step::Prune { before } = run.next() else {
+        panic!("{:?}", run.next())
+    };
     let tokens = run.tokens();
     run.apply(&Event::Pruned { before }).unwrap();
     assert!(run.tokens() < tokens / 2, "{} of {tokens}", run.tokens());
@@ -468,7 +749,15 @@ fn pruning_leaves_out_old_answers_and_keeps_skills() {
     let all = format!("{:?}", run.messages());
     assert!(all.contains("Use pdftk."), "the skill is whole");
     assert!(all.contains("bytes left out to save room; call bash again"));
-    let last = run.messages().last().unwrap().results().last().unwrap().text.len();
+    let last = run
+        .messages()
+        .last()
+        .unwrap()
+        .results()
+        .last()
+        .unwrap()
+        .text
+        .len();
     assert_eq!(last, 20_000, "the last answers are whole");
     assert_eq!(run.next(), Step::AskModel);
 }
@@ -477,14 +766,20 @@ fn pruning_leaves_out_old_answers_and_keeps_skills() {
 fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
     // Short answers: nothing to prune.
     let mut run = long(200, 1_500, 60_000);
-    let Step::Compact(plan) = run.next() else { panic!("{:?}", run.next()) };
-    run.apply(&plan.event(Some("Ten forms are done."), Usage::default())).unwrap();
+    let Step::Compact(plan) = run.next() else {
+        panic!("{:?}", run.next())
+    };
+    run.apply(&plan.event(Some("Ten forms are done."), Usage::default()))
+        .unwrap();
     check_valid(&run);
     assert!(run.tokens() < 30_000, "{}", run.tokens());
     let first = run.messages()[0].text();
-    for part in
-        ["Fill in the forms in inbox/.", "Ten forms are done.", "Use pdftk.", "not a new request"]
-    {
+    for part in [
+        "Fill in the forms in inbox/.",
+        "Ten forms are done.",
+        "Use pdftk.",
+        "not a new request",
+    ] {
         assert!(first.contains(part), "{part} in {first}");
     }
     assert_eq!(run.active().len(), 1);
@@ -501,18 +796,38 @@ fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
     }
     let all: String = run.messages().iter().map(Message::text).collect();
     assert_eq!(all.matches("Use pdftk.").count(), 1);
-    assert!(all.contains("Fill in the forms in inbox/."), "the task is never lost");
-    assert!(all.contains("tools called: bash"), "facts stand where no model sums up");
+    assert!(
+        all.contains("Fill in the forms in inbox/."),
+        "the task is never lost"
+    );
+    assert!(
+        all.contains("tools called: bash"),
+        "facts stand where no model sums up"
+    );
 }
 
 #[test]
 fn skills_that_do_not_fit_are_named_not_lost_silently() {
     let window = 20_000;
-    let mut run = begun(Limits { window, ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            window,
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, "go");
     for name in ["old", "mid", "new"] {
-        reply(&mut run, vec![call(name, "load_skill", json!({"name": name}))]);
-        loaded(&mut run, name, name, &format!("{name} {}", "s".repeat(9_000)));
+        reply(
+            &mut run,
+            vec![call(name, "load_skill", json!({"name": name}))],
+        );
+        loaded(
+            &mut run,
+            name,
+            name,
+            &format!("{name} {}", "s".repeat(9_000)),
+        );
     }
     for turn in 0..40 {
         let id = format!("c{turn}");
@@ -522,7 +837,10 @@ fn skills_that_do_not_fit_are_named_not_lost_silently() {
     let plan = run.compaction().unwrap();
     assert_eq!(plan.unloaded, ["old".into()], "the newest have the room");
     let text = plan.message(None).text();
-    assert!(text.contains("load them again if they are needed: old"), "{text}");
+    assert!(
+        text.contains("load them again if they are needed: old"),
+        "{text}"
+    );
     run.apply(&plan.event(None, Usage::default())).unwrap();
     let names: Vec<&str> = run.active().iter().map(|skill| &*skill.name).collect();
     assert_eq!(names, ["mid", "new"]);
@@ -530,7 +848,13 @@ fn skills_that_do_not_fit_are_named_not_lost_silently() {
 
 /// A conversation that loaded skills with texts of so many bytes, the oldest first, and worked on.
 fn loaded_with(window: u64, runs: Option<&str>, skills: &[(&str, usize)]) -> Run {
-    let mut begin = started(Limits { window, ..Limits::default() }, None);
+    let mut begin = started(
+        Limits {
+            window,
+            ..Limits::default()
+        },
+        None,
+    );
     if let Event::Started(started) = &mut begin {
         started.skill = runs.map(Into::into);
     }
@@ -538,8 +862,16 @@ fn loaded_with(window: u64, runs: Option<&str>, skills: &[(&str, usize)]) -> Run
     run.apply(&begin).unwrap();
     say(&mut run, "go");
     for (name, bytes) in skills {
-        reply(&mut run, vec![call(name, "load_skill", json!({"name": name}))]);
-        loaded(&mut run, name, name, &format!("<{name}>{}", "é".repeat(bytes / 2)));
+        reply(
+            &mut run,
+            vec![call(name, "load_skill", json!({"name": name}))],
+        );
+        loaded(
+            &mut run,
+            name,
+            name,
+            &format!("<{name}>{}", "é".repeat(bytes / 2)),
+        );
     }
     work(&mut run, 120);
     run
@@ -559,7 +891,10 @@ fn left(run: &Run) -> Vec<(String, usize)> {
     let parts = run.messages().iter().flat_map(|message| &message.parts);
     parts
         .filter_map(|part| match part {
-            Part::Text { text, keep: Some(name) } => Some((name.to_string(), text.len())),
+            Part::Text {
+                text,
+                keep: Some(name),
+            } => Some((name.to_string(), text.len())),
             _ => None,
         })
         .collect()
@@ -570,18 +905,36 @@ fn case_128_the_newest_skills_have_the_room_and_the_others_are_named() {
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     let mut run = loaded_with(100_000, None, &names.map(|name| (name, 24_000)));
     let plan = run.compaction().unwrap();
-    let boxed = |names: &[&str]| names.iter().map(|&name| Box::from(name)).collect::<Vec<_>>();
-    assert_eq!(plan.unloaded, boxed(&["a", "b"]), "25,000 tokens are five of 5,000");
+    let boxed = |names: &[&str]| {
+        names
+            .iter()
+            .map(|&name| Box::from(name))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        plan.unloaded,
+        boxed(&["a", "b"]),
+        "25,000 tokens are five of 5,000"
+    );
     assert_eq!(plan.cut, boxed(&["c", "d", "e", "f", "g"]));
     run.apply(&plan.event(None, Usage::default())).unwrap();
     let first = run.messages()[0].text();
-    assert!(first.contains("load them again if they are needed: a, b"), "{first}");
+    assert!(
+        first.contains("load them again if they are needed: a, b"),
+        "{first}"
+    );
     let kept = left(&run);
-    assert_eq!(kept.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), names[2..]);
+    assert_eq!(
+        kept.iter().map(|(name, _)| &**name).collect::<Vec<_>>(),
+        names[2..]
+    );
     for (name, bytes) in &kept {
         assert!((19_900..=20_000).contains(bytes), "{name}: {bytes}");
         let rest = format!("The rest of the instructions of the skill {name} was left out");
-        assert!(first.contains(&format!("<{name}>é")) && first.contains(&rest), "{name}");
+        assert!(
+            first.contains(&format!("<{name}>é")) && first.contains(&rest),
+            "{name}"
+        );
     }
     // What is there of them is not what was loaded: they can be loaded again.
     assert!(run.active().iter().all(|skill| skill.rendering.is_empty()));
@@ -597,18 +950,30 @@ fn case_128_the_newest_skills_have_the_room_and_the_others_are_named() {
 #[test]
 fn case_128_only_the_newest_text_of_a_skill_stays() {
     let skills = [("a", 1_000), ("b", 19_000), ("a", 2_000)];
-    let mut run = begun(Limits { window: 60_000, ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            window: 60_000,
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, "go");
     for (at, (name, bytes)) in skills.into_iter().enumerate() {
         let id = format!("l{at}");
-        reply(&mut run, vec![call(&id, "load_skill", json!({"name": name}))]);
+        reply(
+            &mut run,
+            vec![call(&id, "load_skill", json!({"name": name}))],
+        );
         loaded(&mut run, &id, name, &"s".repeat(bytes));
     }
     work(&mut run, 120);
     let plan = run.compaction().unwrap();
     assert!(plan.unloaded.is_empty() && plan.cut.is_empty());
     run.apply(&plan.event(None, Usage::default())).unwrap();
-    assert_eq!(left(&run), [("b".to_owned(), 19_000), ("a".to_owned(), 2_000)]);
+    assert_eq!(
+        left(&run),
+        [("b".to_owned(), 19_000), ("a".to_owned(), 2_000)]
+    );
 }
 
 #[test]
@@ -623,7 +988,10 @@ fn case_128_a_run_keeps_the_skill_it_is_a_run_of() {
 #[test]
 fn an_unloaded_skill_need_not_survive() {
     let mut run = long(200, 1_500, 60_000);
-    reply(&mut run, vec![call("u", "unload_skill", json!({"name": "pdf"}))]);
+    reply(
+        &mut run,
+        vec![call("u", "unload_skill", json!({"name": "pdf"}))],
+    );
     let open = run.open_calls()[0].clone();
     run.apply(&Event::CallEnded {
         result: ToolResult::of(&open.call, "Unloaded."),
@@ -641,7 +1009,13 @@ fn an_unloaded_skill_need_not_survive() {
 
 #[test]
 fn one_huge_exchange_can_still_be_compacted_around() {
-    let mut run = begun(Limits { window: 1_000, ..Limits::default() }, None);
+    let mut run = begun(
+        Limits {
+            window: 1_000,
+            ..Limits::default()
+        },
+        None,
+    );
     say(&mut run, &"t".repeat(50_000));
     assert!(run.compaction().is_none(), "there is nothing before it");
     assert_eq!(run.next(), Step::AskModel, "the provider has the last word");

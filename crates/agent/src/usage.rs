@@ -23,7 +23,10 @@ pub struct Usage {
     pub micros: Option<u64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde wants")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape that serde wants"
+)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -36,7 +39,9 @@ impl Usage {
 
     /// All tokens that were read, from wherever they came.
     pub fn prompt(&self) -> u64 {
-        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
     }
 }
 
@@ -73,7 +78,10 @@ pub struct Budget {
 impl Budget {
     /// So many answers of the model.
     pub fn turns(turns: u32) -> Self {
-        Self { turns: Some(turns), ..Self::default() }
+        Self {
+            turns: Some(turns),
+            ..Self::default()
+        }
     }
 
     /// What is used up, if anything is.
@@ -81,13 +89,21 @@ impl Budget {
         if self.turns.is_some_and(|limit| spent.turns >= limit) {
             return Some(Limit::Turns);
         }
-        if self.tokens.is_some_and(|limit| spent.usage.tokens() >= limit) {
+        if self
+            .tokens
+            .is_some_and(|limit| spent.usage.tokens() >= limit)
+        {
             return Some(Limit::Tokens);
         }
-        if self.micros.is_some_and(|limit| spent.usage.micros.unwrap_or(0) >= limit) {
+        if self
+            .micros
+            .is_some_and(|limit| spent.usage.micros.unwrap_or(0) >= limit)
+        {
             return Some(Limit::Money);
         }
-        self.milliseconds.filter(|limit| spent.milliseconds >= *limit).map(|_| Limit::Time)
+        self.milliseconds
+            .filter(|limit| spent.milliseconds >= *limit)
+            .map(|_| Limit::Time)
     }
 }
 

@@ -19,7 +19,10 @@ fn skills(count: usize) -> Vec<Skill> {
             let words = "Fills forms & reads <fields> when a document has some. ".repeat(1 + i % 7);
             let text = format!("---\nname: skill-{i:06}\ndescription: '{words}'\n---\n");
             let place = Place {
-                id: SkillId { origin: origin.clone(), path: format!("skill-{i:06}").into() },
+                id: SkillId {
+                    origin: origin.clone(),
+                    path: format!("skill-{i:06}").into(),
+                },
                 form: Form::Folder,
                 location: format!("/skills/skill-{i:06}/SKILL.md").into(),
                 given: None,
@@ -33,8 +36,19 @@ fn skills(count: usize) -> Vec<Skill> {
 }
 
 fn entries(skills: &[Skill]) -> Vec<Entry<'_>> {
-    let rank = |i: usize| if i.is_multiple_of(97) { Rank::Used(i / 97) } else { Rank::Rest };
-    let entry = |(i, skill)| Entry { skill, name: &skill.name, show: Show::Full, rank: rank(i) };
+    let rank = |i: usize| {
+        if i.is_multiple_of(97) {
+            Rank::Used(i / 97)
+        } else {
+            Rank::Rest
+        }
+    };
+    let entry = |(i, skill)| Entry {
+        skill,
+        name: &skill.name,
+        show: Show::Full,
+        rank: rank(i),
+    };
     skills.iter().enumerate().map(entry).collect()
 }
 
@@ -52,7 +66,10 @@ fn all_names(bencher: Bencher<'_, '_>, count: usize) {
     let skills = skills(count);
     let entries = entries(&skills);
     let budget = Budget::of_characters(count * 110);
-    let options = IndexOptions { budget, ..IndexOptions::default() };
+    let options = IndexOptions {
+        budget,
+        ..IndexOptions::default()
+    };
     bencher.bench(|| index(divan::black_box(&entries), &options).tokens);
 }
 
@@ -62,7 +79,11 @@ fn unlimited_xml(bencher: Bencher<'_, '_>, count: usize) {
     let skills = skills(count);
     let entries = entries(&skills);
     let (format, budget) = (Format::Xml, Budget::unlimited());
-    let options = IndexOptions { format, budget, ..IndexOptions::default() };
+    let options = IndexOptions {
+        format,
+        budget,
+        ..IndexOptions::default()
+    };
     bencher.bench(|| index(divan::black_box(&entries), &options).tokens);
 }
 

@@ -97,9 +97,18 @@ impl Catalog {
     pub fn of_parts(parts: impl IntoIterator<Item = Part>, generation: u64) -> Self {
         let blocks = entries::blocks(Merged::new(parts));
         let count = blocks.iter().map(|block| block.len()).sum();
-        let listed = blocks.iter().flat_map(|block| &**block).filter(|entry| !entry.shadowed);
+        let listed = blocks
+            .iter()
+            .flat_map(|block| &**block)
+            .filter(|entry| !entry.shadowed);
         let listed = listed.count();
-        let mut catalog = Self { blocks, count, listed, generation, ..Self::default() };
+        let mut catalog = Self {
+            blocks,
+            count,
+            listed,
+            generation,
+            ..Self::default()
+        };
         catalog.aliases = catalog.collect_aliases().into();
         catalog
     }
@@ -111,7 +120,11 @@ impl Catalog {
             let named = |(_, entry): &(usize, &Entry)| !entry.shadowed && entry.has_alias;
             for (at, entry) in entries.iter().enumerate().filter(named) {
                 let nested = !entry.skill.id.origin.nested.is_empty();
-                let names = entry.skill.alias.iter().chain(nested.then_some(&entry.skill.name));
+                let names = entry
+                    .skill
+                    .alias
+                    .iter()
+                    .chain(nested.then_some(&entry.skill.name));
                 aliases.extend(names.map(|alias| (alias.clone(), Spot { block, at })));
             }
         }
@@ -147,7 +160,14 @@ impl Catalog {
             entry.skill = Arc::clone(skill);
         }
         let (count, listed, aliases) = (self.count, self.listed, Arc::clone(&self.aliases));
-        Some(Self { blocks, count, listed, aliases, generation, ..Self::default() })
+        Some(Self {
+            blocks,
+            count,
+            listed,
+            aliases,
+            generation,
+            ..Self::default()
+        })
     }
 
     /// Returns which version of the set this is.
@@ -157,7 +177,10 @@ impl Catalog {
 
     /// Returns the winners, in order of name.
     pub fn listed(&self) -> impl ExactSizeIterator<Item = &Entry> + Clone {
-        Listed { entries: self.entries().iter(), left: self.listed }
+        Listed {
+            entries: self.entries().iter(),
+            left: self.listed,
+        }
     }
 
     /// Returns every skill, those of one name together, the winner first.
@@ -189,14 +212,20 @@ impl Catalog {
         let name = shown_name(skill);
         let name = name.as_deref().unwrap_or(&skill.name);
         let (Spot { block, at }, same_name) = entries::group(&self.blocks, name);
-        let among = same_name.iter().position(|entry| entry.skill.id == skill.id)?;
-        Some(Spot { block, at: at + among })
+        let among = same_name
+            .iter()
+            .position(|entry| entry.skill.id == skill.id)?;
+        Some(Spot {
+            block,
+            at: at + among,
+        })
     }
 
     /// Finds the skill that a name means: a name, a qualified name (`user:pdf`, `user/codex:pdf`,
     /// `apps/web:deploy`), a second name that nothing else has, or the location of its file.
     pub fn resolve(&self, asked: &str) -> Result<&Entry, NotFound> {
-        self.lookup(asked).ok_or_else(|| self.not_found(asked, |_| true))
+        self.lookup(asked)
+            .ok_or_else(|| self.not_found(asked, |_| true))
     }
 
     pub(crate) fn lookup(&self, written: &str) -> Option<&Entry> {
@@ -211,11 +240,16 @@ impl Catalog {
                 return Some(entry);
             }
         }
-        if let Ok(at) = self.aliases.binary_search_by(|(alias, _)| (**alias).cmp(&asked)) {
+        if let Ok(at) = self
+            .aliases
+            .binary_search_by(|(alias, _)| (**alias).cmp(&asked))
+        {
             let Spot { block, at } = self.aliases[at].1;
             return self.blocks.get(block)?.get(at);
         }
-        self.entries().iter().find(|entry| *entry.skill.location == *written)
+        self.entries()
+            .iter()
+            .find(|entry| *entry.skill.location == *written)
     }
 
     /// The first skill of a name that has a label.
@@ -249,8 +283,11 @@ impl Catalog {
 
     /// Says that there is no such skill, suggesting only what may be seen.
     pub(crate) fn not_found(&self, asked: &str, may_see: impl Fn(&Entry) -> bool) -> NotFound {
-        let mut names: Vec<&str> =
-            self.listed().filter(|entry| may_see(entry)).map(Entry::name).collect();
+        let mut names: Vec<&str> = self
+            .listed()
+            .filter(|entry| may_see(entry))
+            .map(Entry::name)
+            .collect();
         let known = names.len();
         let bare = asked.rsplit_once(':').map_or(asked, |(_, bare)| bare);
         let mut near: Vec<Box<str>> = Vec::new();
@@ -263,10 +300,17 @@ impl Catalog {
         }
         // A part of a name is what people type who do not remember the rest.
         if near.is_empty() && bare.chars().count() >= 3 {
-            let parts = names.iter().filter(|name| name.contains(bare)).take(MOST_NEAR);
+            let parts = names
+                .iter()
+                .filter(|name| name.contains(bare))
+                .take(MOST_NEAR);
             near.extend(parts.map(|name| Box::from(*name)));
         }
-        NotFound { name: asked.into(), near, known }
+        NotFound {
+            name: asked.into(),
+            near,
+            known,
+        }
     }
 
     /// Returns a name that leads to exactly this entry: its own for a winner, else a qualified one,
@@ -282,7 +326,10 @@ impl Catalog {
         };
         let mut labels = labels(&entry.skill.id.origin);
         let label = labels.find(leads_here);
-        label.map_or_else(|| entry.skill.location.to_string(), |label| format!("{label}:{bare}"))
+        label.map_or_else(
+            || entry.skill.location.to_string(),
+            |label| format!("{label}:{bare}"),
+        )
     }
 }
 
@@ -293,7 +340,10 @@ fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
     for (at, entry) in same_name.iter().enumerate() {
         let origin = &entry.skill.id.origin;
         // Most often all of them come from one root.
-        if last.replace(origin).is_some_and(|last| Arc::ptr_eq(last, origin)) {
+        if last
+            .replace(origin)
+            .is_some_and(|last| Arc::ptr_eq(last, origin))
+        {
             continue;
         }
         for label in labels(origin) {

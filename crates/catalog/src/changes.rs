@@ -60,7 +60,9 @@ pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
     loop {
         skip_shared(&mut olds, &mut news);
         let firsts = [olds.block.first(), news.block.first()];
-        let Some(name) = firsts.into_iter().flatten().map(Entry::name).min() else { break };
+        let Some(name) = firsts.into_iter().flatten().map(Entry::name).min() else {
+            break;
+        };
         match (olds.take(name), news.take(name)) {
             ([a], [b]) if Arc::ptr_eq(&a.skill, &b.skill) => {}
             (olds, news) => compare(after, name, olds, news, &mut found),
@@ -78,7 +80,10 @@ struct Rest<'c> {
 
 impl<'c> Rest<'c> {
     fn of(catalog: &'c Catalog) -> Self {
-        let mut rest = Self { block: &[], blocks: catalog.blocks() };
+        let mut rest = Self {
+            block: &[],
+            blocks: catalog.blocks(),
+        };
         rest.next_block();
         rest
     }
@@ -91,7 +96,11 @@ impl<'c> Rest<'c> {
 
     /// Takes the entries of a name, if it is the next one. They stand in one block.
     fn take(&mut self, name: &str) -> &'c [Entry] {
-        let count = self.block.iter().take_while(|entry| entry.name() == name).count();
+        let count = self
+            .block
+            .iter()
+            .take_while(|entry| entry.name() == name)
+            .count();
         let (taken, rest) = self.block.split_at(count);
         self.block = rest;
         if rest.is_empty() {
@@ -117,7 +126,9 @@ fn join_renamed(found: Vec<Change>) -> Vec<Change> {
         .filter(is_gone)
         .map(|change| (change.id.clone(), change.name.clone()))
         .collect();
-    let here = found.iter().filter(|change| !is_gone(change) && gone.contains_key(&change.id));
+    let here = found
+        .iter()
+        .filter(|change| !is_gone(change) && gone.contains_key(&change.id));
     let renamed: BTreeSet<SkillId> = here.map(|change| change.id.clone()).collect();
     if renamed.is_empty() {
         return found;
@@ -139,8 +150,13 @@ fn compare(after: &Catalog, name: &str, olds: &[Entry], news: &[Entry], found: &
     let known: BTreeMap<&SkillId, &Entry> =
         olds.iter().map(|entry| (&entry.skill.id, entry)).collect();
     let mut here: Vec<Change> = Vec::new();
-    let mut add =
-        |id: &SkillId, kind| here.push(Change { id: id.clone(), name: name.into(), kind });
+    let mut add = |id: &SkillId, kind| {
+        here.push(Change {
+            id: id.clone(),
+            name: name.into(),
+            kind,
+        })
+    };
     let mut still = BTreeSet::new();
     for entry in news {
         let id = &entry.skill.id;
@@ -150,9 +166,19 @@ fn compare(after: &Catalog, name: &str, olds: &[Entry], news: &[Entry], found: &
         match (old, after.winner_over(entry)) {
             (None, None) => add(id, ChangeKind::Added),
             (Some(old), None) if old.is_shadowed() => add(id, ChangeKind::Added),
-            (None, Some(by)) => add(id, ChangeKind::Shadowed { by: by.skill.location.clone() }),
+            (None, Some(by)) => add(
+                id,
+                ChangeKind::Shadowed {
+                    by: by.skill.location.clone(),
+                },
+            ),
             (Some(old), Some(by)) if !old.is_shadowed() => {
-                add(id, ChangeKind::Shadowed { by: by.skill.location.clone() });
+                add(
+                    id,
+                    ChangeKind::Shadowed {
+                        by: by.skill.location.clone(),
+                    },
+                );
             }
             (Some(old), _) if Arc::ptr_eq(&old.skill, &entry.skill) => {}
             (Some(old), _) if old.skill.says_the_same(&entry.skill) => {}

@@ -55,7 +55,11 @@ impl<'c> Entries<'c> {
 
     /// Goes over all entries.
     pub fn iter(self) -> Iter<'c> {
-        Iter { blocks: self.blocks.iter(), block: [].iter(), left: self.count }
+        Iter {
+            blocks: self.blocks.iter(),
+            block: [].iter(),
+            left: self.count,
+        }
     }
 }
 
@@ -78,7 +82,8 @@ impl<'c> Iterator for Iter<'c> {
 
     fn fold<B, F: FnMut(B, &'c Entry) -> B>(self, first: B, mut f: F) -> B {
         let first = self.block.fold(first, &mut f);
-        self.blocks.fold(first, |sum, block| block.iter().fold(sum, &mut f))
+        self.blocks
+            .fold(first, |sum, block| block.iter().fold(sum, &mut f))
     }
 }
 
@@ -161,7 +166,9 @@ pub(crate) struct Name {
 
 impl Name {
     pub(crate) fn as_str(&self) -> &str {
-        self.names.get(self.start as usize..self.end as usize).unwrap_or_default()
+        self.names
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
     }
 }
 
@@ -218,7 +225,11 @@ impl Open {
             skill: draft.skill,
             shadowed,
             has_alias: draft.has_alias,
-            name: Name { names: Arc::clone(&names), start, end },
+            name: Name {
+                names: Arc::clone(&names),
+                start,
+                end,
+            },
         };
         self.entries.drain(..).map(entry).collect()
     }

@@ -5,7 +5,10 @@ pub fn headings(body: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence: Option<(char, usize)> = None;
     body.lines().filter_map(move |line| {
         // Most lines are neither headings nor the ends of code.
-        if !matches!(line.as_bytes().first(), Some(b'#' | b'`' | b'~' | b' ' | b'\t')) {
+        if !matches!(
+            line.as_bytes().first(),
+            Some(b'#' | b'`' | b'~' | b' ' | b'\t')
+        ) {
             return None;
         }
         let trimmed = line.trim_start();

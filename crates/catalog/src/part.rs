@@ -43,12 +43,21 @@ impl Part {
             let name = start..names.len();
             let letters = first_letters(&names[name.clone()]);
             let has_alias = skill.alias.is_some() || !skill.id.origin.nested.is_empty();
-            Draft { letters, name, has_alias, skill }
+            Draft {
+                letters,
+                name,
+                has_alias,
+                skill,
+            }
         };
         let mut drafts: Vec<Draft> = skills.map(draft).collect();
         // No two are equal, and what is in order already, as from a cache, is seen to be.
         drafts.sort_unstable_by(|a, b| compare((a, &names), (b, &names), precedence));
-        Self { precedence, names, drafts }
+        Self {
+            precedence,
+            names,
+            drafts,
+        }
     }
 }
 
@@ -59,8 +68,16 @@ pub(crate) struct Merged {
 
 impl Merged {
     pub(crate) fn new(parts: impl IntoIterator<Item = Part>) -> Self {
-        let part = |part: Part| (part.names, part.drafts.into_iter().peekable(), part.precedence);
-        Self { parts: parts.into_iter().map(part).collect() }
+        let part = |part: Part| {
+            (
+                part.names,
+                part.drafts.into_iter().peekable(),
+                part.precedence,
+            )
+        };
+        Self {
+            parts: parts.into_iter().map(part).collect(),
+        }
     }
 
     /// The next skill of all, and the name it is called by.

@@ -17,14 +17,21 @@ impl PathGlobs {
         let mut unread = Vec::new();
         for glob in globs {
             let glob = glob.as_ref();
-            match GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build() {
+            match GlobBuilder::new(glob)
+                .literal_separator(true)
+                .backslash_escape(true)
+                .build()
+            {
                 Ok(read) => {
                     builder.add(read);
                 }
                 Err(_) => unread.push(glob.into()),
             }
         }
-        Self { set: builder.build().unwrap_or_else(|_| GlobSet::empty()), unread }
+        Self {
+            set: builder.build().unwrap_or_else(|_| GlobSet::empty()),
+            unread,
+        }
     }
 
     /// Tells whether a path, from the project's root, is one of these files.

@@ -21,7 +21,12 @@ impl Precedence {
     /// A skill beats a command file. Then the scope decides, then the order of the roots, then the
     /// path, so that the answer never depends on the order of reading.
     pub fn compare(self, a: &Skill, b: &Skill) -> Ordering {
-        let key = |skill: &Skill| (skill.form == Form::Command, self.rank(skill.id.origin.scope));
+        let key = |skill: &Skill| {
+            (
+                skill.form == Form::Command,
+                self.rank(skill.id.origin.scope),
+            )
+        };
         key(a).cmp(&key(b)).then_with(|| {
             let order = |skill: &Skill| (skill.id.origin.order, skill.form);
             order(a).cmp(&order(b)).then_with(|| a.id.cmp(&b.id))

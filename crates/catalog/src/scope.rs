@@ -19,8 +19,14 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope, highest first.
-    pub const ALL: [Self; 6] =
-        [Self::Program, Self::Project, Self::Extra, Self::User, Self::Bundled, Self::Server];
+    pub const ALL: [Self; 6] = [
+        Self::Program,
+        Self::Project,
+        Self::Extra,
+        Self::User,
+        Self::Bundled,
+        Self::Server,
+    ];
 
     /// Returns the word used in output, and before the colon of a qualified name.
     pub fn as_str(self) -> &'static str {
@@ -59,6 +65,12 @@ pub struct Origin {
 impl Origin {
     /// Starts an origin that is nobody's and not nested.
     pub fn new(scope: Scope, order: u32, root: impl Into<Box<str>>) -> Self {
-        Self { scope, order, root: root.into(), vendor: "".into(), nested: "".into() }
+        Self {
+            scope,
+            order,
+            root: root.into(),
+            vendor: "".into(),
+            nested: "".into(),
+        }
     }
 }

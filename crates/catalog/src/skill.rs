@@ -144,7 +144,9 @@ impl Skill {
         let manifest = &parsed.manifest;
         let found = identify(manifest, place.given, parsed.body_text());
         let text = |text: &Option<prowess_spec::manifest::Text>| {
-            text.as_ref().filter(|text| !text.is_blank()).map(|text| cut(text.value.trim()))
+            text.as_ref()
+                .filter(|text| !text.is_blank())
+                .map(|text| cut(text.value.trim()))
         };
         let implicit = sidecar.and_then(|sidecar| sidecar.allow_implicit_invocation);
         // The path names a command, whatever its frontmatter says.
@@ -163,7 +165,12 @@ impl Skill {
             creator: text(&manifest.creator),
             tags: tags(manifest),
             metadata: metadata(manifest),
-            paths: manifest.paths.iter().take(MAX_VALUES).map(|text| cut(&text.value)).collect(),
+            paths: manifest
+                .paths
+                .iter()
+                .take(MAX_VALUES)
+                .map(|text| cut(&text.value))
+                .collect(),
             model_invocable: !manifest.model_invocation_disabled() && implicit != Some(false),
             user_invocable: manifest.is_user_invocable(),
             pinned: manifest.always_present.is_some_and(|flag| flag.value),
@@ -181,7 +188,12 @@ impl Skill {
     /// Tells whether this is the same skill with the same text, whenever it was written.
     pub fn says_the_same(&self, other: &Self) -> bool {
         let (stamp, sidecar) = (other.stamp, other.sidecar);
-        self.fingerprint == other.fingerprint && Self { stamp, sidecar, ..self.clone() } == *other
+        self.fingerprint == other.fingerprint
+            && Self {
+                stamp,
+                sidecar,
+                ..self.clone()
+            } == *other
     }
 
     /// Returns what a listing says of the skill: the description and when to use it, in one line.
@@ -211,7 +223,11 @@ pub fn one_line(text: &str) -> String {
 
 /// Takes a text that is ours already.
 fn keep(text: String) -> Box<str> {
-    if text.len() <= MAX_TEXT { text.into_boxed_str() } else { cut(&text) }
+    if text.len() <= MAX_TEXT {
+        text.into_boxed_str()
+    } else {
+        cut(&text)
+    }
 }
 
 fn cut(text: &str) -> Box<str> {
@@ -230,7 +246,11 @@ fn tags(manifest: &prowess_spec::Manifest) -> Vec<Box<str>> {
     let node = manifest
         .entry("tags")
         .map(|entry| &entry.value)
-        .or_else(|| manifest.entry("metadata").and_then(|metadata| metadata.value.get("tags")));
+        .or_else(|| {
+            manifest
+                .entry("metadata")
+                .and_then(|metadata| metadata.value.get("tags"))
+        });
     let Some(node) = node.filter(|node| !node.is_null()) else {
         return Vec::new();
     };
@@ -238,12 +258,17 @@ fn tags(manifest: &prowess_spec::Manifest) -> Vec<Box<str>> {
         Some(items) => items.iter().filter_map(Node::text).collect(),
         None => node.text().unwrap_or_default().split(',').collect(),
     };
-    let words = words.into_iter().map(str::trim).filter(|word| !word.is_empty());
+    let words = words
+        .into_iter()
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
     words.take(MAX_VALUES).map(cut).collect()
 }
 
 fn metadata(manifest: &prowess_spec::Manifest) -> Vec<(Box<str>, Box<str>)> {
-    let entries = manifest.entry("metadata").and_then(|entry| entry.value.entries());
+    let entries = manifest
+        .entry("metadata")
+        .and_then(|entry| entry.value.entries());
     let texts = entries
         .unwrap_or_default()
         .iter()

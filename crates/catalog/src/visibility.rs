@@ -43,7 +43,9 @@ impl Override {
         if word == "user-invocable-only" {
             return Some(Self::UserOnly);
         }
-        Self::ALL.into_iter().find(|setting| setting.as_str() == word)
+        Self::ALL
+            .into_iter()
+            .find(|setting| setting.as_str() == word)
     }
 }
 
@@ -179,7 +181,12 @@ impl std::fmt::Display for Refusal {
         match self {
             Self::NotFound(fault) => fault.fmt(f),
             Self::NotForYou { name, why } => {
-                write!(f, "{} cannot be used: {}", prowess_diag::wording::tick(name), why.reason())
+                write!(
+                    f,
+                    "{} cannot be used: {}",
+                    prowess_diag::wording::tick(name),
+                    why.reason()
+                )
             }
         }
     }
@@ -229,7 +236,10 @@ impl Grant {
             }
             (ours, theirs) => ours.as_ref().or(theirs.as_ref()).cloned(),
         };
-        Self { allow, deny: [&*self.deny, &*other.deny].concat() }
+        Self {
+            allow,
+            deny: [&*self.deny, &*other.deny].concat(),
+        }
     }
 }
 
@@ -267,35 +277,55 @@ impl<'c> View<'c> {
     /// Skills that were granted by a qualified name while the one that took their name was not. They
     /// are seen under that name, or a project could empty an agent's list by shadowing.
     fn granted_shadows(&self) -> BTreeMap<&'c SkillId, String> {
-        let Some(granted) = &self.granted else { return BTreeMap::new() };
+        let Some(granted) = &self.granted else {
+            return BTreeMap::new();
+        };
         let is_seen = |entry: &&Entry| {
             let winner = self.catalog.winner_over(entry);
             granted.contains(&entry.skill.id)
                 && winner.is_some_and(|winner| !self.is_granted(winner))
         };
         let seen = self.catalog.entries().iter().filter(is_seen);
-        seen.map(|entry| (&entry.skill.id, self.catalog.qualified_name(entry))).collect()
+        seen.map(|entry| (&entry.skill.id, self.catalog.qualified_name(entry)))
+            .collect()
     }
 
     /// Returns the name under which a skill is seen.
     pub fn name<'v>(&'v self, entry: &'v Entry) -> &'v str {
-        self.names.get(&entry.skill.id).map_or_else(|| entry.name(), String::as_str)
+        self.names
+            .get(&entry.skill.id)
+            .map_or_else(|| entry.name(), String::as_str)
     }
 
     /// Whether the agent was given a skill. A denied name is denied to every copy that has it, or
     /// a shadowed one would step in.
     fn is_granted(&self, entry: &Entry) -> bool {
         let skill = &entry.skill;
-        let names = [Some(entry.name()), Some(&skill.name), skill.alias.as_deref()];
-        let denied = names.into_iter().flatten().any(|name| self.denied.contains(name))
+        let names = [
+            Some(entry.name()),
+            Some(&skill.name),
+            skill.alias.as_deref(),
+        ];
+        let denied = names
+            .into_iter()
+            .flatten()
+            .any(|name| self.denied.contains(name))
             || self.denied_skills.contains(&skill.id);
-        !denied && self.granted.as_ref().is_none_or(|granted| granted.contains(&skill.id))
+        !denied
+            && self
+                .granted
+                .as_ref()
+                .is_none_or(|granted| granted.contains(&skill.id))
     }
 
     /// Tells what is seen of a skill, and why not all.
     pub fn sight(&self, entry: &Entry) -> Sight {
         let is_hidden = entry.is_shadowed() && !self.names.contains_key(&entry.skill.id);
-        if is_hidden { Sight::Hidden(Hidden::Shadowed) } else { self.sight_alone(entry) }
+        if is_hidden {
+            Sight::Hidden(Hidden::Shadowed)
+        } else {
+            self.sight_alone(entry)
+        }
     }
 
     /// What is seen of a skill that is asked for by a name that means it alone.
@@ -325,19 +355,30 @@ impl<'c> View<'c> {
         }
         // The strictest of all that mean the skill, by whatever name.
         let skill = &entry.skill;
-        let names = [Some(entry.name()), Some(&skill.name), skill.alias.as_deref()];
-        let by_name = names.into_iter().flatten().filter_map(|name| self.settings.get(name));
+        let names = [
+            Some(entry.name()),
+            Some(&skill.name),
+            skill.alias.as_deref(),
+        ];
+        let by_name = names
+            .into_iter()
+            .flatten()
+            .filter_map(|name| self.settings.get(name));
         let by_skill = self.skill_settings.get(&skill.id);
         by_name.chain(by_skill).copied().max().unwrap_or_default()
     }
 
     /// Whether one of the files that a skill is meant for was touched.
     fn is_awake(&self, entry: &Entry) -> bool {
-        let Some(touched) = &self.policy.touched else { return true };
+        let Some(touched) = &self.policy.touched else {
+            return true;
+        };
         let skill = &entry.skill;
         let nested = &skill.id.origin.nested;
-        let inside =
-            |file: &String| file.strip_prefix(&**nested).is_some_and(|rest| rest.starts_with('/'));
+        let inside = |file: &String| {
+            file.strip_prefix(&**nested)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
         if !nested.is_empty() && !touched.iter().any(inside) {
             return false;
         }
@@ -350,10 +391,13 @@ impl<'c> View<'c> {
 
     /// Returns what is seen, in order of name.
     pub fn visible(&self) -> impl Iterator<Item = (&'c Entry, Sight)> + '_ {
-        self.catalog.entries().iter().filter_map(|entry| match self.sight(entry) {
-            Sight::Hidden(_) => None,
-            sight => Some((entry, sight)),
-        })
+        self.catalog
+            .entries()
+            .iter()
+            .filter_map(|entry| match self.sight(entry) {
+                Sight::Hidden(_) => None,
+                sight => Some((entry, sight)),
+            })
     }
 
     /// Finds the skill that a name means. What was not granted or was switched off looks exactly
@@ -368,7 +412,10 @@ impl<'c> View<'c> {
             Sight::Hidden(Hidden::NotGranted | Hidden::SwitchedOff) => Err(absent()),
             // People and models may name a skill themselves; only a listing waits for a file.
             Sight::Full | Sight::NameOnly | Sight::Hidden(Hidden::Waiting) => Ok(entry),
-            Sight::Hidden(why) => Err(Refusal::NotForYou { name: entry.name().into(), why }),
+            Sight::Hidden(why) => Err(Refusal::NotForYou {
+                name: entry.name().into(),
+                why,
+            }),
         }
     }
 }

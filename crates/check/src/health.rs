@@ -48,13 +48,21 @@ pub struct Check {
 impl Check {
     /// Makes a check without a hint.
     pub fn new(area: &'static str, state: State, text: impl Into<String>) -> Self {
-        Self { area, state, text: text.into(), hint: None }
+        Self {
+            area,
+            state,
+            text: text.into(),
+            hint: None,
+        }
     }
 
     /// Adds what to do about it.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 }
 
@@ -101,7 +109,10 @@ pub fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check>
     for fault in report.faults.iter().take(MOST_FAULTS) {
         let path = show(Path::new(&*fault.location));
         let mut found = Check::new("skill", State::Bad, format!("{path}: {}", fault.why));
-        found.hint = Some(format!("see `prowess validate {}`", wording::shell_word(&path)));
+        found.hint = Some(format!(
+            "see `prowess validate {}`",
+            wording::shell_word(&path)
+        ));
         checks.push(found);
     }
     let more = report.faults.len().saturating_sub(MOST_FAULTS);
@@ -112,7 +123,11 @@ pub fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check>
             format!("{} more cannot be read", wording::thousands(more)),
         ));
     }
-    let shadowed = catalog.entries().iter().filter(|entry| entry.is_shadowed()).count();
+    let shadowed = catalog
+        .entries()
+        .iter()
+        .filter(|entry| entry.is_shadowed())
+        .count();
     if shadowed > 0 {
         let are = if shadowed == 1 { "is" } else { "are" };
         let shadowed = wording::count(shadowed, "skill");
@@ -121,10 +136,16 @@ pub fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check>
         found.hint = Some("see `prowess list --all`".to_owned());
         checks.push(found);
     }
-    let mended = catalog.entries().iter().filter(|entry| entry.skill.problems > 0).count();
+    let mended = catalog
+        .entries()
+        .iter()
+        .filter(|entry| entry.skill.problems > 0)
+        .count();
     if mended > 0 {
-        let text =
-            format!("{} could only be read by mending the text", wording::count(mended, "skill"));
+        let text = format!(
+            "{} could only be read by mending the text",
+            wording::count(mended, "skill")
+        );
         let mut found = Check::new("skill", State::Odd, text);
         found.hint = Some("see `prowess validate`".to_owned());
         checks.push(found);
@@ -160,7 +181,11 @@ pub fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Check {
         Ok(entries) => {
             let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok());
             let size: u64 = sizes.map(|facts| facts.len()).sum();
-            Check::new("cache", State::Good, format!("{shown}: {}", wording::size(size)))
+            Check::new(
+                "cache",
+                State::Good,
+                format!("{shown}: {}", wording::size(size)),
+            )
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut found = Check::new("cache", State::Odd, format!("{shown}: cannot be made"));
@@ -169,7 +194,11 @@ pub fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Check {
         }
         Err(error) => {
             let error = error.to_string();
-            let reason = error.split(" (os error").next().unwrap_or_default().to_lowercase();
+            let reason = error
+                .split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_lowercase();
             let mut found = Check::new("cache", State::Bad, format!("{shown}: {reason}"));
             found.hint = Some("move it away; the cache is always safe to delete".to_owned());
             found
@@ -209,7 +238,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let show = |path: &Path| path.display().to_string();
         assert_eq!(cache(Some(file.path()), &show).state, State::Bad);
-        assert_eq!(cache(Some(file.path().parent().unwrap()), &show).state, State::Good);
+        assert_eq!(
+            cache(Some(file.path().parent().unwrap()), &show).state,
+            State::Good
+        );
         assert_eq!(cache(None, &show).state, State::Odd);
     }
 }

@@ -61,10 +61,21 @@ pub trait Surface: Sync {
 /// Checks every skill at or below the paths. The same paths give the same outcome in the same
 /// order, whatever the threads do.
 pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> Outcome<S::Piece> {
-    let places = paths.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
-    let run = Run { job, surface, places, outcome: Mutex::default() };
+    let places = paths
+        .iter()
+        .filter_map(|path| std::fs::canonicalize(path).ok())
+        .collect();
+    let run = Run {
+        job,
+        surface,
+        places,
+        outcome: Mutex::default(),
+    };
     let notices = run.walk(paths);
-    let mut outcome = run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut outcome = run
+        .outcome
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     outcome.files.sort_by(|a, b| a.file.cmp(&b.file));
     outcome.mended.sort_by(|a, b| a.file.cmp(&b.file));
     outcome.failures.sort_by_key(ToString::to_string);
@@ -101,17 +112,34 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
         };
         let counts = diagnostics.iter().collect();
         let shown = Some(text.as_str().into());
-        let report = FileReport { path: path.to_owned(), text: shown, diagnostics };
-        return Text::Mended { text: is_text.then_some(text), report, counts };
+        let report = FileReport {
+            path: path.to_owned(),
+            text: shown,
+            diagnostics,
+        };
+        return Text::Mended {
+            text: is_text.then_some(text),
+            report,
+            counts,
+        };
     }
-    let run = Run { job, surface, places: Vec::new(), outcome: Mutex::default() };
+    let run = Run {
+        job,
+        surface,
+        places: Vec::new(),
+        outcome: Mutex::default(),
+    };
     if job.action == Action::Diff {
         run.mend(path.to_owned(), Path::new("-"), bytes, &package, findings);
     } else {
         fix::settle(parsed.text, &package, &job.rules, &mut findings);
         run.keep(Path::new("-"), path.to_owned(), Some(parsed.text), findings);
     }
-    Text::Checked(run.outcome.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Text::Checked(
+        run.outcome
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner),
+    )
 }
 
 /// Everything the threads share.
@@ -131,7 +159,10 @@ impl<S: Surface> Run<'_, S> {
                 folders.push(path);
             }
         }
-        let options = WalkOptions { max_folders: MAX_FOLDERS, ..WalkOptions::default() };
+        let options = WalkOptions {
+            max_folders: MAX_FOLDERS,
+            ..WalkOptions::default()
+        };
         let summary = walk(&folders, options, &|found| self.check(found));
         for notice in &summary.notices {
             if let Notice::Unreadable { path, reason } = notice {
@@ -174,7 +205,10 @@ impl<S: Surface> Run<'_, S> {
                 let parsed = parse(bytes);
                 let mut findings = check(&Subject::new(&parsed, found.package), &self.job.rules);
                 let is_wanted = |finding: &Diagnostic| {
-                    finding.fix.as_ref().is_some_and(|fix| fix.applicability >= self.job.least)
+                    finding
+                        .fix
+                        .as_ref()
+                        .is_some_and(|fix| fix.applicability >= self.job.least)
                 };
                 if self.job.action != Action::Report && findings.iter().any(is_wanted) {
                     self.mend(path, found.path, bytes, found.package, findings);
@@ -240,10 +274,20 @@ impl<S: Surface> Run<'_, S> {
         if diagnostics.is_empty() {
             return;
         }
-        for finding in diagnostics.iter_mut().filter(|finding| finding.rule == "file-name") {
-            finding.help = finding.help.take().map(|help| from_outside(&help, &path).into());
+        for finding in diagnostics
+            .iter_mut()
+            .filter(|finding| finding.rule == "file-name")
+        {
+            finding.help = finding
+                .help
+                .take()
+                .map(|help| from_outside(&help, &path).into());
         }
-        let report = FileReport { path, text: text.map(Arc::from), diagnostics };
+        let report = FileReport {
+            path,
+            text: text.map(Arc::from),
+            diagnostics,
+        };
         let lines = LineIndex::new(report.text());
         let counts = report.diagnostics.iter().collect();
         let piece = |diagnostic: &Diagnostic| Piece {
@@ -251,7 +295,11 @@ impl<S: Surface> Run<'_, S> {
             text: self.surface.piece(&report, &lines, diagnostic),
         };
         let pieces = report.diagnostics.iter().map(piece).collect();
-        self.lock().files.push(Checked { file: file.to_owned(), counts, pieces });
+        self.lock().files.push(Checked {
+            file: file.to_owned(),
+            counts,
+            pieces,
+        });
     }
 }
 
@@ -259,13 +307,18 @@ impl<S: Surface> Run<'_, S> {
 fn from_outside(help: &str, path: &str) -> String {
     let word = |path: &str| {
         let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
-        let is_plain = rest.chars().all(|c| c.is_alphanumeric() || "/._-+@,".contains(c));
+        let is_plain = rest
+            .chars()
+            .all(|c| c.is_alphanumeric() || "/._-+@,".contains(c));
         let quoted = || format!("{home}'{}'", rest.replace('\'', r"'\''"));
         if is_plain { path.to_owned() } else { quoted() }
     };
     let name = path.rsplit('/').next().unwrap_or(path);
     let better = word(&format!("{}SKILL.md", &path[..path.len() - name.len()]));
-    help.replace(&format!("`mv {name} SKILL.md`"), &format!("`mv {} {better}`", word(path)))
+    help.replace(
+        &format!("`mv {name} SKILL.md`"),
+        &format!("`mv {} {better}`", word(path)),
+    )
 }
 
 #[cfg(test)]
@@ -295,7 +348,11 @@ mod tests {
 
     fn job(action: Action) -> Job {
         let rules = RuleSet::new(Profile::ClaudeCode, None);
-        Job { rules, action, least: Applicability::Safe }
+        Job {
+            rules,
+            action,
+            least: Applicability::Safe,
+        }
     }
 
     fn found(outcome: &Outcome<&'static str>) -> Vec<&'static str> {
@@ -305,13 +362,22 @@ mod tests {
     #[test]
     fn a_command_to_type_has_the_path_as_findings_have_it() {
         for (path, command) in [
-            ("skills/lower/skill.md", "mv skills/lower/skill.md skills/lower/SKILL.md"),
+            (
+                "skills/lower/skill.md",
+                "mv skills/lower/skill.md skills/lower/SKILL.md",
+            ),
             ("skill.md", "mv skill.md SKILL.md"),
-            ("~/my skills/a/Skill.md", "mv ~/'my skills/a/Skill.md' ~/'my skills/a/SKILL.md'"),
+            (
+                "~/my skills/a/Skill.md",
+                "mv ~/'my skills/a/Skill.md' ~/'my skills/a/SKILL.md'",
+            ),
         ] {
             let name = path.rsplit('/').next().unwrap();
             let help = format!("rename it: `mv {name} SKILL.md`; it matters");
-            assert_eq!(from_outside(&help, path), format!("rename it: `{command}`; it matters"));
+            assert_eq!(
+                from_outside(&help, path),
+                format!("rename it: `{command}`; it matters")
+            );
         }
     }
 
@@ -323,9 +389,16 @@ mod tests {
         std::fs::write(&file, BROKEN).unwrap();
         let paths = || vec![folder.path().to_owned()];
         let reported = run(&job(Action::Report), paths(), &Rules);
-        assert_eq!((found(&reported), reported.fixed()), (vec!["yaml-syntax"], 0));
+        assert_eq!(
+            (found(&reported), reported.fixed()),
+            (vec!["yaml-syntax"], 0)
+        );
         let shown = run(&job(Action::Diff), paths(), &Rules);
-        assert!(shown.mended[0].diff.contains("+description: 'Fills"), "{}", shown.mended[0].diff);
+        assert!(
+            shown.mended[0].diff.contains("+description: 'Fills"),
+            "{}",
+            shown.mended[0].diff
+        );
         assert_eq!(std::fs::read_to_string(&file).unwrap(), BROKEN);
         let fixed = run(&job(Action::Fix), paths(), &Rules);
         assert_eq!((found(&fixed), fixed.fixed()), (vec![], 1));
@@ -350,7 +423,11 @@ mod tests {
             Text::Mended { text, counts, .. } => (text, counts.total()),
             Text::Checked(_) => panic!("mended"),
         };
-        assert!(mended(BROKEN.as_bytes()).0.is_some_and(|text| text.contains("'Fills")));
+        assert!(
+            mended(BROKEN.as_bytes())
+                .0
+                .is_some_and(|text| text.contains("'Fills"))
+        );
         let (text, left) = mended(b"---\nname: \xff\n---\n");
         assert_eq!(text, None);
         assert!(left > 0);

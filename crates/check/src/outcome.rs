@@ -130,7 +130,11 @@ impl<P> Outcome<P> {
     /// Returns where things were found.
     pub fn extent(&self) -> Extent {
         let affected = self.files.len() - self.folders;
-        Extent { skills: self.skills, affected, folders: self.folders }
+        Extent {
+            skills: self.skills,
+            affected,
+            folders: self.folders,
+        }
     }
 
     /// Returns how many findings of which kind there are.
@@ -161,8 +165,10 @@ impl<P> Outcome<P> {
                 }
             }
         }
-        let mut rows: Vec<_> =
-            counts.into_iter().map(|(rule, (findings, files))| (rule, findings, files)).collect();
+        let mut rows: Vec<_> = counts
+            .into_iter()
+            .map(|(rule, (findings, files))| (rule, findings, files))
+            .collect();
         rows.sort_by_key(|&(rule, findings, _)| (std::cmp::Reverse(findings), rule));
         rows
     }

@@ -44,7 +44,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b"));
         std::fs::create_dir_all(&inner).unwrap();
-        let paths = vec![inner.clone(), outer.clone(), outer.join("../a"), "missing".into()];
+        let paths = vec![
+            inner.clone(),
+            outer.clone(),
+            outer.join("../a"),
+            "missing".into(),
+        ];
         assert_eq!(distinct(paths), [outer, "missing".into()]);
     }
 }

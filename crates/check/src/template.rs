@@ -35,16 +35,30 @@ impl Template {
     /// Returns the files it consists of; the first is `SKILL.md`.
     pub fn files(self) -> &'static [TemplateFile] {
         const fn file(path: &'static str, text: &'static str, is_executable: bool) -> TemplateFile {
-            TemplateFile { path, text, is_executable }
+            TemplateFile {
+                path,
+                text,
+                is_executable,
+            }
         }
         const SKILL: &str = "SKILL.md";
-        const MINIMAL: &[TemplateFile] =
-            &[file(SKILL, include_str!("../templates/minimal/SKILL.md"), false)];
-        const ARGUMENTS: &[TemplateFile] =
-            &[file(SKILL, include_str!("../templates/arguments/SKILL.md"), false)];
+        const MINIMAL: &[TemplateFile] = &[file(
+            SKILL,
+            include_str!("../templates/minimal/SKILL.md"),
+            false,
+        )];
+        const ARGUMENTS: &[TemplateFile] = &[file(
+            SKILL,
+            include_str!("../templates/arguments/SKILL.md"),
+            false,
+        )];
         const SCRIPT: &[TemplateFile] = &[
             file(SKILL, include_str!("../templates/script/SKILL.md"), false),
-            file("scripts/run.sh", include_str!("../templates/script/run.sh"), true),
+            file(
+                "scripts/run.sh",
+                include_str!("../templates/script/run.sh"),
+                true,
+            ),
         ];
         match self {
             Self::Minimal => MINIMAL,
@@ -64,7 +78,10 @@ impl Template {
         let fill = |text: &str| {
             text.replace("{{name}}", name.as_str())
                 .replace("{{title}}", &title(name.as_str()))
-                .replace("{{description}}", &write::scalar(description.unwrap_or(DESCRIPTION)))
+                .replace(
+                    "{{description}}",
+                    &write::scalar(description.unwrap_or(DESCRIPTION)),
+                )
         };
         let write = |file: &TemplateFile| {
             let path = folder.join(file.path);
@@ -81,16 +98,19 @@ impl Template {
 fn title(name: &str) -> String {
     let words = name.replace('-', " ");
     let mut characters = words.chars();
-    characters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+    characters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
 }
 
 fn create(path: &Path, text: &str, is_executable: bool) -> std::io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)?;
     file.write_all(text.as_bytes())?;
     if is_executable {
         file.set_permissions(std::fs::Permissions::from_mode(0o755))?;
@@ -109,7 +129,10 @@ mod tests {
         let create = || Template::Script.create(folder.path(), &name, Some("Writes: notes"));
         let files = create().unwrap();
         let text = std::fs::read_to_string(&files[0]).unwrap();
-        assert!(text.contains("name: release-notes\ndescription: 'Writes: notes'\n"), "{text}");
+        assert!(
+            text.contains("name: release-notes\ndescription: 'Writes: notes'\n"),
+            "{text}"
+        );
         assert!(text.contains("# Release notes\n"), "{text}");
         let (path, error) = create().unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);

@@ -26,7 +26,11 @@ impl Watch {
         let watching = registry.watch(WatchOptions::default());
         registry.refresh();
         let changes = registry.subscribe();
-        Self { changes, _watching: watching, _registry: registry }
+        Self {
+            changes,
+            _watching: watching,
+            _registry: registry,
+        }
     }
 
     /// Waits for a change, at most this long. Returns whether there was one.

@@ -26,7 +26,12 @@ use prowess_terminal::{Exit, Look, Printer, help};
 
 /// Find, check, mend, explain and run Agent Skills
 #[derive(Debug, Parser)]
-#[command(name = "prowess", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(
+    name = "prowess",
+    version,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -79,18 +84,22 @@ More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 
 /// Reads what was typed.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = command().try_get_matches_from(arguments).or_else(|error| match error.kind() {
-        // Only who reads help pays for its looks.
-        ErrorKind::DisplayHelp => readable().try_get_matches_from(arguments),
-        _ => Err(error),
-    });
+    let matches = command()
+        .try_get_matches_from(arguments)
+        .or_else(|error| match error.kind() {
+            // Only who reads help pays for its looks.
+            ErrorKind::DisplayHelp => readable().try_get_matches_from(arguments),
+            _ => Err(error),
+        });
     Cli::from_arg_matches(&matches?)
 }
 
 /// Everything that can be typed.
 pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommand("run", |run| {
-        run.mut_arg("name", |name| name.add(ArgValueCandidates::new(completions::skill_names)))
+        run.mut_arg("name", |name| {
+            name.add(ArgValueCandidates::new(completions::skill_names))
+        })
     })
 }
 
@@ -119,7 +128,11 @@ pub(crate) struct GlobalArgs {
         help = "When to use colours: auto, always, never (default: auto)"
     )]
     pub(crate) color: ColorArg,
-    #[arg(long, global = true, help = "Show no progress [env: PROWESS_NO_PROGRESS]")]
+    #[arg(
+        long,
+        global = true,
+        help = "Show no progress [env: PROWESS_NO_PROGRESS]"
+    )]
     pub(crate) no_progress: bool,
     #[arg(
         long,
@@ -142,7 +155,12 @@ impl GlobalArgs {
             ColorArg::Never => ColorChoice::Never,
         };
         let progress = !self.no_progress && !environment.no_progress && self.verbose == 0;
-        Look { color, quiet: self.quiet, progress, columns: environment.columns }
+        Look {
+            color,
+            quiet: self.quiet,
+            progress,
+            columns: environment.columns,
+        }
     }
 }
 
@@ -257,7 +275,12 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) ignore: Vec<String>,
     /// Severity of a rule: error, warning, note, off (can be repeated, or separated by commas)
-    #[arg(long, value_name = "RULE=LEVEL", help_heading = "Rules", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "RULE=LEVEL",
+        help_heading = "Rules",
+        value_delimiter = ','
+    )]
     pub(crate) severity: Vec<String>,
     /// Lowest severity that fails the run: error, warning, note (default: error)
     #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
@@ -401,7 +424,13 @@ pub(crate) struct FindArgs {
     #[arg(long)]
     pub(crate) substring: bool,
     /// Print at most this many, or 0 for all (default: 10)
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, hide_default_value = true)]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        hide_default_value = true
+    )]
     pub(crate) limit: usize,
     /// Show what each score is made of
     #[arg(long, help_heading = "Output")]
@@ -471,7 +500,12 @@ pub(crate) struct PromptArgs {
     )]
     pub(crate) arg: Vec<String>,
     /// Its arguments as JSON: an object, a list or a text
-    #[arg(long, value_name = "JSON", help_heading = "One skill", requires = "skill")]
+    #[arg(
+        long,
+        value_name = "JSON",
+        help_heading = "One skill",
+        requires = "skill"
+    )]
     pub(crate) args_json: Option<String>,
     /// Run none of its commands
     #[arg(long, help_heading = "One skill", requires = "skill")]
@@ -524,7 +558,13 @@ Examples:
 )]
 pub(crate) struct StatsArgs {
     /// Print at most this many, or 0 for all (default: 20)
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, hide_default_value = true)]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        hide_default_value = true
+    )]
     pub(crate) limit: usize,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
@@ -592,7 +632,11 @@ pub(crate) struct HelpArgs {
 
 /// Prints what clap has to say: help and versions as answers, mistakes in our own words' form.
 pub(crate) fn explain_usage(error: &clap::Error, environment: &Environment) -> ExitCode {
-    let look = Look { progress: false, columns: environment.columns, ..Look::default() };
+    let look = Look {
+        progress: false,
+        columns: environment.columns,
+        ..Look::default()
+    };
     let printer = Printer::new(look);
     if error.use_stderr() {
         printer.error(&usage::mistake(error, command(), &environment.arguments));
@@ -615,44 +659,92 @@ mod tests {
     fn our_own_help_looks_like_claps() {
         let mut root = readable();
         let help = usage::page(&mut root);
-        assert!(help.contains("\u{1b}[1m\u{1b}[4mAuthor:\u{1b}[0m\n"), "{help:?}");
-        assert!(help.contains("  \u{1b}[1mvalidate\u{1b}[0m [PATH|NAME]..."), "{help:?}");
-        assert!(help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m--quiet\u{1b}[0m..."), "{help:?}");
+        assert!(
+            help.contains("\u{1b}[1m\u{1b}[4mAuthor:\u{1b}[0m\n"),
+            "{help:?}"
+        );
+        assert!(
+            help.contains("  \u{1b}[1mvalidate\u{1b}[0m [PATH|NAME]..."),
+            "{help:?}"
+        );
+        assert!(
+            help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m--quiet\u{1b}[0m..."),
+            "{help:?}"
+        );
         root.build();
         let help = usage::page(root.find_subcommand_mut("find").unwrap());
-        assert!(help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"), "{help:?}");
-        assert!(help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m--quiet\u{1b}[0m..."), "{help:?}");
-        assert!(help.contains("  \u{1b}[1mprowess find pdf --explain\u{1b}[0m  "), "{help:?}");
+        assert!(
+            help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"),
+            "{help:?}"
+        );
+        assert!(
+            help.contains("  \u{1b}[1m-q\u{1b}[0m, \u{1b}[1m--quiet\u{1b}[0m..."),
+            "{help:?}"
+        );
+        assert!(
+            help.contains("  \u{1b}[1mprowess find pdf --explain\u{1b}[0m  "),
+            "{help:?}"
+        );
         let policy = root.find_subcommand_mut("policy").unwrap();
         let help = usage::page(policy.find_subcommand_mut("show").unwrap());
-        assert!(help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"), "{help:?}");
+        assert!(
+            help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"),
+            "{help:?}"
+        );
     }
 
     #[test]
     fn the_commands_in_the_overview_are_all_there_are() {
         for command in Cli::command().get_subcommands() {
             let line = format!("\n  {} ", command.get_name());
-            assert!(ROOT_HELP.contains(&line), "{} is not in the overview", command.get_name());
+            assert!(
+                ROOT_HELP.contains(&line),
+                "{} is not in the overview",
+                command.get_name()
+            );
         }
     }
 
     #[test]
     fn mistakes_in_usage_become_messages_and_hints() {
         for (typed, message, hint) in [
-            ("validate --formt x", "unexpected argument `--formt` found", "`--format`"),
+            (
+                "validate --formt x",
+                "unexpected argument `--formt` found",
+                "`--format`",
+            ),
             // These two are too short for clap.
-            ("validate --fxi", "unexpected argument `--fxi` found", "`--fix`"),
-            ("policy show --jsn", "unexpected argument `--jsn` found", "`--json`"),
+            (
+                "validate --fxi",
+                "unexpected argument `--fxi` found",
+                "`--fix`",
+            ),
+            (
+                "policy show --jsn",
+                "unexpected argument `--jsn` found",
+                "`--json`",
+            ),
             ("lsit", "unrecognized subcommand `lsit`", "`list`"),
-            ("check skills", "unrecognized subcommand `check`", "`validate`"),
+            (
+                "check skills",
+                "unrecognized subcommand `check`",
+                "`validate`",
+            ),
         ] {
-            let arguments: Vec<OsString> =
-                "prowess".split(' ').chain(typed.split(' ')).map(OsString::from).collect();
+            let arguments: Vec<OsString> = "prowess"
+                .split(' ')
+                .chain(typed.split(' '))
+                .map(OsString::from)
+                .collect();
             let error = usage::mistake(&parse(&arguments).unwrap_err(), command(), &arguments);
             assert_eq!(error.message, message);
             let meant = format!("did you mean {hint}?");
             assert!(error.hints.contains(&meant), "{typed}: {:?}", error.hints);
-            assert!(error.hints.iter().all(|hint| !hint.contains("to pass")), "{:?}", error.hints);
+            assert!(
+                error.hints.iter().all(|hint| !hint.contains("to pass")),
+                "{:?}",
+                error.hints
+            );
         }
     }
 }

@@ -7,7 +7,10 @@ use etcetera::BaseStrategy;
 
 /// Every variable we read, and what it does; the documentation is made from this table.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
-    ("PROWESS_HOME", "One folder for configuration and data, instead of the usual ones"),
+    (
+        "PROWESS_HOME",
+        "One folder for configuration and data, instead of the usual ones",
+    ),
     (
         "PROWESS_CONFIG_FILE",
         "The user's configuration file (default: `config.toml` in the configuration folder)",
@@ -16,16 +19,31 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "PROWESS_STORE_URL",
         "Where the use of skills is remembered: `sqlite:PATH` (default: `prowess.db` in the data folder)",
     ),
-    ("PROWESS_SKILLS_PATH", "More folders with skills, separated like `PATH`"),
-    ("PROWESS_NO_PROGRESS", "Show no progress on the terminal when set to `1` or `true`"),
-    ("PROWESS_LOG", "What to tell on standard error, like `prowess=debug`"),
+    (
+        "PROWESS_SKILLS_PATH",
+        "More folders with skills, separated like `PATH`",
+    ),
+    (
+        "PROWESS_NO_PROGRESS",
+        "Show no progress on the terminal when set to `1` or `true`",
+    ),
+    (
+        "PROWESS_LOG",
+        "What to tell on standard error, like `prowess=debug`",
+    ),
     (
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "The collector that gets spans, in builds with the feature `otel`",
     ),
     ("NO_COLOR", "Print no colours when set to anything"),
-    ("CLICOLOR_FORCE", "Print colours even when the output is not a terminal"),
-    ("COLUMNS", "Width of the terminal, instead of what the terminal reports"),
+    (
+        "CLICOLOR_FORCE",
+        "Print colours even when the output is not a terminal",
+    ),
+    (
+        "COLUMNS",
+        "Width of the terminal, instead of what the terminal reports",
+    ),
 ];
 
 /// What the process was started with.
@@ -67,7 +85,9 @@ impl Environment {
     /// Reads what there is; what is missing stays empty.
     pub(crate) fn read() -> Self {
         let path = |name: &str| {
-            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
         };
         let text = |name: &str| std::env::var(name).ok();
         let base = etcetera::base_strategy::Xdg::new().ok();
@@ -99,8 +119,16 @@ impl Environment {
 
     /// Where configuration is looked for.
     pub(crate) fn settings(&self) -> prowess_config::Sources {
-        let in_home = || self.prowess_home.as_ref().map(|home| home.join("config.toml"));
-        let usual = || self.config_home.as_ref().map(|home| home.join("prowess/config.toml"));
+        let in_home = || {
+            self.prowess_home
+                .as_ref()
+                .map(|home| home.join("config.toml"))
+        };
+        let usual = || {
+            self.config_home
+                .as_ref()
+                .map(|home| home.join("prowess/config.toml"))
+        };
         prowess_config::Sources {
             current: self.current.clone(),
             home: self.home.clone(),
@@ -127,7 +155,11 @@ impl Environment {
         let named = named.map(|url| PathBuf::from(url.strip_prefix("sqlite:").unwrap_or(url)));
         let in_home = || self.prowess_home.as_ref().map(|home| home.join("data"));
         let usual = || self.data_home.as_ref().map(|home| home.join("prowess"));
-        named.or_else(|| in_home().or_else(usual).map(|folder| folder.join("prowess.db")))
+        named.or_else(|| {
+            in_home()
+                .or_else(usual)
+                .map(|folder| folder.join("prowess.db"))
+        })
     }
 
     /// What runs commands in the sandbox.

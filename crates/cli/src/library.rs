@@ -53,7 +53,10 @@ impl Library {
             claude_names: precedence == Precedence::UserFirst,
             ..FileOptions::default()
         };
-        Ok(Self { registry: Registry::open(place, options, precedence), config })
+        Ok(Self {
+            registry: Registry::open(place, options, precedence),
+            config,
+        })
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
@@ -65,9 +68,9 @@ impl Library {
         self.config.policy(agent, &self.catalog()).map_err(|fault| {
             let error = CliError::new(fault.to_string());
             match &fault {
-                AgentFault::Unknown { near: Some(near), .. } => {
-                    error.hint(format!("did you mean `{near}`?"))
-                }
+                AgentFault::Unknown {
+                    near: Some(near), ..
+                } => error.hint(format!("did you mean `{near}`?")),
                 AgentFault::Unknown { name, .. } => {
                     error.hint(format!("define it in the configuration: `[agents.{name}]`"))
                 }
@@ -140,7 +143,10 @@ fn unusable(fault: Fault) -> CliError {
         Fault::Unreadable { source, .. } => error.cause(source),
         Fault::Wrong { report } => {
             let error = error.hint("print its schema with `prowess schema config`");
-            CliError { report: Some(report), ..error }
+            CliError {
+                report: Some(report),
+                ..error
+            }
         }
         _ => error,
     }
@@ -151,9 +157,15 @@ pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), CliError> {
     let Some(folder) = global.skills_dir.iter().find(|folder| !folder.is_dir()) else {
         return Ok(());
     };
-    let is = if folder.exists() { "is not a folder" } else { "does not exist" };
-    Err(CliError::new(format!("`--skills-dir {}` {is}", folder.display()))
-        .hint("name a folder that holds skills"))
+    let is = if folder.exists() {
+        "is not a folder"
+    } else {
+        "does not exist"
+    };
+    Err(
+        CliError::new(format!("`--skills-dir {}` {is}", folder.display()))
+            .hint("name a folder that holds skills"),
+    )
 }
 
 /// Says that there is no such skill, and what there is.

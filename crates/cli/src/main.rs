@@ -18,7 +18,10 @@ use prowess_terminal::{Exit, Printer};
 fn main() -> ExitCode {
     // Must come before everything else: this may be the helper that stands round one command.
     let helper = prowess_exec::maybe_run_helper();
-    let environment = Environment { helper: Some(helper), ..Environment::read() };
+    let environment = Environment {
+        helper: Some(helper),
+        ..Environment::read()
+    };
     if commands::completions::answer(&environment) {
         return Exit::Done.into();
     }
@@ -28,7 +31,10 @@ fn main() -> ExitCode {
     };
     let printer = Printer::new(cli.global.look(&environment));
     let screen = matches!(cli.command, Some(Command::Chat(_)));
-    let asked = telemetry::Asked { verbose: cli.global.verbose, screen };
+    let asked = telemetry::Asked {
+        verbose: cli.global.verbose,
+        screen,
+    };
     let variables = commands::sessions::variables(&environment);
     let work = || run(&cli, &environment, &printer);
     match telemetry::during(asked, &variables, &printer, work) {

@@ -17,7 +17,9 @@ use crate::library::Library;
 
 /// The project: the repository, else the current folder.
 pub(crate) fn workspace(environment: &Environment) -> PathBuf {
-    scopes::repository(&environment.current).unwrap_or(&environment.current).to_owned()
+    scopes::repository(&environment.current)
+        .unwrap_or(&environment.current)
+        .to_owned()
 }
 
 /// Where things are, for the library.
@@ -47,8 +49,10 @@ pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(
         let known = gate.rules.unread().len();
         gate.rules.add(effect, text, Source::Flag);
         if let Some(unread) = gate.rules.unread().get(known) {
-            let message =
-                format!("the rule `{}` means nothing", sanitize::line(&unread.fault.text));
+            let message = format!(
+                "the rule `{}` means nothing",
+                sanitize::line(&unread.fault.text)
+            );
             return Err(CliError::new(message)
                 .cause(&unread.fault.why)
                 .hint("rules look like `Bash(git status:*)`, `Read(src/**)`, `WebFetch(domain:example.com)`"));
@@ -64,8 +68,10 @@ pub(crate) fn standing(
     environment: &Environment,
 ) -> Result<Standing, CliError> {
     let failed = |error: &dyn std::error::Error| {
-        let base =
-            CliError::new(format!("cannot read the skill `{}`", sanitize::line(&skill.name)));
+        let base = CliError::new(format!(
+            "cannot read the skill `{}`",
+            sanitize::line(&skill.name)
+        ));
         let mut cause = error.to_string();
         let mut source = error.source();
         while let Some(inner) = source {
@@ -76,15 +82,19 @@ pub(crate) fn standing(
     };
     let store = host(environment).trust();
     let read = Reading::of(skill, &library.registry, store.as_ref());
-    read.map(|read| read.standing).map_err(|error| failed(&error))
+    read.map(|read| read.standing)
+        .map_err(|error| failed(&error))
 }
 
 /// A command line from what was typed behind `--`: one text as it is, words as words.
 pub(crate) fn line(typed: &[String]) -> String {
     match typed {
         [text] => text.clone(),
-        words => {
-            script::canonical(&words.iter().map(|word| Word::plain(&**word)).collect::<Vec<_>>())
-        }
+        words => script::canonical(
+            &words
+                .iter()
+                .map(|word| Word::plain(&**word))
+                .collect::<Vec<_>>(),
+        ),
     }
 }

@@ -49,7 +49,9 @@ pub(crate) fn project(environment: &Environment) -> String {
 
 /// What is remembered of this project. A store that is broken, locked or missing remembers nothing.
 pub(crate) fn of_project(environment: &Environment, agent: Option<&str>) -> Vec<Usage> {
-    let Some(store) = store(environment) else { return Vec::new() };
+    let Some(store) = store(environment) else {
+        return Vec::new();
+    };
     let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
     let project = project(environment);
     let query = match agent {

@@ -15,7 +15,12 @@ const STEP: &str = "  ";
 
 /// Puts our entry under a key at the top.
 pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Result<String, Fault> {
-    let whole = || format!("{}\n", pretty(&serde_json::json!({ section: { NAME: entry } }), ""));
+    let whole = || {
+        format!(
+            "{}\n",
+            pretty(&serde_json::json!({ section: { NAME: entry } }), "")
+        )
+    };
     let start = blank(before.as_bytes(), 0);
     if start == before.len() {
         return Ok(whole());
@@ -36,7 +41,11 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
                 return Ok(before.to_owned());
             }
             let value = pretty(entry, indent(before, own.key.start));
-            format!("{}{value}{}", &before[..own.value.start], &before[own.value.end..])
+            format!(
+                "{}{value}{}",
+                &before[..own.value.start],
+                &before[own.value.end..]
+            )
         }
         None => add(before, &servers, NAME, entry),
     })
@@ -83,8 +92,16 @@ fn add(text: &str, object: &Object, name: &str, value: &Value) -> String {
         let at = object.start + 1;
         let rest = &text[at..];
         let has_break = rest.trim_start_matches([' ', '\t']).starts_with('\n');
-        let closing = if has_break { String::new() } else { format!("\n{outer}") };
-        return format!("{}{}{closing}{rest}", &text[..at], line(&format!("{outer}{STEP}")));
+        let closing = if has_break {
+            String::new()
+        } else {
+            format!("\n{outer}")
+        };
+        return format!(
+            "{}{}{closing}{rest}",
+            &text[..at],
+            line(&format!("{outer}{STEP}"))
+        );
     };
     let is_in_one_line = !text[object.start..last.key.start].contains('\n');
     let (line, closing) = if is_in_one_line {
@@ -112,7 +129,11 @@ fn pretty(value: &Value, indent: &str) -> String {
         Value::Object(members) if !members.is_empty() => {
             let inner = format!("{indent}{STEP}");
             let member = |(name, value): (&String, &Value)| {
-                format!("{inner}{}: {}", Value::from(name.as_str()), pretty(value, &inner))
+                format!(
+                    "{inner}{}: {}",
+                    Value::from(name.as_str()),
+                    pretty(value, &inner)
+                )
             };
             let lines: Vec<String> = members.iter().map(member).collect();
             format!("{{\n{}\n{indent}}}", lines.join(",\n"))
@@ -131,7 +152,12 @@ fn object(text: &str, start: usize) -> Result<Option<Object>, Fault> {
     if bytes.get(start) != Some(&b'{') {
         return Ok(None);
     }
-    let mut found = Object { start, end: start, members: Vec::new(), comma: None };
+    let mut found = Object {
+        start,
+        end: start,
+        members: Vec::new(),
+        comma: None,
+    };
     let mut at = blank(bytes, start + 1);
     while bytes.get(at) != Some(&b'}') {
         let key = at..string(bytes, at)?;
@@ -168,7 +194,11 @@ fn value(bytes: &[u8], at: usize, depth: usize) -> Result<usize, Fault> {
         Some(_) => {
             let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
             let length = bytes[at..].iter().take_while(|byte| is_plain(byte)).count();
-            return if length > 0 { Ok(at + length) } else { Err(syntax(at)) };
+            return if length > 0 {
+                Ok(at + length)
+            } else {
+                Err(syntax(at))
+            };
         }
         None => return Err(syntax(at)),
     };
@@ -214,7 +244,10 @@ fn blank(bytes: &[u8], mut at: usize) -> usize {
         let length = match rest {
             [b' ' | b'\t' | b'\n' | b'\r', ..] => 1,
             [0xef, 0xbb, 0xbf, ..] if at == 0 => 3,
-            [b'/', b'/', ..] => rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
+            [b'/', b'/', ..] => rest
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .unwrap_or(rest.len()),
             [b'/', b'*', ..] => rest
                 .windows(2)
                 .skip(2)
@@ -237,7 +270,11 @@ mod tests {
     use super::*;
 
     fn merged(before: &str) -> Result<String, Fault> {
-        merge(before, "servers", &json!({ "command": "prowess", "args": ["mcp"] }))
+        merge(
+            before,
+            "servers",
+            &json!({ "command": "prowess", "args": ["mcp"] }),
+        )
     }
 
     #[test]
@@ -280,9 +317,20 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_left_alone() {
-        for before in ["[]", "{", "{\"a\" 1}", "{\"a\": }", "{} x", "nonsense", "{\"a\": \"\n\"}"] {
+        for before in [
+            "[]",
+            "{",
+            "{\"a\" 1}",
+            "{\"a\": }",
+            "{} x",
+            "nonsense",
+            "{\"a\": \"\n\"}",
+        ] {
             assert!(merged(before).is_err(), "{before}");
         }
-        assert_eq!(merged("{\"servers\": 1}"), Err(Fault::NotATable { key: "servers" }));
+        assert_eq!(
+            merged("{\"servers\": 1}"),
+            Err(Fault::NotATable { key: "servers" })
+        );
     }
 }

@@ -52,7 +52,10 @@ pub struct Launch {
 
 impl Default for Launch {
     fn default() -> Self {
-        Self { program: "prowess".to_owned(), arguments: vec!["mcp".to_owned()] }
+        Self {
+            program: "prowess".to_owned(),
+            arguments: vec!["mcp".to_owned()],
+        }
     }
 }
 
@@ -191,7 +194,10 @@ impl Client {
         let found = Self::ALL.into_iter().find(|client| client.as_str() == word);
         found.ok_or_else(|| {
             let near = suggest::nearest(word, Self::ALL.into_iter().map(Self::as_str));
-            Self::ALL.into_iter().map(Self::as_str).find(|known| Some(*known) == near)
+            Self::ALL
+                .into_iter()
+                .map(Self::as_str)
+                .find(|known| Some(*known) == near)
         })
     }
 
@@ -255,7 +261,10 @@ impl Client {
 /// The lines for a client, and where they belong.
 pub fn snippet(client: Client, launch: &Launch, homes: &Homes) -> Snippet {
     let text = merge(client, launch, "").unwrap_or_default();
-    Snippet { path: client.path(homes), text }
+    Snippet {
+        path: client.path(homes),
+        text,
+    }
 }
 
 /// Puts the lines for a client into a text that may have others.
@@ -310,15 +319,20 @@ pub fn install(
     homes: &Homes,
 ) -> Result<(PathBuf, Change), InstallError> {
     let path = client.path(homes);
-    let failed = |source| InstallError::File { path: path.clone(), source };
+    let failed = |source| InstallError::File {
+        path: path.clone(),
+        source,
+    };
     let before = match read(&path) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(failed(error)),
     };
     let text = before.as_deref().unwrap_or_default();
-    let after = merge(client, launch, text)
-        .map_err(|fault| InstallError::Content { path: path.clone(), fault })?;
+    let after = merge(client, launch, text).map_err(|fault| InstallError::Content {
+        path: path.clone(),
+        fault,
+    })?;
     let change = match &before {
         None => Change::Created,
         Some(before) if *before == after => Change::Unchanged,
@@ -337,14 +351,21 @@ fn has_entry(client: Client, text: &str) -> bool {
         Format::Json(section) => json::has(text, section),
         Format::Toml(section) => text
             .parse::<toml_edit::DocumentMut>()
-            .is_ok_and(|document| document.get(section).and_then(|item| item.get(NAME)).is_some()),
+            .is_ok_and(|document| {
+                document
+                    .get(section)
+                    .and_then(|item| item.get(NAME))
+                    .is_some()
+            }),
         Format::Yaml(section) => yaml::has(text, section),
     }
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    std::fs::File::open(path)?
+        .take(MAX_FILE + 1)
+        .read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE {
         return Err(std::io::ErrorKind::FileTooLarge.into());
     }
@@ -353,20 +374,29 @@ fn read(path: &Path) -> std::io::Result<String> {
 
 /// Writes a file that still holds what was read. A link stays a link, permissions stay.
 fn write(path: &Path, before: Option<&str>, after: &str) -> Result<(), InstallError> {
-    let failed = |source| InstallError::File { path: path.to_owned(), source };
-    let changed = || InstallError::Changed { path: path.to_owned() };
+    let failed = |source| InstallError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let changed = || InstallError::Changed {
+        path: path.to_owned(),
+    };
     let target = match before {
         Some(_) => std::fs::canonicalize(path).map_err(failed)?,
         None => path.to_owned(),
     };
     let folder = target.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut file =
-        tempfile::Builder::new().prefix(".prowess-").tempfile_in(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".prowess-")
+        .tempfile_in(folder)
+        .map_err(failed)?;
     file.write_all(after.as_bytes()).map_err(failed)?;
     if before.is_some() {
         let permissions = std::fs::metadata(&target).map_err(failed)?.permissions();
-        file.as_file().set_permissions(permissions).map_err(failed)?;
+        file.as_file()
+            .set_permissions(permissions)
+            .map_err(failed)?;
     }
     file.as_file().sync_all().map_err(failed)?;
     match before {
@@ -377,10 +407,11 @@ fn write(path: &Path, before: Option<&str>, after: &str) -> Result<(), InstallEr
             file.persist(&target).map_err(|error| failed(error.error))?;
         }
         None => {
-            file.persist_noclobber(&target).map_err(|error| match error.error.kind() {
-                std::io::ErrorKind::AlreadyExists => changed(),
-                _ => failed(error.error),
-            })?;
+            file.persist_noclobber(&target)
+                .map_err(|error| match error.error.kind() {
+                    std::io::ErrorKind::AlreadyExists => changed(),
+                    _ => failed(error.error),
+                })?;
         }
     }
     Ok(())

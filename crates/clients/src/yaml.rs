@@ -26,7 +26,10 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
             text
         }
         Some(head) => {
-            let inside = lines[head + 1..].iter().take_while(|line| belongs(line)).count();
+            let inside = lines[head + 1..]
+                .iter()
+                .take_while(|line| belongs(line))
+                .count();
             let body = &lines[head + 1..head + 1 + inside];
             let first = body.iter().find(|line| !is_blank(line));
             let indent = first.map_or("  ", |line| blanks(line));
@@ -37,7 +40,10 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
                     let length = body[from + 1..].iter().take_while(deeper).count();
                     // Blank lines and comments behind it belong to whatever comes next.
                     let rest = &body[from + 1..from + 1 + length];
-                    let kept = rest.iter().rposition(|line| !is_blank(line)).map_or(0, |at| at + 1);
+                    let kept = rest
+                        .iter()
+                        .rposition(|line| !is_blank(line))
+                        .map_or(0, |at| at + 1);
                     (head + 1 + from, head + 2 + from + kept)
                 }
                 None => (head + 1, head + 1),
@@ -70,13 +76,19 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
     if old.as_ref().is_none_or(is_same) && own_entry(&new, section).is_some() {
         Ok(after)
     } else {
-        Err(Fault::Syntax { format: "YAML with one key a line", at: 0 })
+        Err(Fault::Syntax {
+            format: "YAML with one key a line",
+            at: 0,
+        })
     }
 }
 
 /// Whether there is an entry of ours.
 pub(super) fn has(text: &str, section: &str) -> bool {
-    read(text).ok().flatten().is_some_and(|top| own_entry(&top, section).is_some())
+    read(text)
+        .ok()
+        .flatten()
+        .is_some_and(|top| own_entry(&top, section).is_some())
 }
 
 fn own_entry<'n>(top: &'n Node<'n>, section: &str) -> Option<&'n Node<'n>> {
@@ -90,11 +102,16 @@ fn says_the_same(old: &Node, new: &Node, section: &str) -> bool {
         if &*entry.key != section {
             return now.is_some_and(|now| now.same(&entry.value));
         }
-        entry.value.entries().unwrap_or_default().iter().filter(|server| &*server.key != NAME).all(
-            |server| {
-                now.and_then(|now| now.get(&server.key)).is_some_and(|now| now.same(&server.value))
-            },
-        )
+        entry
+            .value
+            .entries()
+            .unwrap_or_default()
+            .iter()
+            .filter(|server| &*server.key != NAME)
+            .all(|server| {
+                now.and_then(|now| now.get(&server.key))
+                    .is_some_and(|now| now.same(&server.value))
+            })
     })
 }
 
@@ -138,7 +155,9 @@ fn scalar(value: &Value) -> String {
 
 /// The key of a line that begins with exactly these blanks.
 fn key<'l>(line: &'l str, indent: &str) -> Option<&'l str> {
-    let rest = line.strip_prefix(indent).filter(|rest| !rest.starts_with([' ', '\t', '#', '-']))?;
+    let rest = line
+        .strip_prefix(indent)
+        .filter(|rest| !rest.starts_with([' ', '\t', '#', '-']))?;
     let (key, behind) = rest.split_once(':')?;
     let ends = behind.is_empty() || behind.starts_with([' ', '\t']);
     ends.then(|| key.trim_end().trim_matches(['"', '\'']))
@@ -160,7 +179,10 @@ fn blanks(line: &str) -> &str {
 }
 
 fn syntax(at: usize) -> Fault {
-    Fault::Syntax { format: "plain YAML", at }
+    Fault::Syntax {
+        format: "plain YAML",
+        at,
+    }
 }
 
 #[cfg(test)]
@@ -170,7 +192,11 @@ mod tests {
     use super::*;
 
     fn merged(before: &str) -> Result<String, Fault> {
-        merge(before, "extensions", &json!({ "cmd": "prowess", "args": ["mcp"], "enabled": true }))
+        merge(
+            before,
+            "extensions",
+            &json!({ "cmd": "prowess", "args": ["mcp"], "enabled": true }),
+        )
     }
 
     const OWN: &str = "prowess:\n    cmd: prowess\n    args: [mcp]\n    enabled: true\n";
@@ -179,14 +205,20 @@ mod tests {
     fn everything_else_stays_as_it_is() {
         for (before, after) in [
             ("", format!("extensions:\n  {OWN}")),
-            ("# mine\nGOOSE_MODEL: x\n", format!("# mine\nGOOSE_MODEL: x\nextensions:\n  {OWN}")),
+            (
+                "# mine\nGOOSE_MODEL: x\n",
+                format!("# mine\nGOOSE_MODEL: x\nextensions:\n  {OWN}"),
+            ),
             (
                 "a: 1\nextensions:\n  developer:\n    enabled: true # yes\n\nz: 2\n",
                 format!(
                     "a: 1\nextensions:\n  {OWN}  developer:\n    enabled: true # yes\n\nz: 2\n"
                 ),
             ),
-            ("extensions: {}\nz: 2\n", format!("extensions:\n  {OWN}z: 2\n")),
+            (
+                "extensions: {}\nz: 2\n",
+                format!("extensions:\n  {OWN}z: 2\n"),
+            ),
             (
                 "extensions:\n  a:\n    x: 1\n  prowess:\n    cmd: old\n    envs: {}\n  # next\n  b:\n    y: 2\n",
                 format!("extensions:\n  a:\n    x: 1\n  {OWN}  # next\n  b:\n    y: 2\n"),
@@ -199,7 +231,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_added_to_is_left_alone() {
-        for before in ["- a\n", "extensions: [a]\n", "extensions: {a: {b: 1}}\n", "a: [\n"] {
+        for before in [
+            "- a\n",
+            "extensions: [a]\n",
+            "extensions: {a: {b: 1}}\n",
+            "a: [\n",
+        ] {
             assert!(merged(before).is_err(), "{before}");
         }
     }

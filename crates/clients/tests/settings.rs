@@ -9,11 +9,18 @@ use prowess_clients::{
 use serde_json::{Value, json};
 
 fn homes(home: &Path) -> Homes {
-    Homes { home: home.to_owned(), config: home.join(".config"), mac: false }
+    Homes {
+        home: home.to_owned(),
+        config: home.join(".config"),
+        mac: false,
+    }
 }
 
 fn launch() -> Launch {
-    Launch { program: "/opt/my tools/prowess".to_owned(), arguments: vec!["mcp".to_owned()] }
+    Launch {
+        program: "/opt/my tools/prowess".to_owned(),
+        arguments: vec!["mcp".to_owned()],
+    }
 }
 
 #[test]
@@ -34,7 +41,10 @@ fn every_client_gets_its_lines() {
                 json!({ "type": "stdio", "command": program, "args": ["mcp"] })
             ),
             Client::ClaudeDesktop | Client::Cursor | Client::GeminiCli => {
-                assert_eq!(read("mcpServers"), json!({ "command": program, "args": ["mcp"] }));
+                assert_eq!(
+                    read("mcpServers"),
+                    json!({ "command": program, "args": ["mcp"] })
+                );
             }
             Client::VsCode => assert_eq!(
                 read("servers"),
@@ -75,8 +85,14 @@ fn installing_keeps_everything_else() {
             Client::Codex,
             "model = \"o\" # mine\n\n[mcp_servers.x]\ncommand = \"y\"\n\n[profiles.a]\nb = 1\n",
         ),
-        (Client::Goose, "# mine\nGOOSE_MODEL: o\nextensions:\n  x:\n    cmd: y\n"),
-        (Client::VsCode, "{\n  // mine\n  \"servers\": {},\n  \"inputs\": [],\n}\n"),
+        (
+            Client::Goose,
+            "# mine\nGOOSE_MODEL: o\nextensions:\n  x:\n    cmd: y\n",
+        ),
+        (
+            Client::VsCode,
+            "{\n  // mine\n  \"servers\": {},\n  \"inputs\": [],\n}\n",
+        ),
     ];
     for (client, before) in others {
         let world = tempfile::tempdir().unwrap();
@@ -86,18 +102,34 @@ fn installing_keeps_everything_else() {
         std::fs::write(&path, before).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
 
-        assert_eq!(install(client, &launch(), &homes).unwrap(), (path.clone(), Change::Added));
+        assert_eq!(
+            install(client, &launch(), &homes).unwrap(),
+            (path.clone(), Change::Added)
+        );
         let after = std::fs::read_to_string(&path).unwrap();
-        for line in
-            before.lines().filter(|line| line.trim().len() > 2 && !line.contains("servers\": {}"))
+        for line in before
+            .lines()
+            .filter(|line| line.trim().len() > 2 && !line.contains("servers\": {}"))
         {
-            assert!(after.contains(line.trim_end_matches(',')), "{client:?} lost {line}:\n{after}");
+            assert!(
+                after.contains(line.trim_end_matches(',')),
+                "{client:?} lost {line}:\n{after}"
+            );
         }
         assert!(after.contains("/opt/my tools/prowess"));
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
 
-        assert_eq!(install(client, &launch(), &homes).unwrap().1, Change::Unchanged);
-        assert_eq!(install(client, &Launch::default(), &homes).unwrap().1, Change::Replaced);
+        assert_eq!(
+            install(client, &launch(), &homes).unwrap().1,
+            Change::Unchanged
+        );
+        assert_eq!(
+            install(client, &Launch::default(), &homes).unwrap().1,
+            Change::Replaced
+        );
         let replaced = std::fs::read_to_string(&path).unwrap();
         assert!(!replaced.contains("/opt/my tools"), "{replaced}");
         let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
@@ -126,7 +158,11 @@ fn a_link_stays_a_link() {
     std::fs::write(&real, "{}").unwrap();
     std::os::unix::fs::symlink(&real, world.path().join(".claude.json")).unwrap();
     install(Client::ClaudeCode, &launch(), &homes).unwrap();
-    assert!(std::fs::symlink_metadata(world.path().join(".claude.json")).unwrap().is_symlink());
+    assert!(
+        std::fs::symlink_metadata(world.path().join(".claude.json"))
+            .unwrap()
+            .is_symlink()
+    );
     assert!(std::fs::read_to_string(real).unwrap().contains("prowess"));
 }
 
@@ -146,7 +182,10 @@ fn what_cannot_be_read_is_not_touched() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, before).unwrap();
         let fault = install(client, &launch(), &homes);
-        assert!(matches!(fault, Err(InstallError::Content { .. })), "{before}: {fault:?}");
+        assert!(
+            matches!(fault, Err(InstallError::Content { .. })),
+            "{before}: {fault:?}"
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
     }
     let fault = merge(Client::Codex, &launch(), "mcp_servers = 1");

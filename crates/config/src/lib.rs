@@ -98,7 +98,11 @@ impl Config {
             ignore: base.ignore.into_iter().chain(self.ignore).collect(),
             severity: base.severity.into_iter().chain(self.severity).collect(),
             dirs: self.dirs.into_iter().chain(base.dirs).collect(),
-            project_dirs: self.project_dirs.into_iter().chain(base.project_dirs).collect(),
+            project_dirs: self
+                .project_dirs
+                .into_iter()
+                .chain(base.project_dirs)
+                .collect(),
             // A project must not put its skills before those of a person who wants it otherwise.
             precedence: match base.precedence {
                 Some(Precedence::UserFirst) => base.precedence,
@@ -127,7 +131,11 @@ impl Config {
             effort: self.effort.or(base.effort),
             keys: base.keys.into_iter().chain(self.keys).collect(),
             servers: base.servers.into_iter().chain(self.servers).collect(),
-            server_names: base.server_names.into_iter().chain(self.server_names).collect(),
+            server_names: base
+                .server_names
+                .into_iter()
+                .chain(self.server_names)
+                .collect(),
         }
     }
 }
@@ -230,28 +238,44 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
                 continue;
             }
             Err(source) => {
-                loaded.faults.push(Fault::Unreadable { path: path.clone(), source });
+                loaded.faults.push(Fault::Unreadable {
+                    path: path.clone(),
+                    source,
+                });
                 continue;
             }
         };
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
         let (mut found, mut report) = read::read(&show(path), text, is_project);
         // Folders in a file are meant from the project's root, or from where the user's file is.
-        let base = base.parent().filter(|_| is_project).map_or(base.clone(), PathBuf::from);
+        let base = base
+            .parent()
+            .filter(|_| is_project)
+            .map_or(base.clone(), PathBuf::from);
         for folder in &mut found.dirs {
             *folder = expand(folder, &base, sources.home.as_deref());
         }
         // Folders that a project names are the project's, and must lie in it.
         if is_project {
-            let inside = std::mem::take(&mut found.dirs).into_iter().filter(|folder| {
-                let is_inside = lies_in(folder, &base);
-                report.diagnostics.extend((!is_inside).then(|| outside(folder)));
-                is_inside
-            });
+            let inside = std::mem::take(&mut found.dirs)
+                .into_iter()
+                .filter(|folder| {
+                    let is_inside = lies_in(folder, &base);
+                    report
+                        .diagnostics
+                        .extend((!is_inside).then(|| outside(folder)));
+                    is_inside
+                });
             found.project_dirs = inside.collect();
         }
-        if report.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
-            loaded.faults.push(Fault::Wrong { report: Box::new(report) });
+        if report
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+        {
+            loaded.faults.push(Fault::Wrong {
+                report: Box::new(report),
+            });
             continue;
         }
         if !report.diagnostics.is_empty() {
@@ -271,7 +295,10 @@ fn lies_in(folder: &Path, base: &Path) -> bool {
 }
 
 fn outside(folder: &Path) -> Diagnostic {
-    let message = format!("`dirs` of a project must lie in it: `{}` does not", folder.display());
+    let message = format!(
+        "`dirs` of a project must lie in it: `{}` does not",
+        folder.display()
+    );
     Diagnostic {
         rule: "config",
         severity: Severity::Warning,
@@ -294,7 +321,10 @@ fn expand(folder: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
 /// The nearest project settings, where skills of the project are looked for, too.
 fn project_file(sources: &Sources) -> Option<PathBuf> {
     let folders = scopes::project_folders(&sources.current, sources.home.as_deref());
-    folders.iter().map(|folder| folder.join(PROJECT_FILE)).find(|file| file.is_file())
+    folders
+        .iter()
+        .map(|folder| folder.join(PROJECT_FILE))
+        .find(|file| file.is_file())
 }
 
 /// The schema, but for the words that the code knows.
@@ -303,10 +333,16 @@ const SCHEMA: &str = include_str!("schema.json");
 /// Returns the schema of the configuration.
 pub fn schema() -> Value {
     let mut schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
-    let rules: Vec<&str> = prowess_lint::rules::RULES.iter().map(|rule| rule.id).collect();
+    let rules: Vec<&str> = prowess_lint::rules::RULES
+        .iter()
+        .map(|rule| rule.id)
+        .collect();
     let validate = "/properties/validate/properties";
     for (place, words) in [
-        (format!("{validate}/profile/enum"), Profile::ALL.map(Profile::as_str).to_vec()),
+        (
+            format!("{validate}/profile/enum"),
+            Profile::ALL.map(Profile::as_str).to_vec(),
+        ),
         (format!("{validate}/select/items/enum"), rules.clone()),
         (format!("{validate}/ignore/items/enum"), rules.clone()),
         (format!("{validate}/severity/propertyNames/enum"), rules),

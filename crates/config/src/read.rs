@@ -15,8 +15,16 @@ use crate::servers::{self, McpServer};
 
 use super::Config;
 
-const SECTIONS: [&str; 8] =
-    ["validate", "skills", "prompt", "agents", "permissions", "sandbox", "model", "mcp"];
+const SECTIONS: [&str; 8] = [
+    "validate",
+    "skills",
+    "prompt",
+    "agents",
+    "permissions",
+    "sandbox",
+    "model",
+    "mcp",
+];
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
@@ -30,8 +38,17 @@ const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 /// file cannot loosen anything.
 pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileReport) {
     let text: Arc<str> = text.into();
-    let place = if is_project { Source::Project(path.into()) } else { Source::User(path.into()) };
-    let mut reader = Reader { config: Config::default(), found: Vec::new(), place, is_project };
+    let place = if is_project {
+        Source::Project(path.into())
+    } else {
+        Source::User(path.into())
+    };
+    let mut reader = Reader {
+        config: Config::default(),
+        found: Vec::new(),
+        place,
+        is_project,
+    };
     match DeTable::parse(&text) {
         Ok(table) => reader.root(table.get_ref()),
         Err(error) => {
@@ -41,7 +58,11 @@ pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileR
     }
     // The keys of a table come in the order of the alphabet; people read from the top.
     reader.found.sort_by_key(|diagnostic| diagnostic.span);
-    let report = FileReport { path: path.to_owned(), text: Some(text), diagnostics: reader.found };
+    let report = FileReport {
+        path: path.to_owned(),
+        text: Some(text),
+        diagnostics: reader.found,
+    };
     (reader.config, report)
 }
 
@@ -236,7 +257,9 @@ impl Reader {
         for item in value.get_ref().as_array().into_iter().flatten() {
             let text = item.get_ref().as_str().unwrap_or_default();
             let known = self.config.permissions.unread().len();
-            self.config.permissions.add(effect, text, self.place.clone());
+            self.config
+                .permissions
+                .add(effect, text, self.place.clone());
             if let Some(unread) = self.config.permissions.unread().get(known) {
                 let message = format!("this {} rule means nothing", effect.as_str());
                 let label = unread.fault.why.to_string();
@@ -285,7 +308,10 @@ impl Reader {
 
     fn mcp(&mut self, table: &DeTable<'_>) {
         for (key, value) in table {
-            let servers = value.get_ref().as_table().filter(|_| key.get_ref() == "servers");
+            let servers = value
+                .get_ref()
+                .as_table()
+                .filter(|_| key.get_ref() == "servers");
             let Some(servers) = servers else {
                 self.unknown(key, &["servers"]);
                 continue;
@@ -315,10 +341,14 @@ impl Reader {
                 _ => self.unknown(key, &servers::KEYS),
             }
         }
-        self.config.server_names.insert(name.get_ref().as_ref().to_owned());
+        self.config
+            .server_names
+            .insert(name.get_ref().as_ref().to_owned());
         match McpServer::read(name.get_ref().as_ref(), &keys) {
             Ok(server) => {
-                self.config.servers.extend(server.map(|server| McpServer { timeout, ..server }));
+                self.config
+                    .servers
+                    .extend(server.map(|server| McpServer { timeout, ..server }));
             }
             // One server that cannot be used takes nothing else away.
             Err(why) => {
@@ -329,7 +359,11 @@ impl Reader {
     }
 
     fn text(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<String> {
-        let text = value.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
+        let text = value
+            .get_ref()
+            .as_str()
+            .map(str::trim)
+            .filter(|text| !text.is_empty());
         if text.is_none() {
             let message = format!("`{key}` must be a text");
             self.report(Severity::Error, value.span(), message, None);
@@ -369,7 +403,10 @@ impl Reader {
     fn texts(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<Vec<String>> {
         let items = value.get_ref().as_array();
         let texts = items.map(|items| {
-            items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+            items
+                .iter()
+                .map(|item| item.get_ref().as_str().map(str::to_owned))
+                .collect()
         });
         let texts: Option<Vec<String>> = texts.flatten();
         if texts.is_none() {
@@ -386,8 +423,10 @@ impl Reader {
         }
         let near = suggest::nearest(text, words.iter().copied())
             .map(|near| format!("did you mean `{near}`?"));
-        let message =
-            format!("`{key}` must be {}", wording::either(words.iter().map(wording::tick)));
+        let message = format!(
+            "`{key}` must be {}",
+            wording::either(words.iter().map(wording::tick))
+        );
         self.report(Severity::Error, value.span(), message, near);
         None
     }
@@ -435,8 +474,11 @@ impl Reader {
         };
         for (key, value) in table {
             let rule = self.rule(key.get_ref().as_ref(), key.span());
-            let level =
-                self.word(value, key.get_ref().as_ref(), &["error", "warning", "note", "off"]);
+            let level = self.word(
+                value,
+                key.get_ref().as_ref(),
+                &["error", "warning", "note", "off"],
+            );
             if let (Some(rule), Some(level)) = (rule, level) {
                 self.config.severity.push((rule, Severity::parse(&level)));
             }
@@ -466,8 +508,11 @@ mod tests {
 
     fn check(text: &str, messages: &[&str]) -> Config {
         let (config, report) = read("prowess.toml", text.to_owned(), false);
-        let found: Vec<&str> =
-            report.diagnostics.iter().map(|diagnostic| &*diagnostic.message).collect();
+        let found: Vec<&str> = report
+            .diagnostics
+            .iter()
+            .map(|diagnostic| &*diagnostic.message)
+            .collect();
         assert_eq!(found, messages, "{text}");
         config
     }
@@ -478,7 +523,10 @@ mod tests {
             "[validate]\nprofile = 'spec'\nfail-on = 'note'\nignore = ['body-length']\n[validate.severity]\nbroken-link = 'off'\n",
             &[],
         );
-        assert_eq!((config.profile, config.fail_on), (Some(Profile::Spec), Some(Severity::Note)));
+        assert_eq!(
+            (config.profile, config.fail_on),
+            (Some(Profile::Spec), Some(Severity::Note))
+        );
         assert_eq!(
             (config.ignore, config.severity),
             (vec!["body-length"], vec![("broken-link", None)])
@@ -497,7 +545,10 @@ mod tests {
         assert_eq!(config.visibility["a"], Override::Off);
         // No list is everything, an empty one is nothing.
         assert_eq!(config.agents["x"].allow, Some(vec![]));
-        assert_eq!((&config.agents["y"].allow, config.agents["y"].deny.len()), (&None, 1));
+        assert_eq!(
+            (&config.agents["y"].allow, config.agents["y"].deny.len()),
+            (&None, 1)
+        );
     }
 
     #[test]
@@ -505,7 +556,10 @@ mod tests {
         let text = "[permissions]\nmode = 'accept-edits'\nallow = ['Bash(git:*)', 'Bash(ls']\n\
                     deny = ['Read(.env)']\n[sandbox]\nstrength = 'off'\n";
         let config = check(text, &["this allow rule means nothing"]);
-        assert_eq!((config.mode, config.sandbox), (Some(Mode::AcceptEdits), Some(Strength::Off)));
+        assert_eq!(
+            (config.mode, config.sandbox),
+            (Some(Mode::AcceptEdits), Some(Strength::Off))
+        );
         assert_eq!(config.permissions.all().len(), 2);
         // The same file in a project loosens nothing.
         let (config, report) = read("prowess.toml", text.to_owned(), true);
@@ -542,7 +596,10 @@ mod tests {
         assert_eq!((config.servers.len(), report.diagnostics.len()), (0, 1));
         let config = check(
             "[mcp.servers.a]\ncommand = 3\n[mcp.servers.b]\ncommand = 'x'\ntimout = 3\n",
-            &["this server cannot be used: `command` must be a text", "unknown key `timout`"],
+            &[
+                "this server cannot be used: `command` must be a text",
+                "unknown key `timout`",
+            ],
         );
         assert_eq!(config.servers.len(), 1);
     }
@@ -560,8 +617,14 @@ mod tests {
         );
         check("validate = 1\n", &["`validate` must be a table"]);
         check("agents = 1\n", &["`agents` must be a table"]);
-        check("[skills]\ndirs = 'a'\n", &["`dirs` must be a list of texts"]);
-        check("[prompt]\nwindow = 0\n", &["`window` must be a number above 0"]);
+        check(
+            "[skills]\ndirs = 'a'\n",
+            &["`dirs` must be a list of texts"],
+        );
+        check(
+            "[prompt]\nwindow = 0\n",
+            &["`window` must be a number above 0"],
+        );
         check(
             "[skills.visibility]\na = 'of'\n",
             &["`a` must be `on`, `name-only`, `user-only` or `off`"],

@@ -70,7 +70,10 @@ mod tests {
         assert_eq!(config.rules(&nothing).profile(), Profile::Spec);
         assert_eq!(level(&nothing, "broken-link"), None);
         assert_eq!(level(&nothing, "body-length"), Some(Severity::Error));
-        let selected = Asked { select: vec!["broken-link"], ..Asked::default() };
+        let selected = Asked {
+            select: vec!["broken-link"],
+            ..Asked::default()
+        };
         assert!(level(&selected, "broken-link").is_some());
         assert_eq!(level(&selected, "body-length"), None);
         let changed = Asked {

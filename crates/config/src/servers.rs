@@ -24,8 +24,9 @@ const MAX_NAME: usize = 32;
 pub(crate) const MAX_TIMEOUT: u64 = 3_600;
 
 /// The keys of a server in our own settings.
-pub(crate) const KEYS: [&str; 8] =
-    ["command", "args", "env", "cwd", "url", "headers", "timeout", "enabled"];
+pub(crate) const KEYS: [&str; 8] = [
+    "command", "args", "env", "cwd", "url", "headers", "timeout", "enabled",
+];
 
 /// An MCP server, as a person configured it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,13 +95,20 @@ impl McpServer {
                             most servers have `http` beside it"
                     .to_owned());
             }
-            (None, Some(url)) => Reach::Web { url, headers: pairs(keys, "headers")? },
+            (None, Some(url)) => Reach::Web {
+                url,
+                headers: pairs(keys, "headers")?,
+            },
             (Some(_), Some(_)) => {
                 return Err("it has both `command` and `url`; one of them is too many".to_owned());
             }
             (None, None) => return Err("it needs `command` or `url`".to_owned()),
         };
-        Ok(Some(Self { name: name.into(), reach, timeout: None }))
+        Ok(Some(Self {
+            name: name.into(),
+            reach,
+            timeout: None,
+        }))
     }
 
     /// The same server with variables in place of `${NAME}` and `${NAME:-otherwise}`.
@@ -109,32 +117,50 @@ impl McpServer {
             let pair = |(name, value): (&String, &String)| {
                 Ok::<_, String>((name.clone(), expand(value, lookup)?))
             };
-            pairs.iter().map(pair).collect::<Result<BTreeMap<_, _>, _>>()
+            pairs
+                .iter()
+                .map(pair)
+                .collect::<Result<BTreeMap<_, _>, _>>()
         };
         let reach = match &self.reach {
-            Reach::Program { command, args, env, cwd } => Reach::Program {
+            Reach::Program {
+                command,
+                args,
+                env,
+                cwd,
+            } => Reach::Program {
                 command: expand(command, lookup)?,
-                args: args.iter().map(|arg| expand(arg, lookup)).collect::<Result<_, _>>()?,
+                args: args
+                    .iter()
+                    .map(|arg| expand(arg, lookup))
+                    .collect::<Result<_, _>>()?,
                 env: all(env)?,
                 cwd: match cwd {
                     Some(cwd) => Some(expand(&cwd.to_string_lossy(), lookup)?.into()),
                     None => None,
                 },
             },
-            Reach::Web { url, headers } => {
-                Reach::Web { url: expand(url, lookup)?, headers: all(headers)? }
-            }
+            Reach::Web { url, headers } => Reach::Web {
+                url: expand(url, lookup)?,
+                headers: all(headers)?,
+            },
         };
-        Ok(Self { name: self.name.clone(), reach, timeout: self.timeout })
+        Ok(Self {
+            name: self.name.clone(),
+            reach,
+            timeout: self.timeout,
+        })
     }
 
     /// Where it is, for people: what would be started, or asked. Not of one whose variables were put
     /// in: those may be secrets.
     pub fn place(&self) -> String {
         match &self.reach {
-            Reach::Program { command, args, .. } => {
-                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
-            }
+            Reach::Program { command, args, .. } => std::iter::once(command)
+                .chain(args)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" "),
             Reach::Web { url, .. } => url.clone(),
         }
     }
@@ -143,7 +169,10 @@ impl McpServer {
 /// The `.mcp.json` of the project that one stands in, if it has one.
 pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folders = scopes::project_folders(current, home);
-    folders.iter().map(|folder| folder.join(MCP_FILE)).find(|file| file.is_file())
+    folders
+        .iter()
+        .map(|folder| folder.join(MCP_FILE))
+        .find(|file| file.is_file())
 }
 
 /// What a `.mcp.json` says.
@@ -159,7 +188,10 @@ pub struct McpFile {
 
 /// Reads `.mcp.json`. Where there is no such file, nothing is in it.
 pub fn read_mcp_file(path: &Path) -> McpFile {
-    let fault = |why: String| McpFile { faults: vec![why], ..McpFile::default() };
+    let fault = |why: String| McpFile {
+        faults: vec![why],
+        ..McpFile::default()
+    };
     let text = match read_capped(path) {
         Ok(Some(text)) => text,
         Ok(None) => return McpFile::default(),
@@ -181,11 +213,14 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
         };
         match read {
             Ok(server) => file.servers.extend(server),
-            Err(why) => file.faults.push(format!("the server `{name}` cannot be used: {why}")),
+            Err(why) => file
+                .faults
+                .push(format!("the server `{name}` cannot be used: {why}")),
         }
     }
     if servers.len() > MAX_SERVERS {
-        file.faults.push(format!("only the first {MAX_SERVERS} servers are used"));
+        file.faults
+            .push(format!("only the first {MAX_SERVERS} servers are used"));
     }
     file
 }
@@ -209,9 +244,14 @@ fn read_capped(path: &Path) -> Result<Option<String>, String> {
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    file.take(MAX_FILE + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| error.to_string())?;
     if text.len() as u64 > MAX_FILE {
-        return Err(format!("it has more than {}", prowess_diag::wording::size(MAX_FILE)));
+        return Err(format!(
+            "it has more than {}",
+            prowess_diag::wording::size(MAX_FILE)
+        ));
     }
     Ok(Some(text))
 }
@@ -286,7 +326,9 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String,
             None => (inside, None),
         };
         let is_name = !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if is_name {
             match lookup(name).as_deref().or(otherwise) {
                 Some(value) => out.push_str(value),
@@ -313,19 +355,43 @@ mod tests {
 
     #[test]
     fn a_server_is_a_program_or_an_address() {
-        let server =
-            read("docs", &json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "1" } }));
+        let server = read(
+            "docs",
+            &json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "1" } }),
+        );
         assert_eq!(server.unwrap().unwrap().place(), "npx -y x");
-        let server = read("web", &json!({ "type": "http", "url": "https://example.com/mcp" }));
+        let server = read(
+            "web",
+            &json!({ "type": "http", "url": "https://example.com/mcp" }),
+        );
         assert_eq!(server.unwrap().unwrap().place(), "https://example.com/mcp");
-        assert_eq!(read("off", &json!({ "command": "x", "disabled": true })), Ok(None));
+        assert_eq!(
+            read("off", &json!({ "command": "x", "disabled": true })),
+            Ok(None)
+        );
         for (name, keys, why) in [
             ("a", json!({}), "it needs `command` or `url`"),
-            ("a", json!({ "command": "x", "url": "y" }), "one of them is too many"),
+            (
+                "a",
+                json!({ "command": "x", "url": "y" }),
+                "one of them is too many",
+            ),
             ("a", json!({ "command": 3 }), "`command` must be a text"),
-            ("a", json!({ "command": "x", "args": "y" }), "`args` must be a list of texts"),
-            ("a", json!({ "command": "x", "env": { "A": 1 } }), "`env` must have texts as values"),
-            ("a", json!({ "type": "sse", "url": "y" }), "the old transport `sse`"),
+            (
+                "a",
+                json!({ "command": "x", "args": "y" }),
+                "`args` must be a list of texts",
+            ),
+            (
+                "a",
+                json!({ "command": "x", "env": { "A": 1 } }),
+                "`env` must have texts as values",
+            ),
+            (
+                "a",
+                json!({ "type": "sse", "url": "y" }),
+                "the old transport `sse`",
+            ),
             ("a__b", json!({ "command": "x" }), "its name must have"),
             ("a b", json!({ "command": "x" }), "its name must have"),
             ("", json!({ "command": "x" }), "its name must have"),
@@ -388,7 +454,11 @@ mod tests {
         for wrong in ["", "[]", "{", "{\"mcpServers\": []}", &"[".repeat(100_000)] {
             std::fs::write(&path, wrong).unwrap();
             let file = read_mcp_file(&path);
-            assert_eq!((file.servers.len(), file.faults.len()), (0, 1), "{wrong:.20}");
+            assert_eq!(
+                (file.servers.len(), file.faults.len()),
+                (0, 1),
+                "{wrong:.20}"
+            );
         }
     }
 }

@@ -49,14 +49,21 @@ impl Config {
             Some(name) => self.agents.get(name).cloned().ok_or_else(|| {
                 let known = self.agents.keys().map(String::as_str);
                 let near = prowess_diag::suggest::nearest(name, known).map(str::to_owned);
-                AgentFault::Unknown { name: name.to_owned(), near }
+                AgentFault::Unknown {
+                    name: name.to_owned(),
+                    near,
+                }
             })?,
         };
         grant.check(catalog).map_err(|source| AgentFault::Grant {
             name: agent.unwrap_or_default().to_owned(),
             source,
         })?;
-        Ok(Policy { overrides: self.visibility.clone(), grant, touched: None })
+        Ok(Policy {
+            overrides: self.visibility.clone(),
+            grant,
+            touched: None,
+        })
     }
 
     /// Returns how long the listing of skills in a prompt may be, in tokens: what was asked for,
@@ -76,10 +83,15 @@ impl Config {
     /// Returns the names in the settings that mean no skill, but nearly do, and how they are
     /// written. One that is far from all others may be a skill of another project.
     pub fn unknown_names(&self, catalog: &Catalog) -> Vec<(String, NotFound)> {
-        let settings =
-            self.visibility.keys().map(|name| (format!("`skills.visibility.{name}`"), name));
+        let settings = self
+            .visibility
+            .keys()
+            .map(|name| (format!("`skills.visibility.{name}`"), name));
         let denied = self.agents.iter().flat_map(|(agent, grant)| {
-            grant.deny.iter().map(move |name| (format!("`{name}` in `agents.{agent}.deny`"), name))
+            grant
+                .deny
+                .iter()
+                .map(move |name| (format!("`{name}` in `agents.{agent}.deny`"), name))
         });
         let faults = settings
             .chain(denied)
@@ -99,15 +111,25 @@ mod tests {
             project_dirs: vec!["project".into()],
             ..Config::default()
         };
-        let place = Place { extra: vec!["environment".into()], ..Place::default() };
+        let place = Place {
+            extra: vec!["environment".into()],
+            ..Place::default()
+        };
         let place = config.place(&["typed".into()], place);
-        assert_eq!(place.extra, ["typed", "environment", "files"].map(PathBuf::from));
+        assert_eq!(
+            place.extra,
+            ["typed", "environment", "files"].map(PathBuf::from)
+        );
         assert_eq!(place.project_extra, [PathBuf::from("project")]);
     }
 
     #[test]
     fn a_budget_that_was_asked_for_counts_more_than_a_configured_one() {
-        let config = Config { budget: Some(9), entry_characters: Some(7), ..Config::default() };
+        let config = Config {
+            budget: Some(9),
+            entry_characters: Some(7),
+            ..Config::default()
+        };
         assert_eq!(config.budget(Some(3), None).limit, Limit::Tokens(3));
         assert_eq!(config.budget(None, None).limit, Limit::Tokens(9));
         assert_eq!(config.budget(None, None).entry_chars, 7);

@@ -81,7 +81,10 @@ fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>,
                 },
                 Err(error) => Err(error.to_string()),
             };
-            all.push(ProviderHealth { answer: Some(answer), ..quiet(one) });
+            all.push(ProviderHealth {
+                answer: Some(answer),
+                ..quiet(one)
+            });
         }
         Ok(all)
     })

@@ -30,7 +30,10 @@ pub(crate) fn with_commands(
         }
         let command = by_variable.get(name)?;
         let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.entry(name.to_owned()).or_insert_with(|| printed(command)).clone()
+        asked
+            .entry(name.to_owned())
+            .or_insert_with(|| printed(command))
+            .clone()
     })
 }
 
@@ -59,7 +62,10 @@ mod tests {
     fn a_command_is_asked_once_and_a_variable_counts_more() {
         let folder = tempfile::tempdir().unwrap();
         let witness = folder.path().join("asked");
-        let command = format!("echo x >> {}; echo from-command; echo more", witness.display());
+        let command = format!(
+            "echo x >> {}; echo from-command; echo more",
+            witness.display()
+        );
         let commands = BTreeMap::from([
             ("anthropic".to_owned(), command),
             ("openai".to_owned(), "echo never; exit 1".to_owned()),
@@ -73,7 +79,11 @@ mod tests {
             assert_eq!(find("ANTHROPIC_API_KEY").as_deref(), Some("from-command"));
         }
         assert_eq!(std::fs::read_to_string(&witness).unwrap(), "x\n");
-        assert_eq!(find("OPENAI_API_KEY"), None, "a command that fails has printed nothing");
+        assert_eq!(
+            find("OPENAI_API_KEY"),
+            None,
+            "a command that fails has printed nothing"
+        );
         assert_eq!(find("HOME"), None);
     }
 }

@@ -48,7 +48,9 @@ pub struct Kit {
 
 impl Debug for Kit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kit").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("Kit")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
     }
 }
 
@@ -70,7 +72,12 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_turns: Option<u32>,
     /// What it may use: `tokens=50000`, `usd=0.50`, `time=5m` (can be repeated)
-    #[arg(long, value_name = "LIMIT", value_delimiter = ',', help_heading = "Model")]
+    #[arg(
+        long,
+        value_name = "LIMIT",
+        value_delimiter = ',',
+        help_heading = "Model"
+    )]
     pub budget: Vec<String>,
     /// Write every question and answer to a file, for `--model replay:FILE`
     #[arg(long, value_name = "FILE", help_heading = "Model")]
@@ -86,7 +93,10 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// The limits that were typed.
     pub fn limits(&self) -> Result<Budget, Failure> {
-        let mut budget = Budget { turns: self.max_turns, ..Budget::default() };
+        let mut budget = Budget {
+            turns: self.max_turns,
+            ..Budget::default()
+        };
         for text in &self.budget {
             let wrong = || {
                 Failure::new(format!("`--budget {text}` means nothing"))
@@ -105,7 +115,9 @@ impl ModelArgs {
 
     /// How hard the model is to think.
     pub fn effort(&self) -> Result<Option<Effort>, Failure> {
-        let Some(word) = &self.effort else { return Ok(None) };
+        let Some(word) = &self.effort else {
+            return Ok(None);
+        };
         let effort = Effort::parse(word).ok_or_else(|| {
             Failure::new(format!("`--effort {word}` means nothing"))
                 .hint("it is `low`, `medium`, `high`, `xhigh` or `max`")
@@ -145,8 +157,11 @@ impl Kit {
     pub async fn model(&self, args: &ModelArgs) -> Result<Chosen, Failure> {
         let variables = self.lookup();
         let settings = model_settings(&variables)?;
-        let configured =
-            self.config.model.as_deref().filter(|_| variables("PROWESS_MODEL").is_none());
+        let configured = self
+            .config
+            .model
+            .as_deref()
+            .filter(|_| variables("PROWESS_MODEL").is_none());
         let name = args.model.as_deref().or(configured);
         let lookup = move |name: &str| variables(name);
         let mut chosen = prowess_model::choose(name, &lookup, &settings)
@@ -169,7 +184,9 @@ impl Kit {
     pub fn workshop(&self) -> Workshop {
         let clock = Arc::new(SystemClock);
         let visibility = self.visibility.clone();
-        let mut workshop = self.host.workshop(&self.registry, &self.config, visibility, clock);
+        let mut workshop = self
+            .host
+            .workshop(&self.registry, &self.config, visibility, clock);
         workshop.runner.clone_from(&self.runner);
         workshop.usage.clone_from(&self.usage);
         workshop
@@ -204,9 +221,14 @@ impl Kit {
                 .cause(&unread.fault.why)
                 .hint("rules look like `Bash(git status:*)`, `Write(docs/**)`, `Skill(deploy)`"));
         }
-        let approver = Arc::new(Approving { gate, inner: approver });
+        let approver = Arc::new(Approving {
+            gate,
+            inner: approver,
+        });
         let mut settings = Settings {
-            effort: args.effort()?.or(self.config.effort.as_deref().and_then(Effort::parse)),
+            effort: args
+                .effort()?
+                .or(self.config.effort.as_deref().and_then(Effort::parse)),
             index: self.config.budget(None, Some(window(&model))),
             ..Settings::default()
         };
@@ -215,7 +237,9 @@ impl Kit {
             Arc::new(WebFetcher::new(AGENT).map_err(|error| {
                 Failure::new("cannot prepare the client for pages").cause(error)
             })?);
-        let models = Named { variables: self.lookup() };
+        let models = Named {
+            variables: self.lookup(),
+        };
         let sessions = self.sessions();
         let edits = args.edits;
         let mut builder: Builder = Runtime::builder()
@@ -242,7 +266,9 @@ impl Kit {
         for watcher in watchers {
             builder = builder.watcher(watcher);
         }
-        builder.build().map_err(|error| Failure::new(error.to_string()))
+        builder
+            .build()
+            .map_err(|error| Failure::new(error.to_string()))
     }
 }
 
@@ -270,7 +296,11 @@ pub fn arguments(
         })?;
         object.insert(name.to_owned(), value.into());
     }
-    Ok(if object.is_empty() { Value::Null } else { Value::Object(object) })
+    Ok(if object.is_empty() {
+        Value::Null
+    } else {
+        Value::Object(object)
+    })
 }
 
 /// Every variable that leads to a model, and what it is.
@@ -322,7 +352,9 @@ impl Models for Named {
         let settings = model_settings(&self.variables).map_err(|failure| failure.message)?;
         let lookup = |name: &str| (self.variables)(name);
         let chosen = prowess_model::open(name, &lookup, &settings);
-        chosen.map(|chosen| chosen.model).map_err(|error| error.to_string())
+        chosen
+            .map(|chosen| chosen.model)
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -344,7 +376,10 @@ impl Approver for Approving {
             match action {
                 Action::Fetch { host } => {
                     !prowess_hands::is_private_host(host)
-                        || rule.text.trim_end_matches(')').ends_with(&format!(":{host}"))
+                        || rule
+                            .text
+                            .trim_end_matches(')')
+                            .ends_with(&format!(":{host}"))
                 }
                 _ => true,
             }
@@ -363,9 +398,15 @@ mod tests {
     #[test]
     fn a_yes_to_every_host_is_none_to_this_machine() {
         let answer = |rule: &str, host: &str| {
-            let mut gate = Gate { mode: Mode::Allow, ..Gate::default() };
+            let mut gate = Gate {
+                mode: Mode::Allow,
+                ..Gate::default()
+            };
             gate.rules.add(Effect::Allow, rule, Source::Flag);
-            let approving = Approving { gate, inner: Arc::new(prowess::ports::Nobody) };
+            let approving = Approving {
+                gate,
+                inner: Arc::new(prowess::ports::Nobody),
+            };
             let action = Action::Fetch { host };
             let decision = prowess::policy::Decision::new(Verdict::Ask, "why");
             approving.ask(&Question {
@@ -392,7 +433,12 @@ mod tests {
     fn limits_are_read_or_refused() {
         let limits = |texts: &[&str]| {
             let budget = texts.iter().map(|&text| text.to_owned()).collect();
-            ModelArgs { budget, max_turns: Some(3), ..ModelArgs::default() }.limits()
+            ModelArgs {
+                budget,
+                max_turns: Some(3),
+                ..ModelArgs::default()
+            }
+            .limits()
         };
         let read = limits(&["tokens=50000", "usd=0.50", "time=5m"]).unwrap();
         let expected = Budget {

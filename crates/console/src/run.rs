@@ -42,13 +42,23 @@ pub struct RunArgs {
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["name", "text", "arg", "args_json"], help_heading = "Input")]
     pub task: Option<String>,
     /// One argument of the skill by name (can be repeated)
-    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "args_json", help_heading = "Input")]
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        conflicts_with = "args_json",
+        help_heading = "Input"
+    )]
     pub arg: Vec<String>,
     /// The arguments of the skill as JSON
     #[arg(long, value_name = "JSON", help_heading = "Input")]
     pub args_json: Option<String>,
     /// The JSON Schema of the result, in a file
-    #[arg(long, value_name = "FILE", conflicts_with = "output_schema", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "output_schema",
+        help_heading = "Output"
+    )]
     pub schema: Option<PathBuf>,
     /// The JSON Schema of the result
     #[arg(long, value_name = "JSON", help_heading = "Output")]
@@ -93,7 +103,12 @@ pub fn run(
         let runtime = kit.runtime(&args.model, chosen.model, approver, vec![watcher], |_| {})?;
         let done = match (task, &args.name) {
             (Some(task), _) => {
-                runtime.task(task).budget(budget).cancelled_by(&cancel).finish(schema.clone()).await
+                runtime
+                    .task(task)
+                    .budget(budget)
+                    .cancelled_by(&cancel)
+                    .finish(schema.clone())
+                    .await
             }
             (None, Some(name)) => {
                 skill(&runtime, name, given, budget, &cancel, schema.clone()).await
@@ -114,14 +129,22 @@ async fn skill(
     schema: Option<Value>,
 ) -> Result<Finished, RuntimeError> {
     let run = runtime.run_skill(name).budget(budget).cancelled_by(cancel);
-    let run = if given.is_null() { run } else { run.args(given) };
+    let run = if given.is_null() {
+        run
+    } else {
+        run.args(given)
+    };
     run.finish(schema).await
 }
 
 /// Lines about a run while it goes on. A typed result is not made of the words that are shown.
 pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
     let colours = printer.has_colours() && std::io::stderr().is_terminal();
-    let answer = if typed { Answer::Here } else { answer_place(printer) };
+    let answer = if typed {
+        Answer::Here
+    } else {
+        answer_place(printer)
+    };
     Live::new(Box::new(printer.live()), colours, answer)
 }
 
@@ -129,7 +152,11 @@ pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
 /// elsewhere the answer is for standard output, and would be there twice.
 fn answer_place(printer: &Printer) -> Answer {
     let is_seen = printer.width().is_some() && std::io::stderr().is_terminal();
-    if is_seen && !printer.is_quiet() { Answer::Here } else { Answer::Elsewhere }
+    if is_seen && !printer.is_quiet() {
+        Answer::Here
+    } else {
+        Answer::Elsewhere
+    }
 }
 
 /// Which model is asked, in one line.
@@ -158,9 +185,10 @@ fn schema(args: &RunArgs) -> Result<Option<Value>, Failure> {
             let shown = file.display();
             let open = std::fs::File::open(file);
             let mut text = String::new();
-            open.and_then(|file| file.take(MAX_SCHEMA).read_to_string(&mut text)).map_err(
-                |error| Failure::new(format!("cannot read the schema `{shown}`")).cause(error),
-            )?;
+            open.and_then(|file| file.take(MAX_SCHEMA).read_to_string(&mut text))
+                .map_err(|error| {
+                    Failure::new(format!("cannot read the schema `{shown}`")).cause(error)
+                })?;
             text
         }
         (None, Some(text)) => text.clone(),
@@ -198,7 +226,10 @@ pub(crate) fn print(
         }
         Outcome::Declined { why } => {
             let failure = Failure::new("the model gave no result").cause(sanitize::line(why));
-            let hint = format!("see what it did: `prowess session show {}`", finished.session);
+            let hint = format!(
+                "see what it did: `prowess session show {}`",
+                finished.session
+            );
             printer.error(&failure.hint(hint));
         }
         Outcome::Exhausted { limit } => {
@@ -219,8 +250,10 @@ pub(crate) fn print(
             let failure = Failure::new(sanitize::line(message).into_owned());
             printer.error(&match &**kind {
                 "auth" => failure.hint("check the key; `prowess doctor` shows which one is used"),
-                _ => failure
-                    .hint(format!("try again: `prowess session resume {}`", finished.session)),
+                _ => failure.hint(format!(
+                    "try again: `prowess session resume {}`",
+                    finished.session
+                )),
             });
         }
     }
@@ -323,14 +356,18 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
     let failure = Failure::new(sanitize::line(&error.to_string()).into_owned());
     match error {
         RuntimeError::NoCommand { near, .. } if !near.is_empty() => {
-            let near = near.iter().map(|name| format!("`/{}`", sanitize::line(name)));
+            let near = near
+                .iter()
+                .map(|name| format!("`/{}`", sanitize::line(name)));
             failure.hint(format!("did you mean {}?", wording::either(near)))
         }
         RuntimeError::Store(prowess::ports::SessionError::NotFound { near, .. })
             if !near.is_empty() =>
         {
-            failure
-                .hint(format!("did you mean {}?", wording::either(near.iter().map(wording::tick))))
+            failure.hint(format!(
+                "did you mean {}?",
+                wording::either(near.iter().map(wording::tick))
+            ))
         }
         RuntimeError::Store(prowess::ports::SessionError::NotFound { .. }) => {
             failure.hint("list the sessions with `prowess session list`")
@@ -342,7 +379,10 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
         | RuntimeError::NoSkill(Refusal::NotFound(fault))
             if !fault.near.is_empty() =>
         {
-            let near = fault.near.iter().map(|name| wording::tick(sanitize::line(name)));
+            let near = fault
+                .near
+                .iter()
+                .map(|name| wording::tick(sanitize::line(name)));
             failure.hint(format!("did you mean {}?", wording::either(near)))
         }
         RuntimeError::Skill(_) => failure.hint("see `prowess list`"),

@@ -127,14 +127,25 @@ fn serve(args: &McpArgs, kit: Kit, place: &Place, printer: &Printer) -> Result<E
     if !address.ip().is_loopback() {
         printer.warn(&format!("{address} can be reached from other machines; whoever has the token comes in, and nothing is encrypted"));
     }
-    let http = Http { invited: Invited { tokens, ..Invited::default() }, ..Http::default() };
+    let http = Http {
+        invited: Invited {
+            tokens,
+            ..Invited::default()
+        },
+        ..Http::default()
+    };
     let cancel = CancellationToken::new();
     wait::cancelling(cancel.clone())?;
     let ready = |address: SocketAddr| {
         printer.status(&format!("Listening on http://{address}/mcp"));
-        printer.status(&format!("The token is in {}; stop with Ctrl-C", file.display()));
+        printer.status(&format!(
+            "The token is in {}; stop with Ctrl-C",
+            file.display()
+        ));
     };
-    server.run_http(address, &http, cancel, ready).map_err(|error| failed(&error))?;
+    server
+        .run_http(address, &http, cancel, ready)
+        .map_err(|error| failed(&error))?;
     Ok(Exit::Done)
 }
 
@@ -158,7 +169,10 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
     let Some(homes) = &place.homes else {
         return Err(Failure::new("there is no home folder"));
     };
-    let launch = Launch { program: place.program.clone(), ..Launch::default() };
+    let launch = Launch {
+        program: place.program.clone(),
+        ..Launch::default()
+    };
     if args.install {
         let (path, change) = clients::install(client, &launch, homes).map_err(|error| {
             let failure = Failure::new(error.to_string());
@@ -173,7 +187,11 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
             Change::Replaced => "Changed prowess in",
             Change::Unchanged => "Prowess is already in",
         };
-        printer.status(&format!("{word} {}; start {} anew", path.display(), client.title()));
+        printer.status(&format!(
+            "{word} {}; start {} anew",
+            path.display(),
+            client.title()
+        ));
         return Ok(Exit::Done);
     }
     let snippet = clients::snippet(client, &launch, homes);

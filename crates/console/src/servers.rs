@@ -64,10 +64,15 @@ impl Kit {
             found.add_free(&file.servers, &taken, &self.variables);
             taken.extend(file.names);
         }
-        let Some(path) = self.project_servers() else { return found };
+        let Some(path) = self.project_servers() else {
+            return found;
+        };
         let file = found.file(&path);
         // Read before and after, so that what is used is what is trusted.
-        let trusted = self.host.trust().is_some_and(|store| is_trusted(&store, &path))
+        let trusted = self
+            .host
+            .trust()
+            .is_some_and(|store| is_trusted(&store, &path))
             && read_mcp_file(&path) == file;
         if trusted {
             found.add_free(&file.servers, &taken, &self.variables);
@@ -113,7 +118,11 @@ impl Kit {
         let environment = harmless()
             .filter_map(|name| Some((name.to_owned(), (self.variables)(name)?)))
             .collect();
-        let place = ClientPlace { folder: self.host.workspace.clone(), environment, http };
+        let place = ClientPlace {
+            folder: self.host.workspace.clone(),
+            environment,
+            http,
+        };
         Client::connect(servers, &place)
             .map_err(|error| Failure::new("cannot start the client for MCP servers").cause(error))
     }
@@ -133,7 +142,9 @@ impl Configured {
         for server in servers {
             if taken.contains(&*server.name) {
                 let name = &server.name;
-                self.notes.push(format!("another server `{name}` is not used: the name is taken"));
+                self.notes.push(format!(
+                    "another server `{name}` is not used: the name is taken"
+                ));
             } else {
                 self.add(server, variables);
             }
@@ -147,7 +158,8 @@ impl Configured {
                 self.usable.push(expanded);
             }
             Err(why) => {
-                self.notes.push(format!("the server `{}` is not used: {why}", server.name));
+                self.notes
+                    .push(format!("the server `{}` is not used: {why}", server.name));
             }
         }
     }
@@ -179,8 +191,11 @@ pub(crate) fn list(args: &ListArgs, kit: &Kit, printer: &Printer) -> Result<Exit
     if !args.json {
         found.tell(printer);
     }
-    let client =
-        if found.usable.is_empty() { None } else { Some(kit.start(&found.usable, printer)?) };
+    let client = if found.usable.is_empty() {
+        None
+    } else {
+        Some(kit.start(&found.usable, printer)?)
+    };
     let views = client.as_ref().map(Client::servers).unwrap_or_default();
     let place = |name: &str| found.places.get(name).cloned().unwrap_or_default();
     let untrusted = found.untrusted.iter().flat_map(|(_, servers)| servers);
@@ -208,7 +223,10 @@ pub(crate) fn list(args: &ListArgs, kit: &Kit, printer: &Printer) -> Result<Exit
         printer.status("No MCP server is configured");
         let shown =
             |file: &PathBuf| display_path(file, &kit.host.workspace, kit.host.home.as_deref());
-        let file = kit.settings.as_ref().map_or("config.toml".to_owned(), shown);
+        let file = kit
+            .settings
+            .as_ref()
+            .map_or("config.toml".to_owned(), shown);
         let lines = "`[mcp.servers.NAME]` and below it `command = \"…\"` or `url = \"https://…\"`";
         printer.note(
             "Once there is one, `prowess run` and `prowess chat` use its tools and skills too",
@@ -262,7 +280,11 @@ fn details(view: &ServerView, printer: &Printer) {
         printer.warn(&sanitize::line(fault));
     }
     for left in &view.left {
-        printer.warn(&format!("of `{}` is not used: {}", view.name, sanitize::line(left)));
+        printer.warn(&format!(
+            "of `{}` is not used: {}",
+            view.name,
+            sanitize::line(left)
+        ));
     }
     let names = |what: &str, names: &[Box<str>]| {
         if !names.is_empty() {
@@ -287,14 +309,23 @@ pub(crate) fn trust(args: &TrustArgs, kit: &Kit, printer: &Printer) -> Result<Ex
     let failed = |error: prowess_trust::Error| Failure::new(error.to_string());
     if args.revoke {
         let had = store.revoke(&file).map_err(failed)?;
-        let what = if had { "is taken back" } else { "was never given" };
+        let what = if had {
+            "is taken back"
+        } else {
+            "was never given"
+        };
         printer.status(&format!("Trust in {shown} {what}"));
         return Ok(Exit::Done);
     }
     let digest = digest_of(&file).map_err(failed)?;
     let said = read_mcp_file(&file);
     let state = store.state(&file).map_err(failed)?;
-    printer.answer(&summary(&file.display().to_string(), &digest, &said.servers, &state))?;
+    printer.answer(&summary(
+        &file.display().to_string(),
+        &digest,
+        &said.servers,
+        &state,
+    ))?;
     for fault in &said.faults {
         printer.warn(&sanitize::line(fault));
     }
@@ -333,7 +364,11 @@ pub(crate) fn trust(args: &TrustArgs, kit: &Kit, printer: &Printer) -> Result<Ex
 
 /// What trusting a file of servers would start.
 fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> String {
-    let (strong, red, dim) = (Style::new().bold(), bold(AnsiColor::Red), Style::new().dimmed());
+    let (strong, red, dim) = (
+        Style::new().bold(),
+        bold(AnsiColor::Red),
+        Style::new().dimmed(),
+    );
     let short = digest.get(..DIGITS).unwrap_or(digest);
     let word = match state {
         State::Trusted(_) => "trusted",
@@ -351,7 +386,9 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> St
         text.push_str(&format!("\n{strong}{}{strong:#} {what}\n", server.name));
         // As it is written: what the file says is what is trusted.
         let folder = folder.map(|folder| format!("in {}", folder.display()));
-        let pairs = pairs.iter().map(|(name, value)| format!("with {name} = {value}"));
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| format!("with {name} = {value}"));
         for line in std::iter::once(server.place()).chain(folder).chain(pairs) {
             text.push_str(&format!("  {red}{}{red:#}\n", sanitize::line(&line)));
             takes_variables |= line.contains("${");

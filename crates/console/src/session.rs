@@ -57,7 +57,12 @@ pub struct ListArgs {
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,
     /// Most sessions (default: 20)
-    #[arg(long, value_name = "N", default_value_t = 20, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        hide_default_value = true
+    )]
     pub limit: usize,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
@@ -133,7 +138,11 @@ pub fn run(
 
 fn list(args: &ListArgs, kit: &Kit, printer: &Printer) -> Result<Exit, Failure> {
     let store = kit.sessions();
-    let parent = args.parent.as_deref().map(|id| find(&*store, id)).transpose()?;
+    let parent = args
+        .parent
+        .as_deref()
+        .map(|id| find(&*store, id))
+        .transpose()?;
     let project = kit.host.workspace.to_string_lossy().into_owned();
     let query = SessionQuery {
         project: (!args.all && parent.is_none()).then(|| project.into()),
@@ -147,7 +156,11 @@ fn list(args: &ListArgs, kit: &Kit, printer: &Printer) -> Result<Exit, Failure> 
         return Ok(Exit::Done);
     }
     if sessions.is_empty() {
-        let more = if args.all { "" } else { " of this project; see `--all`" };
+        let more = if args.all {
+            ""
+        } else {
+            " of this project; see `--all`"
+        };
         printer.status(&format!("No sessions{more}"));
         return Ok(Exit::Done);
     }
@@ -188,9 +201,17 @@ fn when(nanoseconds: i64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", rest / 3_600, rest % 3_600 / 60)
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}",
+        rest / 3_600,
+        rest % 3_600 / 60
+    )
 }
 
 fn describe(session: &SessionSummary) -> Value {
@@ -214,15 +235,28 @@ fn find(store: &dyn SessionStore, id: &str) -> Result<Box<str>, Failure> {
 
 fn show(args: &ShowArgs, kit: &Kit, printer: &Printer) -> Result<Exit, Failure> {
     if args.json {
-        return export(&IdArgs { id: args.id.clone() }, kit, printer);
+        return export(
+            &IdArgs {
+                id: args.id.clone(),
+            },
+            kit,
+            printer,
+        );
     }
     let store = kit.sessions();
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
-    let options = TranscriptOptions { whole: args.whole, reasoning: args.reasoning };
+    let options = TranscriptOptions {
+        whole: args.whole,
+        reasoning: args.reasoning,
+    };
     let text = transcript::transcript(&events, options);
     printer.answer(&text)?;
-    let query = SessionQuery { project: None, parent: Some(id.clone()), limit: 100 };
+    let query = SessionQuery {
+        project: None,
+        parent: Some(id.clone()),
+        limit: 100,
+    };
     let children = store.list(&query).map_err(|error| failure(&error.into()))?;
     if !children.is_empty() {
         let names: Vec<String> = children
@@ -242,10 +276,12 @@ pub fn why(id: &str, turn: Option<u32>, kit: &Kit, printer: &Printer) -> Result<
     let last = transcript::turns(&events);
     let turn = turn.unwrap_or(last);
     if turn == 0 || turn > last {
-        return Err(Failure::new(format!("session `{id}` has no turn {turn}")).hint(match last {
-            0 => "the model was not asked yet".to_owned(),
-            last => format!("it has turns 1 to {last}"),
-        }));
+        return Err(
+            Failure::new(format!("session `{id}` has no turn {turn}")).hint(match last {
+                0 => "the model was not asked yet".to_owned(),
+                last => format!("it has turns 1 to {last}"),
+            }),
+        );
     }
     printer.answer(&transcript::why_turn(&events, turn))?;
     Ok(Exit::Done)
@@ -300,7 +336,10 @@ fn resume(
                 had = Some(started.model.to_string());
                 typed = started.result.is_some();
             }
-            Event::Resumed { budget: Some(budget), .. } => limits = Some(*budget),
+            Event::Resumed {
+                budget: Some(budget),
+                ..
+            } => limits = Some(*budget),
             _ => {}
         }
     }
@@ -312,7 +351,10 @@ fn resume(
         micros: asked.micros.or(before.micros),
         milliseconds: asked.milliseconds.or(before.milliseconds),
     };
-    let model = ModelArgs { model: args.model.model.clone().or(had), ..args.model.clone() };
+    let model = ModelArgs {
+        model: args.model.model.clone().or(had),
+        ..args.model.clone()
+    };
     let text = args.text.join(" ");
     let _servers = kit.connect(printer)?;
     wait::on(|cancel| async move {
@@ -328,9 +370,15 @@ fn resume(
             .await
             .map_err(|error| failure(&error))?;
         if !text.is_empty() {
-            session.say(&text, &cancel).await.map_err(|error| failure(&error))?;
+            session
+                .say(&text, &cancel)
+                .await
+                .map_err(|error| failure(&error))?;
         }
-        let pause = session.proceed(&cancel).await.map_err(|error| failure(&error))?;
+        let pause = session
+            .proceed(&cancel)
+            .await
+            .map_err(|error| failure(&error))?;
         let finished = prowess::Finished {
             session: session.id().into(),
             outcome: match pause {

@@ -40,23 +40,36 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let limits = args.model.limits()?;
     let _servers = kit.connect(printer)?;
-    let ChatLink { watcher, approver, ui } = ChatLink::new(Face::choose(args.plain));
+    let ChatLink {
+        watcher,
+        approver,
+        ui,
+    } = ChatLink::new(Face::choose(args.plain));
     // The chat itself decides what an interrupt means: it ends a turn, not the talk.
     wait::without_interrupts(async move {
         let chosen = kit.model(&args.model).await?;
         let info = chosen.model.about();
         printer.status(&about(&info.name, &chosen.why, info.note.as_deref()));
-        let runtime =
-            kit.runtime(&args.model, chosen.model, approver, vec![watcher], |settings| {
+        let runtime = kit.runtime(
+            &args.model,
+            chosen.model,
+            approver,
+            vec![watcher],
+            |settings| {
                 settings.background = true;
                 // A person is there to stop it; only what they ask for is a limit.
                 settings.budget = limits;
-            })?;
+            },
+        )?;
         let begin = match &args.resume {
             Some(id) => Begin::Resume { id: id.clone() },
-            None => Begin::New { title: "chat".to_owned() },
+            None => Begin::New {
+                title: "chat".to_owned(),
+            },
         };
-        let end = ui.run(runtime, begin, ChatOptions { history, colours }).await?;
+        let end = ui
+            .run(runtime, begin, ChatOptions { history, colours })
+            .await?;
         printer.status(&end.line());
         Ok(Exit::Code(end.code))
     })

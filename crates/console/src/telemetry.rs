@@ -52,19 +52,28 @@ struct Telemetry {
 
 fn start(asked: Asked, variables: &Variables, out: Aside) -> Result<Telemetry, Failure> {
     let wanted = filter(asked.verbose, variables("PROWESS_LOG").as_deref())?;
-    let lines =
-        wanted.filter(|_| !(asked.screen && std::io::stderr().is_terminal())).map(|filter| {
-            let lines = Lines { filter: filter.clone(), began: Instant::now(), out };
+    let lines = wanted
+        .filter(|_| !(asked.screen && std::io::stderr().is_terminal()))
+        .map(|filter| {
+            let lines = Lines {
+                filter: filter.clone(),
+                began: Instant::now(),
+                out,
+            };
             lines.with_filter(filter)
         });
     #[cfg(feature = "otel")]
     {
         let export = otlp::Export::from(variables)?;
         if lines.is_some() || export.is_some() {
-            let spans =
-                export.as_ref().map(|export| export.layer().with_filter(ours(LevelFilter::INFO)));
+            let spans = export
+                .as_ref()
+                .map(|export| export.layer().with_filter(ours(LevelFilter::INFO)));
             // Somebody who tells already goes on: there is one of them in a program.
-            let _ = tracing_subscriber::registry().with(lines).with(spans).try_init();
+            let _ = tracing_subscriber::registry()
+                .with(lines)
+                .with(spans)
+                .try_init();
         }
         Ok(Telemetry { export })
     }
@@ -79,7 +88,10 @@ fn start(asked: Asked, variables: &Variables, out: Aside) -> Result<Telemetry, F
 
 impl Telemetry {
     /// Tells the rest, and warns where that does not work.
-    #[cfg_attr(not(feature = "otel"), allow(clippy::unused_self, reason = "nothing is kept back"))]
+    #[cfg_attr(
+        not(feature = "otel"),
+        allow(clippy::unused_self, reason = "nothing is kept back")
+    )]
     fn finish(self, printer: &Printer) {
         #[cfg(feature = "otel")]
         if let Some(Err(why)) = self.export.map(otlp::Export::finish) {
@@ -92,7 +104,10 @@ impl Telemetry {
 
 /// Which lines are wanted; nothing for none. What is typed counts more than the variable.
 fn filter(verbose: u8, variable: Option<&str>) -> Result<Option<Targets>, Failure> {
-    match (verbose, variable.map(str::trim).filter(|text| !text.is_empty())) {
+    match (
+        verbose,
+        variable.map(str::trim).filter(|text| !text.is_empty()),
+    ) {
         (0, None) => Ok(None),
         (0, Some(text)) => text.parse().map(Some).map_err(|error| {
             Failure::new("`PROWESS_LOG` is not a filter")
@@ -170,7 +185,10 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Lines {
             let name = told.name.as_deref().unwrap_or(about.name());
             self.write(Level::DEBUG, &format!("{name} begins"));
         }
-        span.extensions_mut().insert(Open { began: Instant::now(), told });
+        span.extensions_mut().insert(Open {
+            began: Instant::now(),
+            told,
+        });
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
@@ -185,16 +203,26 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Lines {
         event.record(&mut told);
         let about = event.metadata();
         let message = told.name.as_deref().unwrap_or(about.name());
-        self.write(*about.level(), &format!("{}: {message}{}", about.target(), told.rest));
+        self.write(
+            *about.level(),
+            &format!("{}: {message}{}", about.target(), told.rest),
+        );
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let Some(span) = context.span(&id) else { return };
-        let Some(open) = span.extensions_mut().remove::<Open>() else { return };
+        let Some(span) = context.span(&id) else {
+            return;
+        };
+        let Some(open) = span.extensions_mut().remove::<Open>() else {
+            return;
+        };
         let about = span.metadata();
         let name = open.told.name.as_deref().unwrap_or(about.name());
         let milliseconds = open.began.elapsed().as_millis();
-        self.write(*about.level(), &format!("{name} ({milliseconds} ms){}", open.told.rest));
+        self.write(
+            *about.level(),
+            &format!("{name} ({milliseconds} ms){}", open.told.rest),
+        );
     }
 }
 

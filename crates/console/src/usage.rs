@@ -14,10 +14,16 @@ pub fn readable(root: clap::Command, template: &str) -> clap::Command {
 }
 
 fn readable_page(mut command: clap::Command) -> clap::Command {
-    if let Some(after) = command.get_after_help().map(|after| styled(&after.to_string())) {
+    if let Some(after) = command
+        .get_after_help()
+        .map(|after| styled(&after.to_string()))
+    {
         command = command.after_help(after);
     }
-    if let Some(about) = command.get_about().map(|about| help::unbroken(&about.to_string())) {
+    if let Some(about) = command
+        .get_about()
+        .map(|about| help::unbroken(&about.to_string()))
+    {
         command = command.about(about);
     }
     let line = |arg: clap::Arg| match arg.get_help().map(ToString::to_string) {
@@ -53,7 +59,9 @@ pub fn mistake(error: &clap::Error, root: clap::Command, arguments: &[OsString])
         let line = line.trim();
         if let Some(tip) = line.strip_prefix("tip: ") {
             // Of several that are similar the last is the nearest.
-            let similar = tip.split_once(": ").filter(|(said, _)| said.contains("similar"));
+            let similar = tip
+                .split_once(": ")
+                .filter(|(said, _)| said.contains("similar"));
             let name = similar.and_then(|(_, names)| names.rsplit(", ").next());
             failure = match name {
                 // This tip too is for those who meant what they typed.
@@ -90,7 +98,9 @@ fn near(error: &clap::Error, mut root: clap::Command, arguments: &[OsString]) ->
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         _ => return None,
     };
-    let Some(ContextValue::String(typed)) = error.get(typed) else { return None };
+    let Some(ContextValue::String(typed)) = error.get(typed) else {
+        return None;
+    };
     root.build();
     let mut command = &root;
     for word in arguments.iter().skip(1) {
@@ -101,9 +111,17 @@ fn near(error: &clap::Error, mut root: clap::Command, arguments: &[OsString]) ->
             let options = command.get_arguments().filter_map(clap::Arg::get_long);
             options.map(|option| format!("--{option}")).collect()
         }
-        None => command.get_subcommands().map(|command| command.get_name().to_owned()).collect(),
+        None => command
+            .get_subcommands()
+            .map(|command| command.get_name().to_owned())
+            .collect(),
     };
-    let ours = ELSEWHERE.iter().find(|(theirs, _)| typed == theirs).map(|(_, ours)| *ours);
+    let ours = ELSEWHERE
+        .iter()
+        .find(|(theirs, _)| typed == theirs)
+        .map(|(_, ours)| *ours);
     let near = || suggest::nearest(typed, known.iter().map(String::as_str));
-    ours.filter(|ours| known.iter().any(|name| name == ours)).or_else(near).map(str::to_owned)
+    ours.filter(|ours| known.iter().any(|name| name == ours))
+        .or_else(near)
+        .map(str::to_owned)
 }

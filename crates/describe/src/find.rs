@@ -34,7 +34,12 @@ pub fn reasons(hit: &Hit) -> String {
                 Form::Exact | Form::Gram => String::new(),
                 form => format!(" ({})", form.as_str()),
             };
-            format!("`{}` in {}{form} {:.2}", reason.term, reason.field.as_str(), reason.points)
+            format!(
+                "`{}` in {}{form} {:.2}",
+                reason.term,
+                reason.field.as_str(),
+                reason.points
+            )
         })
         .collect();
     if hit.explanation.len() > MOST_REASONS {

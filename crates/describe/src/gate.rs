@@ -64,7 +64,9 @@ pub fn trust_word(state: &State) -> &'static str {
 
 /// What changed since a skill was trusted, a line a file.
 pub fn trust_changes(state: &State) -> Vec<String> {
-    let State::Lapsed { changes, .. } = state else { return Vec::new() };
+    let State::Lapsed { changes, .. } = state else {
+        return Vec::new();
+    };
     let line = |change: &Change| match change {
         Change::Added(file) => format!("new {file}"),
         Change::Removed(file) => format!("removed {file}"),
@@ -117,22 +119,33 @@ pub fn trust_sections(state: &State, summary: &Summary) -> Vec<Section> {
         let these = sound.filter(move |grant| grant.unrestricted == unrestricted);
         these.map(|grant| grant.text.clone()).collect()
     };
-    let faulty = summary
-        .grants
-        .iter()
-        .filter_map(|grant| grant.fault.as_ref().map(|why| format!("{} ({why})", grant.text)));
-    let hooks = summary.hooks.then(|| "hooks: commands that run at certain events".to_owned());
+    let faulty = summary.grants.iter().filter_map(|grant| {
+        grant
+            .fault
+            .as_ref()
+            .map(|why| format!("{} ({why})", grant.text))
+    });
+    let hooks = summary
+        .hooks
+        .then(|| "hooks: commands that run at certain events".to_owned());
     let hidden = summary.hidden.iter();
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
     let links = summary.links.iter();
     let links = links.map(|(from, to)| format!("{} -> {}", from.display(), to.display()));
-    let scripts = summary.scripts.iter().map(|path| path.display().to_string());
+    let scripts = summary
+        .scripts
+        .iter()
+        .map(|path| path.display().to_string());
     let all: [(&'static str, Vec<String>, bool); 10] = [
         ("Changed since it was trusted", trust_changes(state), true),
         ("May do anything, unasked", grants(true), true),
         ("May use unasked", grants(false), false),
-        ("Asks for, but in a way that means nothing", faulty.collect(), false),
+        (
+            "Asks for, but in a way that means nothing",
+            faulty.collect(),
+            false,
+        ),
         ("Runs whenever it is loaded", summary.commands.clone(), true),
         ("Runs later", hooks.into_iter().collect(), true),
         ("Brings scripts and programs", scripts.collect(), false),
@@ -142,10 +155,20 @@ pub fn trust_sections(state: &State, summary: &Summary) -> Vec<Section> {
             false,
         ),
         ("Has text that you would not see", hidden.collect(), true),
-        ("Links to files outside of its folder", links.collect(), true),
+        (
+            "Links to files outside of its folder",
+            links.collect(),
+            true,
+        ),
     ];
     let filled = all.into_iter().filter(|(_, lines, _)| !lines.is_empty());
-    filled.map(|(title, lines, alarming)| Section { title, lines, alarming }).collect()
+    filled
+        .map(|(title, lines, alarming)| Section {
+            title,
+            lines,
+            alarming,
+        })
+        .collect()
 }
 
 /// Everything that is trusted.
@@ -248,7 +271,11 @@ const MOST: usize = 20;
 /// How what a model receives came to be, a line for each thing.
 pub fn activation_report(activation: &Activation, source: &str) -> Vec<String> {
     let index = LineIndex::new(source);
-    let trust = if activation.trusted { "" } else { "; not trusted: its commands did not run" };
+    let trust = if activation.trusted {
+        ""
+    } else {
+        "; not trusted: its commands did not run"
+    };
     let tokens = wording::thousands(tokens::estimate(&activation.text));
     let mut lines = vec![format!("{}: about {tokens} tokens{trust}", activation.name)];
     let more = |lines: &mut Vec<String>, count: usize, noun: &str| {
@@ -281,7 +308,12 @@ pub fn activation_report(activation: &Activation, source: &str) -> Vec<String> {
         lines.push(format!("  `{}`: {how}", run.command));
     }
     more(&mut lines, activation.runs.len(), "command");
-    lines.extend(activation.notes.iter().map(|note| format!("  note: {}", note.message)));
+    lines.extend(
+        activation
+            .notes
+            .iter()
+            .map(|note| format!("  note: {}", note.message)),
+    );
     lines
 }
 
@@ -297,19 +329,35 @@ pub fn ran_report(outcome: &Outcome) -> Vec<String> {
         below @ 0..1000 => format!("{below} ms"),
         _ => format!("{:.1} s", outcome.duration.as_secs_f64()),
     };
-    let on = outcome.layers.iter().filter(|layer| layer.state == Layer::On);
+    let on = outcome
+        .layers
+        .iter()
+        .filter(|layer| layer.state == Layer::On);
     let on: Vec<&str> = on.map(|layer| layer.layer.name()).collect();
-    let on = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
+    let on = if on.is_empty() {
+        "none".to_owned()
+    } else {
+        on.join(", ")
+    };
     let mut lines = vec![format!("{end} after {time}; sandbox: {on}")];
     for layer in &outcome.layers {
         if let Layer::Missing(why) = &layer.state {
-            lines.push(format!("the sandbox layer {} is missing: {why}", layer.layer.name()));
+            lines.push(format!(
+                "the sandbox layer {} is missing: {why}",
+                layer.layer.name()
+            ));
         }
     }
-    for (name, stream) in [("output", &outcome.stdout), ("error output", &outcome.stderr)] {
+    for (name, stream) in [
+        ("output", &outcome.stdout),
+        ("error output", &outcome.stderr),
+    ] {
         if stream.omitted() > 0 {
             let total = usize::try_from(stream.total).unwrap_or(usize::MAX);
-            lines.push(format!("{name}: {} bytes in all", wording::thousands(total)));
+            lines.push(format!(
+                "{name}: {} bytes in all",
+                wording::thousands(total)
+            ));
         }
     }
     lines.extend(outcome.notes.iter().map(|note| format!("note: {note}")));

@@ -80,8 +80,13 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
     let case: Case<'_> = match serde_json::from_slice(line) {
         Ok(case) => case,
         Err(error) => {
-            let id = serde_json::from_slice::<Value>(line).ok().map(|value| value["id"].clone());
-            return refused(id.unwrap_or_default(), format!("the line cannot be read: {error}"));
+            let id = serde_json::from_slice::<Value>(line)
+                .ok()
+                .map(|value| value["id"].clone());
+            return refused(
+                id.unwrap_or_default(),
+                format!("the line cannot be read: {error}"),
+            );
         }
     };
     let rules = case.rules.map_or("", RawValue::get);
@@ -123,11 +128,16 @@ fn gate_of(case: &Case<'_>) -> Result<Gate, serde_json::Error> {
     };
     let mut gate = Gate::default();
     if let Some(cwd) = &case.cwd {
-        gate.places = Places { root: cwd.as_str().into(), ..gate.places };
+        gate.places = Places {
+            root: cwd.as_str().into(),
+            ..gate.places
+        };
     }
-    for (effect, list) in
-        [(Effect::Allow, rules.allow), (Effect::Ask, rules.ask), (Effect::Deny, rules.deny)]
-    {
+    for (effect, list) in [
+        (Effect::Allow, rules.allow),
+        (Effect::Ask, rules.ask),
+        (Effect::Deny, rules.deny),
+    ] {
         for rule in list {
             gate.rules.add(effect, &rule, Source::Flag);
         }

@@ -77,12 +77,18 @@ pub fn rule(rule: &Rule) -> Value {
 fn facts(rule: &Rule) -> String {
     let under = |profile| rule.levels.under(profile, None);
     let named = |severity: Severity| {
-        let alike = Profile::ALL.into_iter().filter(|profile| under(*profile) == Some(severity));
+        let alike = Profile::ALL
+            .into_iter()
+            .filter(|profile| under(*profile) == Some(severity));
         let names: Vec<&str> = alike.map(Profile::as_str).collect();
         (!names.is_empty()).then(|| format!("{} in {}", severity.as_str(), wording::all(names)))
     };
     let levels: Vec<String> = match under(Profile::Spec) {
-        Some(same) if Profile::ALL.into_iter().all(|profile| under(profile) == Some(same)) => {
+        Some(same)
+            if Profile::ALL
+                .into_iter()
+                .all(|profile| under(profile) == Some(same)) =>
+        {
             vec![format!("{} in every profile", same.as_str())]
         }
         _ => {
@@ -97,7 +103,11 @@ fn facts(rule: &Rule) -> String {
         }
     };
     let target = rule.levels.claude_ai.map(|severity| {
-        format!("{} with --target {}", severity.as_str(), Target::ClaudeAi.as_str())
+        format!(
+            "{} with --target {}",
+            severity.as_str(),
+            Target::ClaudeAi.as_str()
+        )
     });
     let levels: Vec<String> = levels.into_iter().chain(target).collect();
     format!("{}; {}", levels.join(", "), rule.fix.describe())
@@ -106,22 +116,29 @@ fn facts(rule: &Rule) -> String {
 /// Returns what people need to know about an example of a page, by the settings behind its fence:
 /// where it stands, and what stands beside it. Nothing if there is nothing to say.
 pub fn caption(info: &str) -> String {
-    let setting =
-        |name: &str| info.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let setting = |name: &str| {
+        info.split(' ')
+            .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
     let mut parts = Vec::new();
     parts.extend(setting("folder").map(|folder| format!("in the folder `{folder}`")));
     parts.extend(setting("file").map(|file| format!("in the file `{file}`")));
     parts.extend(setting("profile").map(|profile| format!("with `--profile {profile}`")));
     parts.extend(setting("target").map(|target| format!("with `--target {target}`")));
-    parts.extend(
-        setting("files").map(|files| {
-            format!("beside {}", files.replace('!', " (executable)").replace(',', ", "))
-        }),
-    );
+    parts.extend(setting("files").map(|files| {
+        format!(
+            "beside {}",
+            files.replace('!', " (executable)").replace(',', ", ")
+        )
+    }));
     if info.contains(" escapes") {
         parts.push("`\\u{…}` stands for a character".to_owned());
     }
-    if parts.is_empty() { String::new() } else { format!("{}:", parts.join(", ")) }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("{}:", parts.join(", "))
+    }
 }
 
 #[cfg(test)]

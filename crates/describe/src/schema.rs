@@ -16,8 +16,11 @@ pub struct Schema {
 }
 
 /// The schemas of skills.
-pub const SCHEMAS: &[Schema] =
-    &[Schema { name: "skill", summary: "The frontmatter of SKILL.md", build: skill }];
+pub const SCHEMAS: &[Schema] = &[Schema {
+    name: "skill",
+    summary: "The frontmatter of SKILL.md",
+    build: skill,
+}];
 
 /// The schema of the frontmatter.
 fn skill() -> Value {

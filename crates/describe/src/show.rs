@@ -96,7 +96,10 @@ fn typed(node: &Node) -> Value {
         Yaml::Scalar(text, _) => json!(text),
         Yaml::Sequence(items, _) => Value::Array(items.iter().map(typed).collect()),
         Yaml::Mapping(entries, _) => Value::Object(
-            entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect(),
+            entries
+                .iter()
+                .map(|entry| (entry.key.to_string(), typed(&entry.value)))
+                .collect(),
         ),
     }
 }

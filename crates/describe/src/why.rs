@@ -61,13 +61,21 @@ pub fn why(question: &Question<'_>) -> Why {
 
 impl Why {
     fn new(question: &Question<'_>) -> Self {
-        let Question { catalog, policy, entry, .. } = *question;
+        let Question {
+            catalog,
+            policy,
+            entry,
+            ..
+        } = *question;
         let show = |path: &str| (question.show)(Path::new(path));
         let model = View::new(catalog, policy, Who::Model).sight(entry);
         let person = View::new(catalog, policy, Who::Person).sight(entry);
         let mut answers = Vec::new();
         let mut say = |about, text: String| answers.push(Answer { about, text });
-        say("place", format!("{} ({})", show(&entry.skill.location), from(entry)));
+        say(
+            "place",
+            format!("{} ({})", show(&entry.skill.location), from(entry)),
+        );
         if let Some(winner) = catalog.winner_over(entry) {
             say(
                 "shadowed",
@@ -83,7 +91,11 @@ impl Why {
             .iter()
             .filter(|other| other.is_shadowed() && !entry.is_shadowed())
             .map(|other| {
-                format!("{} (`{}`)", show(&other.skill.location), catalog.qualified_name(other))
+                format!(
+                    "{} (`{}`)",
+                    show(&other.skill.location),
+                    catalog.qualified_name(other)
+                )
             })
             .collect();
         if !others.is_empty() {
@@ -114,7 +126,10 @@ impl Why {
             say("condition", format!("meant for {}", wording::all(paths)));
         }
         if !entry.skill.described {
-            say("description", "taken from the body: the frontmatter has none".to_owned());
+            say(
+                "description",
+                "taken from the body: the frontmatter has none".to_owned(),
+            );
         }
         let mut fate = None;
         let mut rank = None;
@@ -127,7 +142,11 @@ impl Why {
             };
             let view = View::new(catalog, policy, Who::Model);
             let made = index::index(&index::entries(&view, &ranked), &options);
-            let row = made.report.rows.iter().find(|row| *row.name == *entry.name());
+            let row = made
+                .report
+                .rows
+                .iter()
+                .find(|row| *row.name == *entry.name());
             fate = row.map(|row| row.fate.explain());
             let text = fate.clone().unwrap_or_else(|| "not shown".to_owned());
             let remedy = match row {
@@ -137,7 +156,9 @@ impl Why {
                 _ => "",
             };
             say("prompt", format!("{text}{remedy}"));
-            let place = ranked.iter().position(|ranked| ranked.skill.id == entry.skill.id);
+            let place = ranked
+                .iter()
+                .position(|ranked| ranked.skill.id == entry.skill.id);
             rank = place.map(|place| (place + 1, ranked_reason(&ranked[place])));
             let text = match &rank {
                 Some((place, why)) => {
@@ -170,7 +191,9 @@ impl Why {
             })
         });
         if entry.skill.problems > 0 {
-            let folder = Path::new(&*entry.skill.location).parent().unwrap_or(Path::new("."));
+            let folder = Path::new(&*entry.skill.location)
+                .parent()
+                .unwrap_or(Path::new("."));
             let folder = (question.show)(folder);
             say(
                 "problems",
@@ -181,7 +204,14 @@ impl Why {
                 ),
             );
         }
-        Self { lines: answers, model, person, fate, rank, query }
+        Self {
+            lines: answers,
+            model,
+            person,
+            fate,
+            rank,
+            query,
+        }
     }
 
     /// Returns it as a document.
@@ -197,8 +227,11 @@ impl Why {
         value["model"] = json!(sight(self.model));
         value["people"] = json!(sight(self.person));
         value["prompt"] = json!(self.fate);
-        value["rank"] =
-            json!(self.rank.as_ref().map(|(place, why)| json!({ "place": place, "why": why })));
+        value["rank"] = json!(
+            self.rank
+                .as_ref()
+                .map(|(place, why)| json!({ "place": place, "why": why }))
+        );
         value["query"] = json!(self.query);
         let mut document = json!({ "schema": "prowess.why/1" });
         if let (Some(document), Some(value)) = (document.as_object_mut(), value.as_object()) {
@@ -224,7 +257,10 @@ fn remedy(why: Hidden, entry: &Entry) -> String {
 fn ranked_reason(ranked: &Ranked) -> String {
     match ranked.reason {
         Reason::Used { count, .. } => {
-            format!("used {}", wording::count(usize::try_from(count).unwrap_or(usize::MAX), "time"))
+            format!(
+                "used {}",
+                wording::count(usize::try_from(count).unwrap_or(usize::MAX), "time")
+            )
         }
         Reason::Recent { .. } => "never used, but it changed lately".to_owned(),
         Reason::Explored { .. } => "never used, and it is its turn to be shown".to_owned(),
@@ -246,11 +282,18 @@ mod tests {
     fn answers(setting: Option<Override>) -> Why {
         let registry = Registry::default();
         let skill = NewSkill::builder("greet", "Greets people. Use when somebody arrives.");
-        registry.register(skill.instructions("Say hello.").build().unwrap()).unwrap();
+        registry
+            .register(skill.instructions("Say hello.").build().unwrap())
+            .unwrap();
         let catalog = registry.snapshot();
-        let overrides: BTreeMap<String, Override> =
-            setting.map(|setting| ("greet".to_owned(), setting)).into_iter().collect();
-        let policy = Policy { overrides, ..Policy::default() };
+        let overrides: BTreeMap<String, Override> = setting
+            .map(|setting| ("greet".to_owned(), setting))
+            .into_iter()
+            .collect();
+        let policy = Policy {
+            overrides,
+            ..Policy::default()
+        };
         let entry = catalog.resolve("greet").unwrap();
         let made = why(&Question {
             catalog: &catalog,
@@ -258,8 +301,15 @@ mod tests {
             entry,
             budget: Budget::of_window(index::DEFAULT_WINDOW, index::DEFAULT_FRACTION),
             ranked: &|| {
-                let reason = Reason::Used { count: 3, last_used: 0 };
-                vec![Ranked { skill: Arc::clone(&entry.skill), reason, score: 1.0 }]
+                let reason = Reason::Used {
+                    count: 3,
+                    last_used: 0,
+                };
+                vec![Ranked {
+                    skill: Arc::clone(&entry.skill),
+                    reason,
+                    score: 1.0,
+                }]
             },
             query: Some(("zebra", &[])),
             show: &|path| path.display().to_string(),
@@ -272,26 +322,38 @@ mod tests {
     }
 
     fn says(why: &Why, about: &str) -> Option<String> {
-        why.lines.iter().find(|line| line.about == about).map(|line| line.text.clone())
+        why.lines
+            .iter()
+            .find(|line| line.about == about)
+            .map(|line| line.text.clone())
     }
 
     #[test]
     fn a_skill_that_is_listed_says_so() {
         let why = answers(None);
-        assert_eq!(says(&why, "models").as_deref(), Some("may see name and description"));
+        assert_eq!(
+            says(&why, "models").as_deref(),
+            Some("may see name and description")
+        );
         assert_eq!(says(&why, "prompt").as_deref(), Some("shown"));
         assert_eq!(
             says(&why, "use").as_deref(),
             Some("used 3 times; number 1 to be kept if not all skills fit the prompt")
         );
-        assert_eq!(says(&why, "query").as_deref(), Some("nothing in it matches `zebra`"));
+        assert_eq!(
+            says(&why, "query").as_deref(),
+            Some("nothing in it matches `zebra`")
+        );
     }
 
     #[test]
     fn a_skill_that_is_switched_off_says_what_to_change() {
         let why = answers(Some(Override::Off));
         let models = says(&why, "models").unwrap();
-        assert!(models.ends_with("; change `skills.visibility.greet`"), "{models}");
+        assert!(
+            models.ends_with("; change `skills.visibility.greet`"),
+            "{models}"
+        );
         assert_eq!(says(&why, "prompt"), None);
     }
 }

@@ -31,7 +31,9 @@ impl Severity {
 
     /// Reads the word back.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|severity| severity.as_str() == word)
+        Self::ALL
+            .into_iter()
+            .find(|severity| severity.as_str() == word)
     }
 }
 

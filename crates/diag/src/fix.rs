@@ -35,7 +35,10 @@ pub struct Edit {
 impl Edit {
     /// Replaces `span` by `replacement`.
     pub fn replace(span: Span, replacement: impl Into<String>) -> Self {
-        Self { span, replacement: replacement.into() }
+        Self {
+            span,
+            replacement: replacement.into(),
+        }
     }
 
     /// Inserts text at `offset`.
@@ -63,12 +66,20 @@ pub struct Fix {
 impl Fix {
     /// Returns a fix that `--fix` applies.
     pub fn safe(title: impl Into<String>, edits: Vec<Edit>) -> Self {
-        Self { title: title.into(), applicability: Applicability::Safe, edits }
+        Self {
+            title: title.into(),
+            applicability: Applicability::Safe,
+            edits,
+        }
     }
 
     /// Returns a fix that `--fix` alone only shows.
     pub fn suggested(title: impl Into<String>, edits: Vec<Edit>) -> Self {
-        Self { title: title.into(), applicability: Applicability::Suggested, edits }
+        Self {
+            title: title.into(),
+            applicability: Applicability::Suggested,
+            edits,
+        }
     }
 
     /// Tells whether `--fix` applies it.
@@ -95,11 +106,18 @@ pub fn apply_named<'a, N>(
     let mut taken: BTreeMap<u32, &Edit> = BTreeMap::new();
     let mut applied = Vec::new();
     for (name, fix) in fixes {
-        let fits = fix.edits.iter().all(|edit| text.get(edit.span.range()).is_some());
+        let fits = fix
+            .edits
+            .iter()
+            .all(|edit| text.get(edit.span.range()).is_some());
         if !fits || fix.edits.is_empty() {
             continue;
         }
-        if fix.edits.iter().all(|edit| taken.get(&edit.span.start) == Some(&edit)) {
+        if fix
+            .edits
+            .iter()
+            .all(|edit| taken.get(&edit.span.start) == Some(&edit))
+        {
             applied.push(name);
             continue;
         }
@@ -134,7 +152,10 @@ mod tests {
     use super::*;
 
     fn fix(edits: &[(usize, usize, &str)]) -> Fix {
-        let edits = edits.iter().map(|&(s, e, r)| Edit::replace(Span::new(s, e), r)).collect();
+        let edits = edits
+            .iter()
+            .map(|&(s, e, r)| Edit::replace(Span::new(s, e), r))
+            .collect();
         Fix::safe("change", edits)
     }
 
@@ -146,8 +167,10 @@ mod tests {
 
     #[test]
     fn an_overlapping_fix_waits_whole() {
-        let (text, applied) =
-            apply("abcdef", [&fix(&[(1, 3, "-")]), &fix(&[(0, 1, "A"), (2, 4, "!")])]);
+        let (text, applied) = apply(
+            "abcdef",
+            [&fix(&[(1, 3, "-")]), &fix(&[(0, 1, "A"), (2, 4, "!")])],
+        );
         assert_eq!((text.as_str(), applied), ("a-def", 1));
     }
 

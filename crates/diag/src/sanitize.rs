@@ -34,7 +34,10 @@ pub fn visible(text: &str) -> Visible<'_> {
         None => shown = Cow::Borrowed(text),
         Some(_) => shown.to_mut().push_str(&text[from..]),
     }
-    Visible { text: shown, ends: grown }
+    Visible {
+        text: shown,
+        ends: grown,
+    }
 }
 
 /// Text in which everything can be seen, and where the places of the original went.

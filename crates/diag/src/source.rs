@@ -34,7 +34,10 @@ impl LineIndex {
 
     /// Returns the number of lines; a final line break does not open another one.
     pub fn line_count(&self, text: &str) -> usize {
-        let last_is_empty = self.starts.last().is_some_and(|&start| start as usize >= text.len());
+        let last_is_empty = self
+            .starts
+            .last()
+            .is_some_and(|&start| start as usize >= text.len());
         self.starts.len() - usize::from(last_is_empty)
     }
 
@@ -44,15 +47,23 @@ impl LineIndex {
         while !text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let line = self.starts.partition_point(|&start| start as usize <= offset).max(1);
+        let line = self
+            .starts
+            .partition_point(|&start| start as usize <= offset)
+            .max(1);
         let start = self.starts.get(line - 1).map_or(0, |&start| start as usize);
-        let column = text.get(start..offset).map_or(0, |before| before.chars().count()) + 1;
+        let column = text
+            .get(start..offset)
+            .map_or(0, |before| before.chars().count())
+            + 1;
         Position { line, column }
     }
 
     /// Returns the offset at which a line (counted from 1) begins.
     pub fn line_start(&self, line: usize) -> Option<usize> {
-        self.starts.get(line.checked_sub(1)?).map(|&start| start as usize)
+        self.starts
+            .get(line.checked_sub(1)?)
+            .map(|&start| start as usize)
     }
 }
 

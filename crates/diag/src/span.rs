@@ -18,7 +18,10 @@ impl Span {
     /// Returns the span between two byte offsets; an end before the start gives an empty span.
     pub fn new(start: usize, end: usize) -> Self {
         let start = clamp(start);
-        Self { start, end: clamp(end).max(start) }
+        Self {
+            start,
+            end: clamp(end).max(start),
+        }
     }
 
     /// Returns the empty span at `offset`.
@@ -44,7 +47,10 @@ impl Span {
     /// Returns the smallest span that covers both.
     #[must_use]
     pub fn cover(self, other: Self) -> Self {
-        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 
     /// Tells whether `other` lies wholly inside.
@@ -62,16 +68,17 @@ impl Span {
     pub fn find_words(self, text: &str, words: &str) -> Option<Self> {
         let separates = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '\'');
         let raw = self.of(text);
-        raw.match_indices(words.split_whitespace().next()?).find_map(|(start, _)| {
-            let mut rest = raw.get(start..)?;
-            for word in words.split_whitespace() {
-                rest = rest.trim_start().strip_prefix(word)?;
-            }
-            let is_whole = raw[..start].chars().next_back().is_none_or(separates)
-                && rest.chars().next().is_none_or(separates);
-            let (start, end) = (start + self.start as usize, self.end as usize - rest.len());
-            is_whole.then(|| Self::new(start, end))
-        })
+        raw.match_indices(words.split_whitespace().next()?)
+            .find_map(|(start, _)| {
+                let mut rest = raw.get(start..)?;
+                for word in words.split_whitespace() {
+                    rest = rest.trim_start().strip_prefix(word)?;
+                }
+                let is_whole = raw[..start].chars().next_back().is_none_or(separates)
+                    && rest.chars().next().is_none_or(separates);
+                let (start, end) = (start + self.start as usize, self.end as usize - rest.len());
+                is_whole.then(|| Self::new(start, end))
+            })
     }
 }
 
@@ -99,7 +106,10 @@ mod tests {
         let text = "a, ab(c\n  d) a";
         let all = Span::new(0, text.len());
         assert_eq!(all.find_words(text, "ab(c d)"), Some(Span::new(3, 12)));
-        assert_eq!(Span::new(1, text.len()).find_words(text, "a"), Some(Span::new(13, 14)));
+        assert_eq!(
+            Span::new(1, text.len()).find_words(text, "a"),
+            Some(Span::new(13, 14))
+        );
         assert_eq!(all.find_words(text, "b(c d)"), None, "part of a word");
         assert_eq!(all.find_words(text, "ab(c e)"), None);
     }

@@ -14,7 +14,13 @@ pub fn nearest_within<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     share: usize,
 ) -> Option<&'a str> {
-    nearest_by(word, candidates.into_iter(), share, |candidate| candidate, letters)
+    nearest_by(
+        word,
+        candidates.into_iter(),
+        share,
+        |candidate| candidate,
+        letters,
+    )
 }
 
 /// Like [`nearest_within`], for candidates whose [`letters`] are known.
@@ -23,7 +29,13 @@ pub fn nearest_known<'a>(
     candidates: impl IntoIterator<Item = (&'a str, u32)>,
     share: usize,
 ) -> Option<&'a str> {
-    nearest_by(word, candidates.into_iter(), share, |(text, _)| text, |(_, letters)| letters)
+    nearest_by(
+        word,
+        candidates.into_iter(),
+        share,
+        |(text, _)| text,
+        |(_, letters)| letters,
+    )
 }
 
 fn nearest_by<'a, T: Copy>(
@@ -36,7 +48,9 @@ fn nearest_by<'a, T: Copy>(
     // Most words are near none, which is found out without folding them.
     let mut folded = None;
     let wanted = if word.is_ascii() {
-        word.bytes().filter(|byte| !matches!(byte, b'-' | b'_' | b' ')).count()
+        word.bytes()
+            .filter(|byte| !matches!(byte, b'-' | b'_' | b' '))
+            .count()
     } else {
         folded.insert(Folded::of(word)?).length
     };
@@ -60,7 +74,9 @@ fn nearest_by<'a, T: Copy>(
         if folded.is_none() {
             folded = Some(Folded::of(word)?);
         }
-        let (Some(folded), Some(other)) = (&folded, Folded::of(candidate)) else { continue };
+        let (Some(folded), Some(other)) = (&folded, Folded::of(candidate)) else {
+            continue;
+        };
         if other.length.abs_diff(wanted) > limit {
             continue;
         }
@@ -116,7 +132,10 @@ struct Folded {
 impl Folded {
     /// Folds a word; nothing when nothing is left, or too much.
     fn of(word: &str) -> Option<Self> {
-        let mut folded = Self { letters: ['\0'; LONGEST], length: 0 };
+        let mut folded = Self {
+            letters: ['\0'; LONGEST],
+            length: 0,
+        };
         let kept = word.chars().filter(|c| !matches!(c, '-' | '_' | ' '));
         for c in kept {
             if c.is_ascii() {
@@ -149,7 +168,9 @@ fn distance(a: &[char], b: &[char]) -> usize {
         let [before_last, last, row] = &mut rows;
         row[0] = small(i + 1);
         for (j, &y) in b.iter().enumerate() {
-            let mut best = (last[j] + u8::from(x != y)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut best = (last[j] + u8::from(x != y))
+                .min(last[j + 1] + 1)
+                .min(row[j] + 1);
             let swapped = i > 0 && j > 0 && x == b[j - 1] && a[i - 1] == y;
             if swapped {
                 best = best.min(before_last[j - 1] + 1);
@@ -170,8 +191,13 @@ fn small(n: usize) -> u8 {
 mod tests {
     use super::*;
 
-    const KEYS: [&str; 5] =
-        ["name", "description", "allowed-tools", "user-invocable", "when_to_use"];
+    const KEYS: [&str; 5] = [
+        "name",
+        "description",
+        "allowed-tools",
+        "user-invocable",
+        "when_to_use",
+    ];
 
     #[test]
     fn slips_find_their_word() {

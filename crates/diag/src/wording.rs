@@ -57,7 +57,11 @@ pub fn shell_word(path: &str) -> String {
 pub fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
-        Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+        Some(_) => text
+            .chars()
+            .take(limit.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
     }
 }
 
@@ -100,7 +104,10 @@ pub fn ago(now: i64, then: i64) -> String {
         3_600..86_400 => (seconds / 3_600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
-    format!("{} ago", count(usize::try_from(number).unwrap_or(usize::MAX), unit))
+    format!(
+        "{} ago",
+        count(usize::try_from(number).unwrap_or(usize::MAX), unit)
+    )
 }
 
 #[cfg(test)]
@@ -126,14 +133,23 @@ mod tests {
     #[test]
     fn sizes_have_one_decimal() {
         assert_eq!(
-            [size(0), size(999), size(1000), size(1_234_567), size(5_000_000_000)],
+            [
+                size(0),
+                size(999),
+                size(1000),
+                size(1_234_567),
+                size(5_000_000_000)
+            ],
             ["0 B", "999 B", "1.0 kB", "1.2 MB", "5.0 GB"]
         );
     }
 
     #[test]
     fn shortening_counts_characters() {
-        assert_eq!([shorten("技能技能", 4), shorten("技能技能", 3)], ["技能技能", "技能…"]);
+        assert_eq!(
+            [shorten("技能技能", 4), shorten("技能技能", 3)],
+            ["技能技能", "技能…"]
+        );
     }
 
     #[test]

@@ -100,31 +100,54 @@ impl Door {
     pub fn new(address: SocketAddr, path: &'static str, invited: &Invited) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
         let mut hosts: Vec<String> = lower(&invited.hosts);
-        let ours = ["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
+        let ours = [
+            "localhost".to_owned(),
+            "127.0.0.1".to_owned(),
+            "[::1]".to_owned(),
+        ];
         let own = match address {
             // Every address of the machine is no name for it.
             address if address.ip().is_unspecified() => None,
             SocketAddr::V4(address) => Some(address.ip().to_string()),
             SocketAddr::V6(address) => Some(format!("[{}]", address.ip())),
         };
-        hosts.extend(ours.into_iter().chain(own).map(|name| format!("{name}:{}", address.port())));
+        hosts.extend(
+            ours.into_iter()
+                .chain(own)
+                .map(|name| format!("{name}:{}", address.port())),
+        );
         let tokens = invited.tokens.clone();
-        Self { hosts, origins: lower(&invited.origins), tokens, port: address.port(), path }
+        Self {
+            hosts,
+            origins: lower(&invited.origins),
+            tokens,
+            port: address.port(),
+            path,
+        }
     }
 
     /// Looks at a request.
     pub fn admit(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Guest, Refused> {
         let host = only(headers, &HOST).ok_or(Refused::Host)?;
-        let named = uri.authority().is_none_or(|authority| self.knows(authority.as_str()));
+        let named = uri
+            .authority()
+            .is_none_or(|authority| self.knows(authority.as_str()));
         if !self.knows(host) || !named {
             return Err(Refused::Host);
         }
         let origin = if headers.contains_key(ORIGIN) {
-            Some(only(headers, &ORIGIN).ok_or(Refused::Origin)?.to_ascii_lowercase())
+            Some(
+                only(headers, &ORIGIN)
+                    .ok_or(Refused::Origin)?
+                    .to_ascii_lowercase(),
+            )
         } else {
             None
         };
-        if origin.as_ref().is_some_and(|origin| !self.origins.contains(origin)) {
+        if origin
+            .as_ref()
+            .is_some_and(|origin| !self.origins.contains(origin))
+        {
             return Err(Refused::Origin);
         }
         if *method == Method::OPTIONS

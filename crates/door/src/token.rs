@@ -51,13 +51,18 @@ impl Token {
     pub fn random() -> Result<Self, TokenError> {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::Random)?;
-        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Self(
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
     }
 
     /// Reads the tokens of a file, one a line; makes the file with a new one where there is none.
     /// Nobody else may be able to read it.
     pub fn load_or_create(path: &Path) -> Result<Vec<Self>, TokenError> {
-        let failed = |source| TokenError::File { path: path.to_owned(), source };
+        let failed = |source| TokenError::File {
+            path: path.to_owned(),
+            source,
+        };
         match Self::load(path) {
             Err(TokenError::File { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound => {}
@@ -71,7 +76,8 @@ impl Token {
         options.write(true).create_new(true).mode(0o600);
         match options.open(path) {
             Ok(mut file) => {
-                file.write_all(format!("{}\n", token.0).as_bytes()).map_err(failed)?;
+                file.write_all(format!("{}\n", token.0).as_bytes())
+                    .map_err(failed)?;
                 file.sync_all().map_err(failed)?;
                 Ok(vec![token])
             }
@@ -82,20 +88,29 @@ impl Token {
     }
 
     fn load(path: &Path) -> Result<Vec<Self>, TokenError> {
-        let failed = |source| TokenError::File { path: path.to_owned(), source };
+        let failed = |source| TokenError::File {
+            path: path.to_owned(),
+            source,
+        };
         let file = std::fs::File::open(path).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
         let is_ours = facts.uid() == rustix::process::geteuid().as_raw();
         if !is_ours || facts.permissions().mode() & 0o077 != 0 {
-            return Err(TokenError::Open { path: path.to_owned() });
+            return Err(TokenError::Open {
+                path: path.to_owned(),
+            });
         }
         let mut text = String::new();
-        file.take(MAX_FILE).read_to_string(&mut text).map_err(failed)?;
+        file.take(MAX_FILE)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let tokens: Vec<Self> = lines.map(|line| Self(line.to_owned())).collect();
         let is_short = |token: &Self| token.0.len() < SHORTEST;
         if tokens.is_empty() || tokens.iter().any(is_short) {
-            return Err(TokenError::Short { path: path.to_owned() });
+            return Err(TokenError::Short {
+                path: path.to_owned(),
+            });
         }
         Ok(tokens)
     }
@@ -129,16 +144,25 @@ mod tests {
         let path = world.path().join("state/mcp-token");
         let first = Token::load_or_create(&path).unwrap();
         assert_eq!(first[0].expose().len(), 64);
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         assert_eq!(Token::load_or_create(&path).unwrap(), first);
         assert!(first[0].is(first[0].expose().as_bytes()));
         assert!(!first[0].is(b"another"));
         assert!(!format!("{first:?}").contains(first[0].expose()));
 
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-        assert!(matches!(Token::load_or_create(&path), Err(TokenError::Open { .. })));
+        assert!(matches!(
+            Token::load_or_create(&path),
+            Err(TokenError::Open { .. })
+        ));
         std::fs::write(&path, "short\n").unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-        assert!(matches!(Token::load_or_create(&path), Err(TokenError::Short { .. })));
+        assert!(matches!(
+            Token::load_or_create(&path),
+            Err(TokenError::Short { .. })
+        ));
     }
 }

@@ -22,7 +22,11 @@ fn layer_0(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn layer_1(bencher: Bencher<'_, '_>) {
-    run(bencher, Strength::BestEffort, &[Layer::Namespaces, Layer::Identity]);
+    run(
+        bencher,
+        Strength::BestEffort,
+        &[Layer::Namespaces, Layer::Identity],
+    );
 }
 
 #[divan::bench]
@@ -47,9 +51,15 @@ fn run(bencher: Bencher<'_, '_>, strength: Strength, without: &[Layer]) {
 fn command() -> Approved<Command> {
     let approved = match Gate::default().command("/bin/true", &Actor::default()) {
         Outcome::Allowed(command, _) => Some(command),
-        Outcome::Ask(pending) => pending.answer(Answer::Once).map(|(command, _)| command).ok(),
+        Outcome::Ask(pending) => pending
+            .answer(Answer::Once)
+            .map(|(command, _)| command)
+            .ok(),
         Outcome::Denied(_) => None,
     };
-    #[expect(clippy::expect_used, reason = "without a command there is nothing to measure")]
+    #[expect(
+        clippy::expect_used,
+        reason = "without a command there is nothing to measure"
+    )]
     approved.expect("no rule is there to deny it")
 }

@@ -22,7 +22,9 @@ impl Cancel {
             rustix::io::fcntl_setfd(end, FdFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(end, true)?;
         }
-        Ok(Self { pipe: Arc::new((read, write)) })
+        Ok(Self {
+            pipe: Arc::new((read, write)),
+        })
     }
 
     /// Ends the runs. Calling it twice does no harm.
@@ -47,7 +49,9 @@ pub struct Stop {
 impl Stop {
     /// A handle that nobody used yet.
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self { current: Arc::new(Mutex::new(Cancel::new()?)) })
+        Ok(Self {
+            current: Arc::new(Mutex::new(Cancel::new()?)),
+        })
     }
 
     /// Ends the runs that are under way.
@@ -62,6 +66,9 @@ impl Stop {
 
     /// What ends a run that starts now.
     pub(crate) fn current(&self) -> Cancel {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }

@@ -63,7 +63,13 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub(crate) fn new(head_bytes: usize, tail_bytes: usize) -> Self {
-        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, head_bytes, tail_bytes }
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+            head_bytes,
+            tail_bytes,
+        }
     }
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {
@@ -78,7 +84,11 @@ impl Collector {
     }
 
     pub(crate) fn finish(self) -> Captured {
-        Captured { head: self.head, tail: self.tail.into(), total: self.total }
+        Captured {
+            head: self.head,
+            tail: self.tail.into(),
+            total: self.total,
+        }
     }
 }
 
@@ -103,7 +113,11 @@ fn without_cut_end(bytes: &[u8]) -> &[u8] {
 
 /// `bytes` without the rest of a character at its start.
 fn without_cut_start(bytes: &[u8]) -> &[u8] {
-    let cut = bytes.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count();
+    let cut = bytes
+        .iter()
+        .take(3)
+        .take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000)
+        .count();
     &bytes[cut..]
 }
 

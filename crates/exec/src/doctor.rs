@@ -19,15 +19,24 @@ use crate::sandbox::SYSTEM_LAYERS;
 pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
     let outside = Outside::new(runner)?;
     let (_, control) = probe(runner, &outside, Strength::Off, &[])?;
-    let mut found = vec![LayerState { layer: Layer::Supervision, state: State::On }];
+    let mut found = vec![LayerState {
+        layer: Layer::Supervision,
+        state: State::On,
+    }];
     for layer in SYSTEM_LAYERS {
-        let others: Vec<Layer> =
-            SYSTEM_LAYERS.iter().copied().filter(|other| other != layer).collect();
+        let others: Vec<Layer> = SYSTEM_LAYERS
+            .iter()
+            .copied()
+            .filter(|other| other != layer)
+            .collect();
         let tried = probe(runner, &outside, Strength::BestEffort, &others);
         let (state, probed) = match tried {
             Ok((states, probed)) => {
                 let state = states.into_iter().find(|state| state.layer == *layer);
-                (state.map_or(State::Off("nobody asked for it".into()), |s| s.state), probed)
+                (
+                    state.map_or(State::Off("nobody asked for it".into()), |s| s.state),
+                    probed,
+                )
             }
             Err(error) => (State::Missing(error.to_string().into()), Probed::new()),
         };
@@ -35,7 +44,10 @@ pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
             State::On => judge(*layer, &control, &probed),
             state => state,
         };
-        found.push(LayerState { layer: *layer, state });
+        found.push(LayerState {
+            layer: *layer,
+            state,
+        });
     }
     Ok(found)
 }
@@ -71,10 +83,14 @@ fn probe(
     let mut profile = Profile::reading("/");
     profile.strength = strength;
     profile.readable = vec![helper.clone()];
-    let words: Vec<Box<str>> =
-        [&*helper.to_string_lossy(), ARGUMENT, "probe", &*outside.0.to_string_lossy()]
-            .map(Into::into)
-            .into();
+    let words: Vec<Box<str>> = [
+        &*helper.to_string_lossy(),
+        ARGUMENT,
+        "probe",
+        &*outside.0.to_string_lossy(),
+    ]
+    .map(Into::into)
+    .into();
     let runner = runner.clone().without(without.iter().copied());
     let outcome = runner.run_plan(&Plan::Words(words), &profile, Options::default())?;
     let probed = parse_probe(&outcome.stdout.text());
@@ -90,9 +106,15 @@ struct Outside(PathBuf);
 
 impl Outside {
     fn new(runner: &Runner) -> Result<Self, ExecError> {
-        let path = runner.scratch().join(format!("prowess-doctor-{}", std::process::id()));
+        let path = runner
+            .scratch()
+            .join(format!("prowess-doctor-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        File::options().write(true).create_new(true).mode(0o666).open(&path)?;
+        File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o666)
+            .open(&path)?;
         Ok(Self(path))
     }
 }

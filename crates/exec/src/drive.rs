@@ -59,7 +59,10 @@ pub(crate) fn drive(
 ) -> Result<Done, Failure> {
     let start = Instant::now();
     let mut run = Run::start(helper, spec, profile)?;
-    let followed = run.follow(options, start + Duration::from_millis(profile.limits.deadline_ms));
+    let followed = run.follow(
+        options,
+        start + Duration::from_millis(profile.limits.deadline_ms),
+    );
     let duration = start.elapsed();
     // Closing the socket has the helper end everything, if it is still there.
     drop(run.control.take());
@@ -171,7 +174,11 @@ impl Run {
 
     /// Asks the helper to end the command. What ended by itself just before is left as it is.
     fn stop(&mut self, why: Stopped, now: Instant) {
-        if !self.reports.iter().any(|report| matches!(report, Report::Ended(_))) {
+        if !self
+            .reports
+            .iter()
+            .any(|report| matches!(report, Report::Ended(_)))
+        {
             self.unsent.push(END);
             self.stopped = Some((why, now));
         }
@@ -181,8 +188,11 @@ impl Run {
         let mut fds = Vec::with_capacity(4);
         let mut places = [None; 4];
         if let Some(control) = &self.control {
-            let write =
-                if self.sent < self.unsent.len() { PollFlags::OUT } else { PollFlags::empty() };
+            let write = if self.sent < self.unsent.len() {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
             places[0] = Some(fds.len());
             fds.push(PollFd::new(control, PollFlags::IN | write));
             if self.stopped.is_none()
@@ -208,7 +218,9 @@ impl Run {
             Err(error) => return Err(io::Error::from(error).into()),
         }
         let flags = |place: Option<usize>| {
-            place.and_then(|at| fds.get(at)).map_or(PollFlags::empty(), PollFd::revents)
+            place
+                .and_then(|at| fds.get(at))
+                .map_or(PollFlags::empty(), PollFd::revents)
         };
         let readable = |place| flags(place).intersects(!PollFlags::OUT);
         Ok(Woken {
@@ -220,7 +232,9 @@ impl Run {
     }
 
     fn send(&mut self) -> Result<(), Failure> {
-        let Some(control) = &mut self.control else { return Ok(()) };
+        let Some(control) = &mut self.control else {
+            return Ok(());
+        };
         match control.write(&self.unsent[self.sent..]) {
             Ok(count) => self.sent += count,
             Err(error) if retry(&error) => {}
@@ -234,7 +248,9 @@ impl Run {
     }
 
     fn listen(&mut self, buffer: &mut [u8]) -> Result<(), Failure> {
-        let Some(control) = &mut self.control else { return Ok(()) };
+        let Some(control) = &mut self.control else {
+            return Ok(());
+        };
         match control.read(buffer) {
             Ok(0) => self.control = None,
             Ok(count) => self.heard.extend_from_slice(&buffer[..count]),
@@ -250,7 +266,9 @@ impl Run {
     }
 
     fn read(&mut self, at: usize, stream: Stream, buffer: &mut [u8], options: &mut Options<'_>) {
-        let Some(pipe) = &mut self.streams[at] else { return };
+        let Some(pipe) = &mut self.streams[at] else {
+            return;
+        };
         match pipe.read(buffer) {
             Ok(0) => self.streams[at] = None,
             Ok(count) => {
@@ -279,11 +297,17 @@ impl Run {
             match report {
                 Report::Inside => inside = true,
                 Report::Ready(states) => layers = states,
-                Report::Refused { step, errno, detail } => {
+                Report::Refused {
+                    step,
+                    errno,
+                    detail,
+                } => {
                     return Err(Failure::Other(failed(step, errno, &detail, spec, profile)));
                 }
                 Report::Missing(LayerState { layer, state }) => {
-                    let (State::Missing(why) | State::Off(why)) = state else { continue };
+                    let (State::Missing(why) | State::Off(why)) = state else {
+                        continue;
+                    };
                     return Err(Failure::Other(ExecError::LayerMissing { layer, why }));
                 }
                 Report::ProcessesUnlimited => notes.push(Note::ProcessesUnlimited),
@@ -294,7 +318,11 @@ impl Run {
         }
         let last_line = || {
             let text = stderr.text();
-            let line = text.trim().lines().next_back().unwrap_or("it ended without a word");
+            let line = text
+                .trim()
+                .lines()
+                .next_back()
+                .unwrap_or("it ended without a word");
             Box::from(line)
         };
         if spec.namespaces.is_some() && !inside && self.stopped.is_none() {
@@ -306,11 +334,22 @@ impl Run {
             (None, Some(_)) => End::Signal(9),
             (None, None) => {
                 let path = helper.file().to_owned();
-                return Err(Failure::Other(ExecError::HelperLost { path, why: last_line() }));
+                return Err(Failure::Other(ExecError::HelperLost {
+                    path,
+                    why: last_line(),
+                }));
             }
         };
         let stopped = self.stopped.map(|(why, _)| why);
-        Ok(Done { end, stopped, stdout, stderr, duration, layers, notes })
+        Ok(Done {
+            end,
+            stopped,
+            stdout,
+            stderr,
+            duration,
+            layers,
+            notes,
+        })
     }
 }
 
@@ -323,7 +362,10 @@ struct Woken {
 }
 
 fn retry(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
 }
 
 /// What a failed step means to whoever asked for the run.
@@ -333,11 +375,17 @@ fn failed(step: Step, errno: i32, detail: &str, spec: &Spec, profile: &Profile) 
         errno => io::Error::from_raw_os_error(errno),
     };
     match step {
-        Step::WorkingFolder => ExecError::WorkingFolder { path: profile.cwd.clone(), source },
+        Step::WorkingFolder => ExecError::WorkingFolder {
+            path: profile.cwd.clone(),
+            source,
+        },
         Step::Program if errno == libc::E2BIG => ExecError::TooLong,
         Step::Program => {
             let path = spec::path(&spec.program);
-            ExecError::NotExecutable { path, why: source.to_string().into() }
+            ExecError::NotExecutable {
+                path,
+                why: source.to_string().into(),
+            }
         }
         step => ExecError::Start { step, source },
     }

@@ -73,8 +73,14 @@ const LOADERS: &[&str] = &[
 ];
 
 /// Beginnings of such names.
-const LOADER_PREFIXES: &[&str] =
-    &["LD_", "DYLD_", "BASH_FUNC_", "GIT_CONFIG", "NPM_CONFIG_", "npm_config_"];
+const LOADER_PREFIXES: &[&str] = &[
+    "LD_",
+    "DYLD_",
+    "BASH_FUNC_",
+    "GIT_CONFIG",
+    "NPM_CONFIG_",
+    "npm_config_",
+];
 
 /// Beginnings of keys that are known by them.
 const KEY_PREFIXES: &[&str] = &[
@@ -140,8 +146,14 @@ pub(crate) fn environment(
             Some(why) => built.refuse(name, why),
         }
     }
-    let system = SYSTEM_FOLDERS.iter().map(|folder| (PathBuf::from(folder), false));
-    for (folder, named) in folders.iter().map(|folder| (folder.clone(), true)).chain(system) {
+    let system = SYSTEM_FOLDERS
+        .iter()
+        .map(|folder| (PathBuf::from(folder), false));
+    for (folder, named) in folders
+        .iter()
+        .map(|folder| (folder.clone(), true))
+        .chain(system)
+    {
         match left_out(&folder, closed) {
             None if !built.folders.contains(&folder) => built.folders.push(folder),
             None => {}
@@ -159,13 +171,19 @@ pub(crate) fn environment(
 impl Environment {
     /// The value of `PATH`.
     pub(crate) fn path(&self) -> OsString {
-        let folders: Vec<&OsStr> = self.folders.iter().map(|folder| folder.as_os_str()).collect();
+        let folders: Vec<&OsStr> = self
+            .folders
+            .iter()
+            .map(|folder| folder.as_os_str())
+            .collect();
         folders.join(OsStr::new(":"))
     }
 
     /// Leaves `TMPDIR` as it was given if the command may write there. Otherwise it is ours to set.
     pub(crate) fn keep_scratch(&mut self, writable: &[PathBuf]) -> bool {
-        let Some(given) = self.variables.get(OsStr::new("TMPDIR")) else { return false };
+        let Some(given) = self.variables.get(OsStr::new("TMPDIR")) else {
+            return false;
+        };
         let real = Path::new(given).canonicalize();
         if real.is_ok_and(|real| writable.iter().any(|root| real.starts_with(root))) {
             return true;
@@ -176,21 +194,28 @@ impl Environment {
     }
 
     fn refuse(&mut self, name: &str, why: &str) {
-        self.notes.push(Note::VariableRefused { name: name.into(), why: why.into() });
+        self.notes.push(Note::VariableRefused {
+            name: name.into(),
+            why: why.into(),
+        });
     }
 }
 
 /// Why a variable must not reach a command.
 fn refusal(name: &str, value: &OsStr) -> Option<&'static str> {
     let mut bytes = name.bytes();
-    let starts = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let starts = bytes
+        .next()
+        .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     if !starts || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Some("its name is not letters, digits and `_`");
     }
     let upper = name.to_ascii_uppercase();
     if LOADERS.contains(&upper.as_str())
         || LOADERS.contains(&name)
-        || LOADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || LOADER_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
     {
         return Some("it changes what programs do before they run");
     }
@@ -251,11 +276,15 @@ fn left_out(folder: &Path, closed: &[PathBuf]) -> Option<Unsearched> {
     if !folder.is_absolute() || folder.as_os_str().as_encoded_bytes().contains(&b':') {
         return Some(Unsearched::Relative);
     }
-    let Ok(real) = folder.canonicalize() else { return Some(Unsearched::Absent) };
+    let Ok(real) = folder.canonicalize() else {
+        return Some(Unsearched::Absent);
+    };
     if !real.is_dir() {
         return Some(Unsearched::Absent);
     }
-    let inside = closed.iter().any(|root| real.starts_with(root) || folder.starts_with(root));
+    let inside = closed
+        .iter()
+        .any(|root| real.starts_with(root) || folder.starts_with(root));
     inside.then_some(Unsearched::Closed)
 }
 
@@ -264,9 +293,14 @@ mod tests {
     use super::*;
 
     fn build(inherited: &[(&str, &str)], given: &[(&str, &str)]) -> Environment {
-        let inherited: Vec<_> =
-            inherited.iter().map(|(n, v)| (OsString::from(n), OsString::from(v))).collect();
-        let given: Vec<_> = given.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
+        let inherited: Vec<_> = inherited
+            .iter()
+            .map(|(n, v)| (OsString::from(n), OsString::from(v)))
+            .collect();
+        let given: Vec<_> = given
+            .iter()
+            .map(|(n, v)| ((*n).into(), (*v).into()))
+            .collect();
         environment(&inherited, &given, &[], &[])
     }
 
@@ -287,9 +321,17 @@ mod tests {
             ],
             &[],
         );
-        let names: Vec<_> = built.variables.keys().map(|n| n.to_str().unwrap()).collect();
+        let names: Vec<_> = built
+            .variables
+            .keys()
+            .map(|n| n.to_str().unwrap())
+            .collect();
         assert_eq!(names, ["HOME", "LANG", "LC_ALL", "TERM", "USER"]);
-        assert!(built.notes.is_empty(), "what nobody asked for needs no word: {:?}", built.notes);
+        assert!(
+            built.notes.is_empty(),
+            "what nobody asked for needs no word: {:?}",
+            built.notes
+        );
         assert!(!built.path().to_str().unwrap().contains("evil"));
     }
 
@@ -339,8 +381,14 @@ mod tests {
             ("COUNT", "17"),
             ("TARGET", "x86_64-unknown-linux-gnu"),
             ("COMMIT", "45673b8f00000000000000000000000000000000"),
-            ("FILE", "/srv/x/projects/a-long-name/with/many/parts/Report2024.txt"),
-            ("TEXT", "a sentence of many words, with 3 numbers: 1, 2 and 3"),
+            (
+                "FILE",
+                "/srv/x/projects/a-long-name/with/many/parts/Report2024.txt",
+            ),
+            (
+                "TEXT",
+                "a sentence of many words, with 3 numbers: 1, 2 and 3",
+            ),
         ];
         let built = build(&[], &given);
         assert_eq!(built.variables.len(), given.len(), "{:?}", built.notes);

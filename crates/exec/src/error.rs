@@ -153,7 +153,13 @@ impl std::fmt::Display for Step {
 }
 
 fn shown(folders: &[PathBuf]) -> String {
-    let folders: Vec<String> =
-        folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
-    if folders.is_empty() { "an empty search path".to_owned() } else { folders.join(", ") }
+    let folders: Vec<String> = folders
+        .iter()
+        .map(|folder| format!("`{}`", folder.display()))
+        .collect();
+    if folders.is_empty() {
+        "an empty search path".to_owned()
+    } else {
+        folders.join(", ")
+    }
 }

@@ -39,7 +39,10 @@ impl Outcome {
 
     /// What is known of one layer.
     pub fn layer(&self, layer: Layer) -> Option<&State> {
-        self.layers.iter().find(|state| state.layer == layer).map(|state| &state.state)
+        self.layers
+            .iter()
+            .find(|state| state.layer == layer)
+            .map(|state| &state.state)
     }
 }
 

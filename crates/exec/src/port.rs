@@ -18,9 +18,14 @@ impl CommandRunner for Runner {
         input: Option<&[u8]>,
     ) -> Result<Ran, RunError> {
         let cancel = self.stop.as_ref().map(Stop::current);
-        let options = Options { stdin: input, cancel: cancel.as_ref(), ..Options::default() };
-        let outcome = Self::run(self, command, profile, options)
-            .map_err(|error| RunError { message: error.to_string() })?;
+        let options = Options {
+            stdin: input,
+            cancel: cancel.as_ref(),
+            ..Options::default()
+        };
+        let outcome = Self::run(self, command, profile, options).map_err(|error| RunError {
+            message: error.to_string(),
+        })?;
         let (code, signal) = match outcome.end {
             End::Code(code) => (Some(code), None),
             End::Signal(signal) => (None, Some(signal)),
@@ -50,7 +55,10 @@ impl CommandRunner for Runner {
     fn stoppable(&self) -> Option<Stoppable> {
         let stop = Stop::new().ok()?;
         let runner = Arc::new(self.clone().stopped_by(stop.clone()));
-        Some(Stoppable { runner, stop: Box::new(move || stop.stop()) })
+        Some(Stoppable {
+            runner,
+            stop: Box::new(move || stop.stop()),
+        })
     }
 }
 

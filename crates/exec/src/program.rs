@@ -19,7 +19,9 @@ impl Program {
     /// What ran, for the record: the file in place of its name.
     pub(crate) fn record(&self) -> Vec<Box<str>> {
         let file = self.file.to_string_lossy().into();
-        std::iter::once(file).chain(self.words.iter().skip(1).cloned()).collect()
+        std::iter::once(file)
+            .chain(self.words.iter().skip(1).cloned())
+            .collect()
     }
 }
 
@@ -28,14 +30,20 @@ pub(crate) fn program(plan: &Plan, folders: &[PathBuf], cwd: &Path) -> Result<Pr
     let words: Vec<Box<str>> = match plan {
         Plan::Words(words) => words.clone(),
         Plan::Script(script) | Plan::AsTyped(script) => {
-            ["bash", "--norc", "--noprofile", "-c", script].map(Into::into).into()
+            ["bash", "--norc", "--noprofile", "-c", script]
+                .map(Into::into)
+                .into()
         }
     };
     let Some(name) = words.first().filter(|name| !name.is_empty()) else {
         return Err(ExecError::Empty);
     };
     if let Some(at) = words.iter().position(|word| word.contains('\0')) {
-        let what = if at == 0 { "the program's name".into() } else { format!("word {at}").into() };
+        let what = if at == 0 {
+            "the program's name".into()
+        } else {
+            format!("word {at}").into()
+        };
         return Err(ExecError::Nul { what });
     }
     let file = resolve(name, folders, cwd)?;
@@ -50,12 +58,14 @@ fn resolve(name: &str, folders: &[PathBuf], cwd: &Path) -> Result<PathBuf, ExecE
                 let why = error.to_string().into();
                 Err(ExecError::NotExecutable { path, why })
             }
-            Ok(facts) if facts.is_dir() => {
-                Err(ExecError::NotExecutable { path, why: "it is a folder".into() })
-            }
-            Ok(facts) if !runs(&facts) => {
-                Err(ExecError::NotExecutable { path, why: "its mode has no `x`".into() })
-            }
+            Ok(facts) if facts.is_dir() => Err(ExecError::NotExecutable {
+                path,
+                why: "it is a folder".into(),
+            }),
+            Ok(facts) if !runs(&facts) => Err(ExecError::NotExecutable {
+                path,
+                why: "its mode has no `x`".into(),
+            }),
             Ok(_) => Ok(path),
         };
     }
@@ -63,7 +73,10 @@ fn resolve(name: &str, folders: &[PathBuf], cwd: &Path) -> Result<PathBuf, ExecE
         .iter()
         .map(|folder| folder.join(name))
         .find(|path| path.metadata().is_ok_and(|facts| runs(&facts)))
-        .ok_or_else(|| ExecError::ProgramMissing { name: name.into(), folders: folders.to_vec() })
+        .ok_or_else(|| ExecError::ProgramMissing {
+            name: name.into(),
+            folders: folders.to_vec(),
+        })
 }
 
 fn runs(facts: &Metadata) -> bool {
@@ -87,16 +100,27 @@ mod tests {
         let cwd = folder.path();
 
         let missing = program(&words(&["tool"]), &folders, cwd).unwrap_err();
-        assert!(matches!(missing, ExecError::ProgramMissing { .. }), "no `x`: {missing}");
+        assert!(
+            matches!(missing, ExecError::ProgramMissing { .. }),
+            "no `x`: {missing}"
+        );
         let stuck = program(&words(&["./tool"]), &folders, cwd).unwrap_err();
         assert!(stuck.to_string().contains("its mode has no `x`"), "{stuck}");
 
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
-        assert_eq!(program(&words(&["tool"]), &folders, Path::new("/")).unwrap().file, file);
+        assert_eq!(
+            program(&words(&["tool"]), &folders, Path::new("/"))
+                .unwrap()
+                .file,
+            file
+        );
         let relative = program(&words(&["./tool", "a"]), &[], cwd).unwrap();
         assert_eq!(relative.file, cwd.join("./tool"));
         assert_eq!(relative.record()[1], "a".into());
-        assert!(program(&words(&["tool"]), &[], cwd).is_err(), "the folder itself is not searched");
+        assert!(
+            program(&words(&["tool"]), &[], cwd).is_err(),
+            "the folder itself is not searched"
+        );
     }
 
     #[test]
@@ -106,6 +130,9 @@ mod tests {
         assert_eq!(error(words(&["", "a"])), "the command is empty");
         assert_eq!(error(words(&["a", "b\0c"])), "word 1 has a NUL byte");
         assert_eq!(error(words(&["/"])), "cannot run `/`: it is a folder");
-        assert_eq!(error(words(&["x"])), "no program named `x` in an empty search path");
+        assert_eq!(
+            error(words(&["x"])),
+            "no program named `x` in an empty search path"
+        );
     }
 }

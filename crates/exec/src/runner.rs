@@ -60,9 +60,14 @@ impl Runner {
             helper,
             inherited: Vec::new(),
             folders: Vec::new(),
-            bwrap: ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"]
-                .map(PathBuf::from)
-                .into(),
+            bwrap: [
+                "/usr/bin",
+                "/bin",
+                "/usr/local/bin",
+                "/run/current-system/sw/bin",
+            ]
+            .map(PathBuf::from)
+            .into(),
             identity: (65534, 65534),
             scratch: "/tmp".into(),
             without: Vec::new(),
@@ -186,16 +191,29 @@ impl Runner {
         let roots = Roots::of(profile)?;
         let cwd = profile.cwd.canonicalize().and_then(|cwd| {
             let folder = cwd.metadata()?.is_dir();
-            if folder { Ok(cwd) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+            if folder {
+                Ok(cwd)
+            } else {
+                Err(std::io::ErrorKind::NotADirectory.into())
+            }
         });
-        let cwd =
-            cwd.map_err(|source| ExecError::WorkingFolder { path: profile.cwd.clone(), source })?;
+        let cwd = cwd.map_err(|source| ExecError::WorkingFolder {
+            path: profile.cwd.clone(),
+            source,
+        })?;
         let closed = roots.closed(&cwd);
-        let mut environment =
-            environment(&self.inherited, &profile.environment, &self.folders, &closed);
+        let mut environment = environment(
+            &self.inherited,
+            &profile.environment,
+            &self.folders,
+            &closed,
+        );
         let own_scratch = environment.keep_scratch(&roots.writable);
         let program = program(plan, &environment.folders, &cwd)?;
-        let home = environment.variables.get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
+        let home = environment
+            .variables
+            .get(std::ffi::OsStr::new("HOME"))
+            .map(PathBuf::from);
         let machine = Machine {
             root: rustix::process::geteuid().is_root(),
             bwrap: self.bwrap.clone(),
@@ -206,14 +224,21 @@ impl Runner {
         };
         let mut sandbox = sandbox(&machine, profile, &roots)?;
 
-        let mut variables: Vec<_> =
-            environment.variables.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
+        let mut variables: Vec<_> = environment
+            .variables
+            .iter()
+            .map(|(name, value)| (bytes(name), bytes(value)))
+            .collect();
         variables.push((b"PATH".to_vec(), bytes(environment.path())));
         let own_tmp = sandbox.namespaces.is_some();
         if own_tmp && !own_scratch {
             variables.push((b"TMPDIR".to_vec(), b"/tmp".to_vec()));
         }
-        let mut words: Vec<_> = program.words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let mut words: Vec<_> = program
+            .words
+            .iter()
+            .map(|word| word.as_bytes().to_vec())
+            .collect();
         let mut file = bytes(&program.file);
         if let Some(first) = sandbox.prefix.first() {
             words[0] = std::mem::replace(&mut file, first.clone());

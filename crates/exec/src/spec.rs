@@ -111,7 +111,11 @@ pub(crate) enum Report {
     /// The layers are applied; the program starts next.
     Ready(Vec<LayerState>),
     /// A step failed; nothing ran.
-    Refused { step: Step, errno: i32, detail: Box<str> },
+    Refused {
+        step: Step,
+        errno: i32,
+        detail: Box<str>,
+    },
     /// A layer that is required is missing; nothing ran.
     Missing(LayerState),
     /// Nothing limits the number of processes.
@@ -131,12 +135,16 @@ pub(crate) fn frame<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
 
 /// Takes one message from the front of `buffer`, if it is there as a whole.
 pub(crate) fn unframe<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<Option<T>> {
-    let Some((length, rest)) = buffer.split_first_chunk::<4>() else { return Ok(None) };
+    let Some((length, rest)) = buffer.split_first_chunk::<4>() else {
+        return Ok(None);
+    };
     let length = u32::from_le_bytes(*length) as usize;
     if length > MAX_MESSAGE {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let Some(body) = rest.get(..length) else { return Ok(None) };
+    let Some(body) = rest.get(..length) else {
+        return Ok(None);
+    };
     let message = postcard::from_bytes(body).map_err(io::Error::other)?;
     buffer.drain(..4 + length);
     Ok(Some(message))

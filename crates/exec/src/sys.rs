@@ -1,5 +1,8 @@
 //! The few system calls that no safe crate offers.
-#![allow(unsafe_code, reason = "fork, close_range and signal dispositions have no safe wrapper")]
+#![allow(
+    unsafe_code,
+    reason = "fork, close_range and signal dispositions have no safe wrapper"
+)]
 
 use std::io;
 
@@ -19,7 +22,9 @@ pub(crate) fn fork() -> io::Result<Forked> {
     let pid = unsafe { libc::fork() };
     match pid {
         0 => Ok(Forked::Child),
-        pid if pid > 0 => Pid::from_raw(pid).map(Forked::Parent).ok_or(io::ErrorKind::Other.into()),
+        pid if pid > 0 => Pid::from_raw(pid)
+            .map(Forked::Parent)
+            .ok_or(io::ErrorKind::Other.into()),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -93,7 +98,9 @@ fn open_from(first: u32) -> Vec<i32> {
         )
     });
     let all: Vec<i32> = listed.unwrap_or_else(|| (0..4096).collect());
-    all.into_iter().filter(|fd| u32::try_from(*fd).is_ok_and(|fd| fd >= first)).collect()
+    all.into_iter()
+        .filter(|fd| u32::try_from(*fd).is_ok_and(|fd| fd >= first))
+        .collect()
 }
 
 /// Takes over a descriptor that was left open for this program and whose number it was told.

@@ -74,7 +74,12 @@ pub fn files(folder: &Path) -> Result<Vec<FileFacts>, Error> {
 pub fn files_within(folder: &Path, files: usize, bytes: u64) -> Result<Vec<FileFacts>, Error> {
     let mut found = Vec::new();
     collect(folder, Path::new(""), 0, &mut found, &mut { bytes }, files)?;
-    found.sort_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
+    found.sort_by(|a, b| {
+        a.path
+            .as_os_str()
+            .as_bytes()
+            .cmp(b.path.as_os_str().as_bytes())
+    });
     Ok(found)
 }
 
@@ -87,16 +92,27 @@ fn collect(
     most: usize,
 ) -> Result<(), Error> {
     let folder = root.join(inner);
-    let failed = |source| Error::Read { path: folder.clone(), source };
+    let failed = |source| Error::Read {
+        path: folder.clone(),
+        source,
+    };
     for entry in std::fs::read_dir(&folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let path = inner.join(&name);
-        let failed = |source| Error::Read { path: root.join(&path), source };
+        let failed = |source| Error::Read {
+            path: root.join(&path),
+            source,
+        };
         if entry.file_type().map_err(failed)?.is_dir() {
-            if !VERSION_CONTROL.iter().any(|skipped| OsStr::new(skipped) == name) {
+            if !VERSION_CONTROL
+                .iter()
+                .any(|skipped| OsStr::new(skipped) == name)
+            {
                 if depth >= MAX_DEPTH {
-                    return Err(Error::TooLarge { path: root.to_owned() });
+                    return Err(Error::TooLarge {
+                        path: root.to_owned(),
+                    });
                 }
                 collect(root, &path, depth + 1, found, left, most)?;
             }
@@ -109,8 +125,14 @@ fn collect(
             _ if metadata.permissions().mode() & 0o111 != 0 => FactKind::Executable,
             _ => FactKind::File,
         };
-        found.push(FileFacts { path, size: metadata.size(), kind });
-        let too_large = || Error::TooLarge { path: root.to_owned() };
+        found.push(FileFacts {
+            path,
+            size: metadata.size(),
+            kind,
+        });
+        let too_large = || Error::TooLarge {
+            path: root.to_owned(),
+        };
         *left = left.checked_sub(metadata.size()).ok_or_else(too_large)?;
         if found.len() > most {
             return Err(too_large());
@@ -139,11 +161,19 @@ pub fn digest_and_text(
 ) -> Result<(String, Option<Vec<u8>>), Error> {
     let mut hasher = Sha256::new();
     let largest = files.iter().map(|file| file.size).max().unwrap_or(0);
-    let mut buffer = vec![0; usize::try_from(largest).unwrap_or(usize::MAX).clamp(1, 64 * 1024)];
+    let mut buffer = vec![
+        0;
+        usize::try_from(largest)
+            .unwrap_or(usize::MAX)
+            .clamp(1, 64 * 1024)
+    ];
     let mut text = None;
     for file in files {
         let path = folder.join(&file.path);
-        let failed = |source| Error::Read { path: path.clone(), source };
+        let failed = |source| Error::Read {
+            path: path.clone(),
+            source,
+        };
         let name = file.path.as_os_str().as_bytes();
         hasher.update((name.len() as u64).to_le_bytes());
         hasher.update(name);
@@ -185,11 +215,17 @@ pub fn digest_and_text(
             }
         }
         if total != file.size {
-            return Err(failed(std::io::Error::other("the file changed while it was read")));
+            return Err(failed(std::io::Error::other(
+                "the file changed while it was read",
+            )));
         }
         text = text.or(kept);
     }
-    let hex: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Ok((format!("sha256:{hex}"), text))
 }
 

@@ -38,26 +38,41 @@ pub fn replace_file(
     expected: &[u8],
     new: &[u8],
 ) -> Result<(), Error> {
-    let failed = |source| Error::Write { path: path.to_owned(), source };
+    let failed = |source| Error::Write {
+        path: path.to_owned(),
+        source,
+    };
     let target = std::fs::canonicalize(path).map_err(failed)?;
     let folder = target.parent().unwrap_or(Path::new("/"));
     // A link inside a skill may lead to its other files, never to files that are not part of it.
-    let own = path.parent().filter(|own| !own.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let own = path
+        .parent()
+        .filter(|own| !own.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     // And a linked folder may lead anywhere: only what was named is written.
-    let is_named =
-        places.iter().any(|place| target.starts_with(place) || place.starts_with(folder));
+    let is_named = places
+        .iter()
+        .any(|place| target.starts_with(place) || place.starts_with(folder));
     if !is_named || !folder.starts_with(std::fs::canonicalize(own).map_err(failed)?) {
-        return Err(Error::Outside { path: path.to_owned() });
+        return Err(Error::Outside {
+            path: path.to_owned(),
+        });
     }
     let permissions = std::fs::metadata(&target).map_err(failed)?.permissions();
-    let mut file =
-        tempfile::Builder::new().prefix(".prowess-").tempfile_in(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".prowess-")
+        .tempfile_in(folder)
+        .map_err(failed)?;
     file.write_all(new).map_err(failed)?;
-    file.as_file().set_permissions(permissions).map_err(failed)?;
+    file.as_file()
+        .set_permissions(permissions)
+        .map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     // As late as can be: what is lost by a change after this, a lock would not have saved either.
     if std::fs::read(&target).map_err(failed)? != expected {
-        return Err(Error::Changed { path: path.to_owned() });
+        return Err(Error::Changed {
+            path: path.to_owned(),
+        });
     }
     file.persist(&target).map_err(|error| failed(error.error))?;
     Ok(())
@@ -76,9 +91,18 @@ mod tests {
         std::fs::write(&file, "old").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink("f", &link).unwrap();
-        replace_file(&link, &[world.path().canonicalize().unwrap()], b"old", b"new").unwrap();
+        replace_file(
+            &link,
+            &[world.path().canonicalize().unwrap()],
+            b"old",
+            b"new",
+        )
+        .unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(
+            std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 
@@ -105,7 +129,12 @@ mod tests {
         let file = world.path().join("f");
         std::fs::write(&file, "theirs").unwrap();
         assert!(matches!(
-            replace_file(&file, &[world.path().canonicalize().unwrap()], b"old", b"new"),
+            replace_file(
+                &file,
+                &[world.path().canonicalize().unwrap()],
+                b"old",
+                b"new"
+            ),
             Err(Error::Changed { .. })
         ));
         assert_eq!(std::fs::read(&file).unwrap(), b"theirs");

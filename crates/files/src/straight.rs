@@ -39,7 +39,9 @@ pub fn open(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::DIRECTORY);
 
 #[cfg(target_os = "linux")]
 fn at_once(
@@ -75,14 +77,26 @@ pub fn part_by_part(
     flags: OFlags,
     mode: Mode,
 ) -> Result<OwnedFd, Errno> {
-    let Some((last, before)) = parts.split_last() else { return Err(Errno::NOENT) };
+    let Some((last, before)) = parts.split_last() else {
+        return Err(Errno::NOENT);
+    };
     let mut current: Option<OwnedFd> = None;
     for part in before {
         let from = current.as_ref().map_or(folder, AsFd::as_fd);
-        current = Some(rustix::fs::openat(from, *part, FOLDER | OFlags::NOFOLLOW, Mode::empty())?);
+        current = Some(rustix::fs::openat(
+            from,
+            *part,
+            FOLDER | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?);
     }
     let from = current.as_ref().map_or(folder, AsFd::as_fd);
-    rustix::fs::openat(from, *last, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, mode)
+    rustix::fs::openat(
+        from,
+        *last,
+        flags | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        mode,
+    )
 }
 
 #[cfg(test)]
@@ -101,7 +115,11 @@ mod tests {
         let cases = [("real/file", true), ("folder/file", false), ("link", false)];
         for (path, fine) in cases {
             let path = root.join(path);
-            assert_eq!(open(&path, OFlags::RDONLY, Mode::empty()).is_ok(), fine, "{path:?}");
+            assert_eq!(
+                open(&path, OFlags::RDONLY, Mode::empty()).is_ok(),
+                fine,
+                "{path:?}"
+            );
             let parts: Vec<&OsStr> = path.iter().skip(1).collect();
             let slow = part_by_part(slash.as_fd(), &parts, OFlags::RDONLY, Mode::empty());
             assert_eq!(slow.is_ok(), fine, "{path:?}");

@@ -25,9 +25,13 @@ const MAX_NAMES: usize = 2_000;
 /// Most names that are tried for a new file beside the one to replace.
 const MAX_TRIES: usize = 16;
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-const LOOK: OFlags =
-    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+const LOOK: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// Something that is open, and what the system says of it.
 #[derive(Debug)]
@@ -67,7 +71,11 @@ pub(crate) fn open(real: &Path) -> Result<Opened, Fault> {
     if is_kernels(&handle) {
         return Err(Fault::NotAFile("a part of the kernel"));
     }
-    Ok(Opened { handle, stat, is_folder })
+    Ok(Opened {
+        handle,
+        stat,
+        is_folder,
+    })
 }
 
 /// Tells whether a file system has no disk behind it, but the kernel: reading may wait or never end.
@@ -173,7 +181,12 @@ fn folder_of(spot: &Spot) -> Result<OwnedFd, Fault> {
 
 fn is_same(a: &Stat, b: &Stat) -> bool {
     let key = |stat: &Stat| {
-        let times = (stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec);
+        let times = (
+            stat.st_mtime,
+            stat.st_mtime_nsec,
+            stat.st_ctime,
+            stat.st_ctime_nsec,
+        );
         (stat.st_dev, stat.st_ino, stat.st_size, times)
     };
     key(a) == key(b)
@@ -200,7 +213,12 @@ impl<'f> Beside<'f> {
             let name = OsString::from(format!(".prowess-{}-{number}", std::process::id()));
             match rustix::fs::openat(folder, &name, flags, mode) {
                 Ok(handle) => {
-                    return Ok(Self { folder, name, file: File::from(handle), kept: false });
+                    return Ok(Self {
+                        folder,
+                        name,
+                        file: File::from(handle),
+                        kept: false,
+                    });
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => {
@@ -285,9 +303,10 @@ impl Fault {
     pub(crate) fn told(self, ground: &Ground<'_>, spot: &Spot, verb: &str) -> ToolError {
         let name = tick(shown(&spot.name));
         match self {
-            Self::Missing if verb == "write" => {
-                ToolError::new(Why::Failed, format!("{name} has no folder to be written to."))
-            }
+            Self::Missing if verb == "write" => ToolError::new(
+                Why::Failed,
+                format!("{name} has no folder to be written to."),
+            ),
             Self::Missing => {
                 let near = near(ground, spot)
                     .map(|near| format!(" Did you mean {}?", tick(shown(&near))))
@@ -318,7 +337,10 @@ impl Fault {
 
 /// A file in the project that may have been meant.
 fn near(ground: &Ground<'_>, spot: &Spot) -> Option<String> {
-    let parent = spot.real.parent().filter(|parent| ground.is_inside(parent))?;
+    let parent = spot
+        .real
+        .parent()
+        .filter(|parent| ground.is_inside(parent))?;
     let mut names: Vec<String> = std::fs::read_dir(parent)
         .ok()?
         .take(MAX_NAMES)

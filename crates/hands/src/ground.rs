@@ -78,20 +78,35 @@ impl<'w> Ground<'w> {
         let workspace = settled(&places.workspace);
         let (root, home) = {
             let gate = workshop.gate();
-            (PathBuf::from(&*gate.places.root), PathBuf::from(&*gate.places.home))
+            (
+                PathBuf::from(&*gate.places.root),
+                PathBuf::from(&*gate.places.home),
+            )
         };
-        let spellings = [root, home].map(|spelled| (settled(&spelled), spelled)).into();
+        let spellings = [root, home]
+            .map(|spelled| (settled(&spelled), spelled))
+            .into();
         let profile = workshop.profile(workshop.acting.as_deref());
         let real = |paths: Vec<PathBuf>| paths.iter().map(|path| settled(path)).collect::<Vec<_>>();
         let mut free = real(skill_folders(workshop, loaded));
         free.extend(places.outputs.as_deref().map(settled));
-        Self { workshop, workspace, spellings, hidden: real(profile.hidden), free }
+        Self {
+            workshop,
+            workspace,
+            spellings,
+            hidden: real(profile.hidden),
+            free,
+        }
     }
 
     /// Tells whether something is not written: it decides what runs later, or belongs to a skill.
     fn is_protected(&self, real: &Path) -> bool {
         let profile = self.workshop.profile(self.workshop.acting.as_deref());
-        if profile.protected.iter().any(|path| real.starts_with(settled(path))) {
+        if profile
+            .protected
+            .iter()
+            .any(|path| real.starts_with(settled(path)))
+        {
             return true;
         }
         let catalog = self.workshop.registry.snapshot();
@@ -112,7 +127,10 @@ impl<'w> Ground<'w> {
     /// Finds out where a path leads. Relative paths begin in the project, `~/` in the home folder.
     pub(crate) fn spot(&self, raw: &str) -> Result<Spot, ToolError> {
         let wrong = |why: &str| {
-            ToolError::new(Why::Input, format!("{} is no path: {why}.", tick(shown(raw))))
+            ToolError::new(
+                Why::Input,
+                format!("{} is no path: {why}.", tick(shown(raw))),
+            )
         };
         if raw.is_empty() || raw.len() > MAX_PATH || raw.contains('\0') {
             return Err(wrong("it is empty, too long or has a NUL in it"));
@@ -137,14 +155,22 @@ impl<'w> Ground<'w> {
             ));
         }
         let kind = if missing == 0 {
-            std::fs::symlink_metadata(&real).ok().map(|found| found.file_type())
+            std::fs::symlink_metadata(&real)
+                .ok()
+                .map(|found| found.file_type())
         } else {
             None
         };
         let workspace = self.workspace.to_string_lossy();
         let written = absolute(raw, &workspace, &places.home.to_string_lossy());
         let name = self.name(&real);
-        Ok(Spot { real, missing, kind, written, name })
+        Ok(Spot {
+            real,
+            missing,
+            kind,
+            written,
+            name,
+        })
     }
 
     /// A path for people and models: from the project on where it lies inside.
@@ -254,9 +280,17 @@ impl<'w> Ground<'w> {
     fn spelled(&self, real: &Path) -> String {
         let translated = self.spellings.iter().find_map(|(folder, spelled)| {
             let inner = real.strip_prefix(folder).ok()?;
-            Some(if inner.as_os_str().is_empty() { spelled.clone() } else { spelled.join(inner) })
+            Some(if inner.as_os_str().is_empty() {
+                spelled.clone()
+            } else {
+                spelled.join(inner)
+            })
         });
-        translated.as_deref().unwrap_or(real).to_string_lossy().into_owned()
+        translated
+            .as_deref()
+            .unwrap_or(real)
+            .to_string_lossy()
+            .into_owned()
     }
 }
 
@@ -267,7 +301,11 @@ impl Spot {
         if self.written == real {
             return tick(shown(&self.name));
         }
-        format!("{} (it leads to {})", tick(shown(&self.written)), tick(shown(&real)))
+        format!(
+            "{} (it leads to {})",
+            tick(shown(&self.written)),
+            tick(shown(&real))
+        )
     }
 
     /// Its last part.
@@ -286,7 +324,10 @@ pub(crate) fn skill_folders(workshop: &Workshop, loaded: &Loaded) -> Vec<PathBuf
         .filter(|entry| entry.skill.form == Form::Folder)
         .filter_map(|entry| Some(Path::new(&*entry.skill.location).parent()?.to_owned()))
         .collect();
-    let acting = workshop.acting.as_ref().and_then(|standing| standing.place.clone());
+    let acting = workshop
+        .acting
+        .as_ref()
+        .and_then(|standing| standing.place.clone());
     folders.extend(acting.filter(|place| place.is_dir()));
     folders
 }
@@ -314,7 +355,11 @@ fn judge(judging: &Judging<'_>, deed: Deed, path: &str) -> Decision {
 
 /// Another spelling of the same path counts where a rule is about it that is stricter.
 fn stricter(decision: Decision, other: Decision) -> Decision {
-    if other.verdict > decision.verdict && other.rule.is_some() { other } else { decision }
+    if other.verdict > decision.verdict && other.rule.is_some() {
+        other
+    } else {
+        decision
+    }
 }
 
 fn describe(kind: FileType) -> &'static str {
@@ -355,7 +400,9 @@ fn settle(path: &Path) -> Result<(PathBuf, usize), Unsettled> {
                 if found.is_ok_and(|found| found.file_type().is_symlink()) {
                     return Err(Unsettled::Dangling);
                 }
-                let Some(name) = folder.file_name() else { return Err(Unsettled::Climbs) };
+                let Some(name) = folder.file_name() else {
+                    return Err(Unsettled::Climbs);
+                };
                 rest.push(name.to_owned());
                 if !folder.pop() {
                     return Err(Unsettled::System(error));

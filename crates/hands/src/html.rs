@@ -4,8 +4,9 @@
 //! marks.
 
 /// Elements whose content nobody reads.
-const SILENT: &[&str] =
-    &["script", "style", "noscript", "template", "svg", "iframe", "object", "head", "canvas"];
+const SILENT: &[&str] = &[
+    "script", "style", "noscript", "template", "svg", "iframe", "object", "head", "canvas",
+];
 /// Elements that begin a new line.
 const BLOCKS: &[&str] = &[
     "address",
@@ -45,14 +46,31 @@ const BLOCKS: &[&str] = &[
     "title",
 ];
 /// Elements with an empty line before them.
-const PARAGRAPHS: &[&str] =
-    &["p", "pre", "table", "ul", "ol", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"];
+const PARAGRAPHS: &[&str] = &[
+    "p",
+    "pre",
+    "table",
+    "ul",
+    "ol",
+    "blockquote",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+];
 /// Longest address of a link that is kept.
 const MAX_LINK: usize = 300;
 
 /// What a page says, at most `most` bytes of it. Tells whether that is all.
 pub(crate) fn text(page: &str, most: usize) -> (String, bool) {
-    let mut out = Out { text: String::new(), most, preformatted: 0, links: Vec::new() };
+    let mut out = Out {
+        text: String::new(),
+        most,
+        preformatted: 0,
+        links: Vec::new(),
+    };
     let mut rest = page;
     while let Some(at) = rest.find('<') {
         out.words(&rest[..at]);
@@ -78,8 +96,9 @@ pub(crate) fn text(page: &str, most: usize) -> (String, bool) {
         rest = &rest[end + 1..];
         let closes = tag.starts_with('/');
         let inner = tag.trim_start_matches('/');
-        let length =
-            inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(inner.len());
+        let length = inner
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+            .unwrap_or(inner.len());
         let name = inner[..length].to_ascii_lowercase();
         if !closes && SILENT.contains(&&*name) && !inner.ends_with('/') {
             let hidden = close(rest, &name);
@@ -122,7 +141,10 @@ fn close(rest: &str, name: &str) -> usize {
     while let Some(at) = rest[from..].find("</") {
         let at = from + at;
         let behind = &rest[at + 2..];
-        if behind.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name)) {
+        if behind
+            .get(..name.len())
+            .is_some_and(|found| found.eq_ignore_ascii_case(name))
+        {
             return at;
         }
         from = at + 2;
@@ -196,7 +218,10 @@ impl Out {
         }
         match (name, closes) {
             ("h1" | "h2" | "h3" | "h4" | "h5" | "h6", false) => {
-                let level = name.bytes().last().map_or(1, |digit| usize::from(digit - b'0'));
+                let level = name
+                    .bytes()
+                    .last()
+                    .map_or(1, |digit| usize::from(digit - b'0'));
                 self.text.push_str(&"#".repeat(level));
                 self.text.push(' ');
             }
@@ -224,9 +249,14 @@ impl Out {
                 self.links.push((self.text.len(), target));
             }
             ("a", true) => {
-                let Some((from, target)) = self.links.pop() else { return };
+                let Some((from, target)) = self.links.pop() else {
+                    return;
+                };
                 let web = target.starts_with("http") || target.starts_with('/');
-                let words = self.text.get(from..).is_some_and(|words| !words.trim().is_empty());
+                let words = self
+                    .text
+                    .get(from..)
+                    .is_some_and(|words| !words.trim().is_empty());
                 if web && words && target.len() <= MAX_LINK {
                     self.text.push_str(&format!(" ({target})"));
                 }
@@ -302,10 +332,11 @@ fn decode(text: &str) -> String {
         let found = end.and_then(|end| {
             let name = &rest[1..end];
             let number =
-                name.strip_prefix('#').map(|digits| match digits.strip_prefix(['x', 'X']) {
-                    Some(digits) => u32::from_str_radix(digits, 16),
-                    None => digits.parse(),
-                });
+                name.strip_prefix('#')
+                    .map(|digits| match digits.strip_prefix(['x', 'X']) {
+                        Some(digits) => u32::from_str_radix(digits, 16),
+                        None => digits.parse(),
+                    });
             let text = match number {
                 Some(number) => char::from_u32(number.ok()?)?.to_string(),
                 None => NAMES.iter().find(|(known, _)| *known == name)?.1.to_owned(),
@@ -335,10 +366,16 @@ mod tests {
             ("a  <b>b</b>\n c", "a b c"),
             ("<p>one</p><p>two</p>", "one\n\ntwo"),
             ("<h2>T</h2><ul><li>a<li>b</ul>", "## T\n\n- a\n- b"),
-            ("<head><title>x &amp; y</title><style>z</style></head><body>b", "# x & y\nb"),
+            (
+                "<head><title>x &amp; y</title><style>z</style></head><body>b",
+                "# x & y\nb",
+            ),
             ("<script>if (a < b) { '</p>' }</script>x", "x"),
             ("<SCRIPT>x</SCRIPT >y", "y"),
-            ("<a href=\"https://e.com/?a&amp;b\">go</a>", "go (https://e.com/?a&b)"),
+            (
+                "<a href=\"https://e.com/?a&amp;b\">go</a>",
+                "go (https://e.com/?a&b)",
+            ),
             ("<a href='javascript:x()'>go</a>", "go"),
             ("<pre>a\n  b</pre>", "```\na\n  b\n```"),
             ("1 < 2 &lt; 3 &#65;&#x42;&bogus;&", "1 < 2 < 3 AB&bogus;&"),

@@ -14,7 +14,10 @@ pub(crate) fn is_picture(kind: &str) -> bool {
 
 /// The picture as a model takes it.
 pub(crate) fn picture(kind: &str, bytes: &[u8]) -> Image {
-    Image { media_type: kind.into(), data: base64(bytes).into() }
+    Image {
+        media_type: kind.into(),
+        data: base64(bytes).into(),
+    }
 }
 
 /// Base 64 with padding.
@@ -26,7 +29,11 @@ fn base64(bytes: &[u8]) -> String {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for at in 0..4_usize {
             let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
-            text.push(if at <= part.len() { char::from(letter) } else { '=' });
+            text.push(if at <= part.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
         }
     }
     text
@@ -38,8 +45,13 @@ mod tests {
 
     #[test]
     fn base64_is_what_everybody_writes() {
-        let cases =
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+        ];
         for (bytes, text) in cases {
             assert_eq!(base64(bytes.as_bytes()), text);
         }

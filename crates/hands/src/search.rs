@@ -81,7 +81,13 @@ impl<'w> Search<'w> {
         }
         let agreed = decision.rule.filter(|_| decision.verdict == Verdict::Ask);
         let agreed = agreed.map(|rule| rule.text);
-        Ok(Self { ground, judging, spot, end: Instant::now() + TIME, agreed })
+        Ok(Self {
+            ground,
+            judging,
+            spot,
+            end: Instant::now() + TIME,
+            agreed,
+        })
     }
 
     /// Tells whether the time is over.
@@ -112,7 +118,9 @@ impl<'w> Search<'w> {
                 break;
             }
             let Ok(entry) = entry else { continue };
-            let Some(kind) = entry.file_type() else { continue };
+            let Some(kind) = entry.file_type() else {
+                continue;
+            };
             if !kind.is_file() && !kind.is_symlink() {
                 continue;
             }
@@ -121,7 +129,11 @@ impl<'w> Search<'w> {
                 Ok(inner) if !inner.as_os_str().is_empty() => inner,
                 _ => Path::new(self.spot.last()),
             };
-            let found = Found { real, inner, is_link: kind.is_symlink() };
+            let found = Found {
+                real,
+                inner,
+                is_link: kind.is_symlink(),
+            };
             if !wanted(&found) {
                 continue;
             }
@@ -193,31 +205,46 @@ impl Spot {
 /// Tells whether what says what to leave out in a folder can be read without waiting: the walk opens
 /// those files by itself.
 fn is_calm(folder: &Path) -> bool {
-    RULES.iter().all(|name| match std::fs::metadata(folder.join(name)) {
-        Ok(found) => found.is_file() && found.len() <= MAX_RULES,
-        Err(_) => true,
-    })
+    RULES
+        .iter()
+        .all(|name| match std::fs::metadata(folder.join(name)) {
+            Ok(found) => found.is_file() && found.len() <= MAX_RULES,
+            Err(_) => true,
+        })
 }
 
 /// Reads a pattern. One without a slash is met at any depth, as in `.gitignore`.
 pub(crate) fn pattern(raw: &str) -> Result<GlobMatcher, ToolError> {
     let wrong = |why: String| {
-        ToolError::new(Why::Input, format!("{} is no pattern: {why}.", tick(shown(raw))))
+        ToolError::new(
+            Why::Input,
+            format!("{} is no pattern: {why}.", tick(shown(raw))),
+        )
     };
     let plain = raw.strip_prefix("./").unwrap_or(raw);
     if plain.starts_with('/') || plain.split('/').any(|part| part == "..") {
-        return Err(wrong("it begins where the search does; name the folder in `path`".to_owned()));
+        return Err(wrong(
+            "it begins where the search does; name the folder in `path`".to_owned(),
+        ));
     }
-    let whole = if plain.contains('/') { plain.to_owned() } else { format!("**/{plain}") };
+    let whole = if plain.contains('/') {
+        plain.to_owned()
+    } else {
+        format!("**/{plain}")
+    };
     let glob = GlobBuilder::new(&whole).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| wrong(error.kind().to_string()))
+    glob.map(|glob| glob.compile_matcher())
+        .map_err(|error| wrong(error.kind().to_string()))
 }
 
 /// What is said below a list: what rules left out, and why it ended early.
 pub(crate) fn notes(tally: &Tally, hint: &str) -> String {
     let mut text = String::new();
     if tally.left_out > 0 {
-        text.push_str(&format!("[left out by rules: {}]\n", count(tally.left_out, "file")));
+        text.push_str(&format!(
+            "[left out by rules: {}]\n",
+            count(tally.left_out, "file")
+        ));
     }
     if let Some(why) = tally.cut {
         text.push_str(&format!("[not everything: {why}; {hint}]\n"));

@@ -34,10 +34,15 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
     if raw.len() > MAX_URL {
         return Err("it is too long");
     }
-    if raw.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+    if raw
+        .chars()
+        .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
+    {
         return Err("it has spaces, backslashes or control characters in it");
     }
-    let (scheme, rest) = raw.split_once("://").ok_or("it does not begin with https://")?;
+    let (scheme, rest) = raw
+        .split_once("://")
+        .ok_or("it does not begin with https://")?;
     let secure = match scheme.to_ascii_lowercase().as_str() {
         "https" => true,
         "http" => false,
@@ -49,7 +54,9 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
         return Err("it has a name or password in it");
     }
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
-        let (host, port) = rest.split_once(']').ok_or("its host is not closed with a bracket")?;
+        let (host, port) = rest
+            .split_once(']')
+            .ok_or("its host is not closed with a bracket")?;
         let address: Ipv6Addr = host.parse().map_err(|_| "its host is no address")?;
         (address.to_string(), port)
     } else {
@@ -72,10 +79,17 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
         Reach::Public if !secure => return Err("it is not https://"),
         _ => (secure, port),
     };
-    let spelled = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let spelled = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.clone()
+    };
     let path = path.split('#').next().unwrap_or_default();
     let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut text = format!("{}://{spelled}{port}{slash}", if secure { "https" } else { "http" });
+    let mut text = format!(
+        "{}://{spelled}{port}{slash}",
+        if secure { "https" } else { "http" }
+    );
     for byte in path.bytes() {
         if byte.is_ascii() {
             text.push(char::from(byte));
@@ -102,7 +116,10 @@ fn reach(host: &str) -> Result<Reach, &'static str> {
     if host.is_empty() || host.len() > 253 || !host.chars().all(known) {
         return Err("its host is no name; write it in ASCII letters");
     }
-    if host.split('.').any(|label| label.is_empty() || label.len() > 63) {
+    if host
+        .split('.')
+        .any(|label| label.is_empty() || label.len() > 63)
+    {
         return Err("its host is no name");
     }
     // `127.1`, `0x7f000001`, `2130706433`: programs disagree about what they are.
@@ -117,7 +134,11 @@ fn reach(host: &str) -> Result<Reach, &'static str> {
     if host == "metadata.google.internal" {
         return Ok(Reach::Never);
     }
-    Ok(if private { Reach::Private } else { Reach::Public })
+    Ok(if private {
+        Reach::Private
+    } else {
+        Reach::Public
+    })
 }
 
 fn reach_v4(address: Ipv4Addr) -> Reach {
@@ -166,10 +187,26 @@ mod tests {
     fn addresses_are_read_one_way() {
         let cases = [
             ("https://Example.COM", "https://example.com/", "example.com"),
-            ("https://example.com.:8443/a?b#c", "https://example.com:8443/a?b", "example.com"),
-            ("HTTP://example.com:80?x", "https://example.com/?x", "example.com"),
-            ("http://localhost:3000", "http://localhost:3000/", "localhost"),
-            ("https://example.com/ä", "https://example.com/%C3%A4", "example.com"),
+            (
+                "https://example.com.:8443/a?b#c",
+                "https://example.com:8443/a?b",
+                "example.com",
+            ),
+            (
+                "HTTP://example.com:80?x",
+                "https://example.com/?x",
+                "example.com",
+            ),
+            (
+                "http://localhost:3000",
+                "http://localhost:3000/",
+                "localhost",
+            ),
+            (
+                "https://example.com/ä",
+                "https://example.com/%C3%A4",
+                "example.com",
+            ),
             ("https://[::1]:80/", "https://[::1]:80/", "::1"),
         ];
         for (raw, text, host) in cases {
@@ -230,7 +267,11 @@ mod tests {
             ("[2606:4700::1]", Reach::Public),
         ];
         for (host, reach) in cases {
-            assert_eq!(parse(&format!("https://{host}/")).unwrap().reach, reach, "{host}");
+            assert_eq!(
+                parse(&format!("https://{host}/")).unwrap().reach,
+                reach,
+                "{host}"
+            );
         }
     }
 }

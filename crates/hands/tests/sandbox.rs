@@ -2,7 +2,11 @@
 //!
 //! This program has a `main` of its own because it is also the helper of the sandbox.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "all of this is tests"
+)]
 
 mod harness;
 
@@ -43,7 +47,9 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let world = Self { root: tempfile::tempdir_in("/var/tmp").unwrap() };
+        let world = Self {
+            root: tempfile::tempdir_in("/var/tmp").unwrap(),
+        };
         open(world.root.path(), 0o755);
         for (folder, bits) in [("project", 0o777), ("person/.ssh", 0o755)] {
             std::fs::create_dir_all(world.path(folder)).unwrap();
@@ -66,11 +72,17 @@ impl World {
 
     fn workshop(&self, mode: Mode, rules: &[(Effect, &str)]) -> Workshop {
         let (home, current) = (self.path("person"), self.path("project"));
-        let place = Place { current, home: Some(home.clone()), ..Place::default() };
+        let place = Place {
+            current,
+            home: Some(home.clone()),
+            ..Place::default()
+        };
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
         let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
         workshop.trust = Some(TrustStore::new(self.path("trust")));
-        workshop.runner = Some(Arc::new(Runner::new(harness::HELPER.get().unwrap().clone())));
+        workshop.runner = Some(Arc::new(Runner::new(
+            harness::HELPER.get().unwrap().clone(),
+        )));
         let workspace = self.path("project");
         {
             let mut gate = workshop.gate();
@@ -83,9 +95,16 @@ impl World {
             gate.places.root = workspace.to_str().unwrap().into();
             gate.places.home = home.to_str().unwrap().into();
         }
-        workshop.places = Places { workspace, home, ..Places::default() };
-        workshop.settings =
-            Settings { strength: Strength::BestEffort, edits: true, ..Settings::default() };
+        workshop.places = Places {
+            workspace,
+            home,
+            ..Places::default()
+        };
+        workshop.settings = Settings {
+            strength: Strength::BestEffort,
+            edits: true,
+            ..Settings::default()
+        };
         workshop
     }
 }
@@ -109,7 +128,12 @@ fn call(
 }
 
 fn bash(workshop: &Workshop, command: &str) -> Result<ToolAnswer, ToolError> {
-    call(workshop, &mut Loaded::default(), "bash", &json!({ "command": command }))
+    call(
+        workshop,
+        &mut Loaded::default(),
+        "bash",
+        &json!({ "command": command }),
+    )
 }
 
 fn a_command_runs_in_the_project() {
@@ -124,8 +148,14 @@ fn a_command_runs_in_the_project() {
     assert_eq!(answer.text, expected);
     assert_eq!(answer.value["exitCode"], 3);
     bash(&workshop, "echo new > made.txt").unwrap();
-    assert_eq!(std::fs::read_to_string(folder.join("made.txt")).unwrap(), "new\n");
-    assert_eq!(bash(&workshop, "true").unwrap().text, "Exit code 0. No output.");
+    assert_eq!(
+        std::fs::read_to_string(folder.join("made.txt")).unwrap(),
+        "new\n"
+    );
+    assert_eq!(
+        bash(&workshop, "true").unwrap().text,
+        "Exit code 0. No output."
+    );
     let read = json!({ "path": "made.txt" });
     let answer = call(&workshop, &mut Loaded::default(), "read", &read).unwrap();
     assert_eq!(answer.text, "1\tnew\n");
@@ -133,7 +163,10 @@ fn a_command_runs_in_the_project() {
 
 fn the_gate_decides_about_commands() {
     let world = World::new();
-    let rules = [(Effect::Allow, "Bash(echo *)"), (Effect::Deny, "Bash(rm *)")];
+    let rules = [
+        (Effect::Allow, "Bash(echo *)"),
+        (Effect::Deny, "Bash(rm *)"),
+    ];
     let workshop = world.workshop(Mode::Ask, &rules);
     assert!(bash(&workshop, "echo fine").is_ok());
     for command in ["rm x", "echo a; rm x", "ls", "echo $(id)"] {
@@ -141,10 +174,20 @@ fn the_gate_decides_about_commands() {
         assert_eq!(error.why(), Some(Why::Denied), "{command}: {error}");
     }
     let plan = world.workshop(Mode::Plan, &rules);
-    assert!(bash(&plan, "echo fine").unwrap_err().to_string().contains("plan mode"));
+    assert!(
+        bash(&plan, "echo fine")
+            .unwrap_err()
+            .to_string()
+            .contains("plan mode")
+    );
     let mut none = world.workshop(Mode::Yolo, &[]);
     none.runner = None;
-    assert!(bash(&none, "true").unwrap_err().to_string().contains("runs no commands"));
+    assert!(
+        bash(&none, "true")
+            .unwrap_err()
+            .to_string()
+            .contains("runs no commands")
+    );
 }
 
 fn the_deadline_can_be_chosen() {
@@ -165,17 +208,26 @@ fn floods_are_cut_at_both_ends() {
     )
     .unwrap();
     assert!(answer.text.len() < prowess_tools::MAX_BYTES && answer.value["truncated"] == true);
-    let (stdout, stderr) = (answer.value["stdout"].as_str(), answer.value["stderr"].as_str());
+    let (stdout, stderr) = (
+        answer.value["stdout"].as_str(),
+        answer.value["stderr"].as_str(),
+    );
     assert!(stdout.unwrap().starts_with("first\n") && stdout.unwrap().ends_with("last"));
     assert!(stderr.unwrap().starts_with("1\n2\n") && stderr.unwrap().ends_with("\n100000"));
-    assert!(!answer.text.contains("[left out: "), "the tool bounds itself");
+    assert!(
+        !answer.text.contains("[left out: "),
+        "the tool bounds itself"
+    );
 }
 
 fn nothing_outside_is_touched() {
     let world = World::new();
     let workshop = world.workshop(Mode::Yolo, &[]);
-    let answer =
-        bash(&workshop, "cat ../person/.ssh/id; echo x > ../pwned; echo x > .envrc").unwrap();
+    let answer = bash(
+        &workshop,
+        "cat ../person/.ssh/id; echo x > ../pwned; echo x > .envrc",
+    )
+    .unwrap();
     assert!(!answer.text.contains("secret"), "{}", answer.text);
     assert!(!world.path("pwned").exists());
     assert!(!world.path("project/.envrc").exists());
@@ -187,7 +239,13 @@ fn a_loaded_skill_s_scripts_run_and_stay() {
     let script = world.path("person/.agents/skills/work/run.sh");
     let input = json!({ "command": format!("{0}; echo x >> {0}", script.display()) });
     let mut loaded = Loaded::default();
-    call(&workshop, &mut loaded, "load_skill", &json!({ "name": "work" })).unwrap();
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({ "name": "work" }),
+    )
+    .unwrap();
     let answer = call(&workshop, &mut loaded, "bash", &input).unwrap();
     assert!(answer.text.contains("from the skill"), "{}", answer.text);
     assert!(!std::fs::read_to_string(&script).unwrap().ends_with("x\n"));
@@ -206,9 +264,18 @@ fn allowed_tools_of_a_skill_are_not_asked_about() {
     std::fs::write(world.path("outside"), "x").unwrap();
     let workshop = world.workshop(Mode::Ask, &[]);
     let mut loaded = Loaded::default();
-    let (echo, read) = (json!({ "command": "echo hi" }), json!({ "path": world.path("project") }));
+    let (echo, read) = (
+        json!({ "command": "echo hi" }),
+        json!({ "path": world.path("project") }),
+    );
     assert!(call(&workshop, &mut loaded, "bash", &echo).is_err());
-    call(&workshop, &mut loaded, "load_skill", &json!({ "name": "work" })).unwrap();
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({ "name": "work" }),
+    )
+    .unwrap();
     assert!(call(&workshop, &mut loaded, "bash", &echo).is_ok());
     assert!(call(&workshop, &mut loaded, "read", &read).is_ok());
     let other = json!({ "command": "ls" });

@@ -37,7 +37,11 @@ impl Address {
             return Err(AddressError::Unreadable(shown()));
         }
         // A password must not reach the message, wherever the fault is.
-        if text.split(['/', '?', '#']).nth(2).is_some_and(|host| host.contains('@')) {
+        if text
+            .split(['/', '?', '#'])
+            .nth(2)
+            .is_some_and(|host| host.contains('@'))
+        {
             return Err(AddressError::Userinfo);
         }
         let url = Url::parse(text).map_err(|_| AddressError::Unreadable(shown()))?;
@@ -52,7 +56,9 @@ impl Address {
             return Err(AddressError::Userinfo);
         }
         if url.host().is_none() {
-            return Err(AddressError::Unreadable(url.as_str().chars().take(100).collect()));
+            return Err(AddressError::Unreadable(
+                url.as_str().chars().take(100).collect(),
+            ));
         }
         Ok(Self(url))
     }
@@ -85,7 +91,10 @@ impl Address {
     /// Whether it leads to this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.host().trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+        host == "localhost"
+            || host
+                .parse()
+                .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
     }
 
     /// The whole address.
@@ -144,7 +153,11 @@ mod tests {
     fn paths_are_joined_below_the_base() {
         for (base, rest, whole) in [
             ("https://a.example", "v1/x", "https://a.example/v1/x"),
-            ("https://a.example/p/", "/v1/x?alt=sse", "https://a.example/p/v1/x?alt=sse"),
+            (
+                "https://a.example/p/",
+                "/v1/x?alt=sse",
+                "https://a.example/p/v1/x?alt=sse",
+            ),
         ] {
             assert_eq!(Address::parse(base).unwrap().below(rest).as_str(), whole);
         }
@@ -153,9 +166,18 @@ mod tests {
     #[test]
     fn an_origin_has_scheme_host_and_port() {
         let origin = |text| Address::parse(text).unwrap().origin();
-        assert_eq!(origin("https://a.example/x"), origin("https://A.example:443/y"));
+        assert_eq!(
+            origin("https://a.example/x"),
+            origin("https://A.example:443/y")
+        );
         assert_ne!(origin("https://a.example"), origin("http://a.example"));
-        assert_ne!(origin("https://a.example"), origin("https://a.example:8443"));
-        assert_ne!(origin("https://a.example"), origin("https://a.example.evil"));
+        assert_ne!(
+            origin("https://a.example"),
+            origin("https://a.example:8443")
+        );
+        assert_ne!(
+            origin("https://a.example"),
+            origin("https://a.example.evil")
+        );
     }
 }

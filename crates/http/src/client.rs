@@ -23,7 +23,9 @@ pub struct HttpClient {
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The client below knows its proxy, and that may have a password.
-        f.debug_struct("HttpClient").field("deadlines", &self.deadlines).finish_non_exhaustive()
+        f.debug_struct("HttpClient")
+            .field("deadlines", &self.deadlines)
+            .finish_non_exhaustive()
     }
 }
 
@@ -39,7 +41,9 @@ pub struct Proxy {
 
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proxy").field("except", &self.except).finish_non_exhaustive()
+        f.debug_struct("Proxy")
+            .field("except", &self.except)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,12 +89,20 @@ pub struct Header {
 impl Header {
     /// A header that anybody may see.
     pub fn plain(name: &'static str, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), is_secret: false }
+        Self {
+            name: name.into(),
+            value: value.into(),
+            is_secret: false,
+        }
     }
 
     /// A header that nobody may see, such as a key.
     pub fn secret(name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), is_secret: true }
+        Self {
+            name: name.into(),
+            value: value.into(),
+            is_secret: true,
+        }
     }
 }
 
@@ -140,7 +152,10 @@ pub enum HttpErrorKind {
 
 impl HttpError {
     pub(crate) fn new(kind: HttpErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 
     pub(crate) fn of(error: reqwest::Error) -> Self {
@@ -216,7 +231,10 @@ impl HttpClient {
     /// The same client with other deadlines. The one for connections stays.
     #[must_use]
     pub fn with_deadlines(&self, deadlines: Deadlines) -> Self {
-        Self { inner: self.inner.clone(), deadlines }
+        Self {
+            inner: self.inner.clone(),
+            deadlines,
+        }
     }
 
     /// Its deadlines.
@@ -231,7 +249,8 @@ impl HttpClient {
         headers: &[Header],
         json: Vec<u8>,
     ) -> Result<Answer, HttpError> {
-        self.post_as("application/json", address, headers, json).await
+        self.post_as("application/json", address, headers, json)
+            .await
     }
 
     /// Sends something of a media type.
@@ -242,19 +261,24 @@ impl HttpClient {
         headers: &[Header],
         body: Vec<u8>,
     ) -> Result<Answer, HttpError> {
-        let request =
-            self.inner.post(address.url().clone()).header("content-type", media).body(body);
+        let request = self
+            .inner
+            .post(address.url().clone())
+            .header("content-type", media)
+            .body(body);
         self.send(request, headers).await
     }
 
     /// Asks for something.
     pub async fn get(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
-        self.send(self.inner.get(address.url().clone()), headers).await
+        self.send(self.inner.get(address.url().clone()), headers)
+            .await
     }
 
     /// Takes something away.
     pub async fn delete(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
-        self.send(self.inner.delete(address.url().clone()), headers).await
+        self.send(self.inner.delete(address.url().clone()), headers)
+            .await
     }
 
     async fn send(
@@ -281,12 +305,20 @@ impl HttpClient {
             let message = "the answer is packed, though that was not asked for";
             return Err(HttpError::new(HttpErrorKind::Packed, message));
         }
-        Ok(Answer { inner, deadlines: self.deadlines, end, seen: 0 })
+        Ok(Answer {
+            inner,
+            deadlines: self.deadlines,
+            end,
+            seen: 0,
+        })
     }
 }
 
 fn unfit(header: &Header) -> String {
-    format!("the header `{}` has characters that cannot be sent", header.name)
+    format!(
+        "the header `{}` has characters that cannot be sent",
+        header.name
+    )
 }
 
 impl Answer {

@@ -93,7 +93,14 @@ mod tests {
         ] {
             assert!(is_never(text.parse().unwrap()), "{text}");
         }
-        for text in ["127.0.0.1", "10.0.0.1", "192.168.1.1", "::1", "fd12::1", "8.8.8.8"] {
+        for text in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "192.168.1.1",
+            "::1",
+            "fd12::1",
+            "8.8.8.8",
+        ] {
             assert!(!is_never(text.parse().unwrap()), "{text}");
         }
     }

@@ -48,8 +48,20 @@ impl WebFetcher {
     /// A fetcher that asks `lookup` for addresses.
     pub fn with_lookup(agent: &str, lookup: Option<&Lookup>) -> Result<Self, HttpError> {
         let tls = tls::config()?;
-        let client = |private| client(agent, &tls, Checked { private, lookup: lookup.cloned() });
-        Ok(Self { everybody: client(false)?, with_private: client(true)? })
+        let client = |private| {
+            client(
+                agent,
+                &tls,
+                Checked {
+                    private,
+                    lookup: lookup.cloned(),
+                },
+            )
+        };
+        Ok(Self {
+            everybody: client(false)?,
+            with_private: client(true)?,
+        })
     }
 }
 
@@ -71,7 +83,11 @@ fn client(agent: &str, tls: &ClientConfig, resolver: Checked) -> Result<Client, 
 impl Fetcher for WebFetcher {
     fn fetch(&self, url: &str, limits: &FetchLimits) -> Result<Fetched, FetchError> {
         let address = Address::parse(url).map_err(fault)?;
-        let client = if limits.private { &self.with_private } else { &self.everybody };
+        let client = if limits.private {
+            &self.with_private
+        } else {
+            &self.everybody
+        };
         let limits = *limits;
         // A thread of its own: whoever calls may stand inside a runtime, where nothing may block.
         std::thread::scope(|scope| {
@@ -79,14 +95,17 @@ impl Fetcher for WebFetcher {
                 .name("fetch".into())
                 .spawn_scoped(scope, || block_on(client, address, limits))
                 .map_err(fault)?;
-            work.join().unwrap_or_else(|_| Err(fault("the fetch broke off")))
+            work.join()
+                .unwrap_or_else(|_| Err(fault("the fetch broke off")))
         })
     }
 }
 
 fn block_on(client: &Client, address: Address, limits: FetchLimits) -> Result<Fetched, FetchError> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fault)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(fault)?;
     let deadline = Duration::from_millis(limits.deadline_ms);
     let done = runtime
         .block_on(async { tokio::time::timeout(deadline, follow(client, address, limits)).await });
@@ -102,8 +121,11 @@ async fn follow(
 ) -> Result<Fetched, FetchError> {
     for _ in 0..=MAX_REDIRECTS {
         check_literal(&address, limits.private)?;
-        let mut answer =
-            client.get(address.url().clone()).send().await.map_err(|error| sending(&error))?;
+        let mut answer = client
+            .get(address.url().clone())
+            .send()
+            .await
+            .map_err(|error| sending(&error))?;
         let status = answer.status();
         let target = status
             .is_redirection()
@@ -119,7 +141,10 @@ async fn follow(
             Some(target) => Some(shown(target)),
             None => None,
         };
-        let media_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media_type = answer
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
         let media_type = media_type.map(str::to_owned);
         let mut body = Vec::new();
         let mut cut = false;
@@ -173,7 +198,9 @@ fn shown(mut target: Url) -> String {
 }
 
 fn fault(error: impl fmt::Display) -> FetchError {
-    FetchError { message: error.to_string().chars().take(400).collect() }
+    FetchError {
+        message: error.to_string().chars().take(400).collect(),
+    }
 }
 
 fn sending(error: &reqwest::Error) -> FetchError {

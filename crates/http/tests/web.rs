@@ -12,7 +12,11 @@ use flate2::write::GzEncoder;
 use prowess_http::{Address, Deadlines, HttpClient, Lookup, Proxy, WebFetcher};
 use prowess_ports::{FetchLimits, Fetched, Fetcher};
 
-const LIMITS: FetchLimits = FetchLimits { bytes: 1_000, deadline_ms: 20_000, private: true };
+const LIMITS: FetchLimits = FetchLimits {
+    bytes: 1_000,
+    deadline_ms: 20_000,
+    private: true,
+};
 
 /// Answers each connection with the next text, and returns what it was asked.
 fn server(answers: Vec<Vec<u8>>) -> (u16, JoinHandle<Vec<String>>) {
@@ -50,7 +54,11 @@ fn fetcher() -> WebFetcher {
 
 #[test]
 fn a_page_comes_back_without_anything_ambient() {
-    let page = answer("200 OK", "content-type: text/plain\r\nset-cookie: a=b\r\n", b"hello");
+    let page = answer(
+        "200 OK",
+        "content-type: text/plain\r\nset-cookie: a=b\r\n",
+        b"hello",
+    );
     let (port, work) = server(vec![page]);
     let url = format!("http://127.0.0.1:{port}/x?q=1");
     let found = fetcher().fetch(&url, &LIMITS).unwrap();
@@ -74,26 +82,39 @@ fn a_page_comes_back_without_anything_ambient() {
 fn redirects_stay_on_the_host() {
     let (port, work) = server(vec![
         answer("302 Found", "location: /next\r\n", b""),
-        answer("301 Moved", "location: https://me:pw@other.example/there\r\n", b"gone"),
+        answer(
+            "301 Moved",
+            "location: https://me:pw@other.example/there\r\n",
+            b"gone",
+        ),
     ]);
-    let found = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap();
+    let found = fetcher()
+        .fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS)
+        .unwrap();
     assert_eq!(found.url, format!("http://127.0.0.1:{port}/next"));
     assert_eq!(found.status, 301);
-    assert_eq!(found.elsewhere.as_deref(), Some("https://other.example/there"));
+    assert_eq!(
+        found.elsewhere.as_deref(),
+        Some("https://other.example/there")
+    );
     assert_eq!(work.join().unwrap().len(), 2);
 }
 
 #[test]
 fn redirects_end() {
     let (port, _work) = server(vec![answer("302 Found", "location: /\r\n", b""); 20]);
-    let error = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap_err();
+    let error = fetcher()
+        .fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS)
+        .unwrap_err();
     assert_eq!(error.message, "more than 5 redirects");
 }
 
 #[test]
 fn a_body_is_cut_at_the_limit() {
     let (port, _work) = server(vec![answer("200 OK", "", &[b'x'; 5_000])]);
-    let found = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap();
+    let found = fetcher()
+        .fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS)
+        .unwrap();
     assert_eq!((found.body.len(), found.cut), (1_000, true));
 }
 
@@ -106,13 +127,18 @@ fn a_bomb_is_cut_at_the_limit() {
     let bomb = bomb.finish().unwrap();
     assert!(bomb.len() < 100_000);
     let (port, _work) = server(vec![answer("200 OK", "content-encoding: gzip\r\n", &bomb)]);
-    let found = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS).unwrap();
+    let found = fetcher()
+        .fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS)
+        .unwrap();
     assert_eq!((found.body, found.cut), (vec![0; 1_000], true));
 }
 
 #[test]
 fn private_addresses_are_refused_however_they_are_spelt() {
-    let limits = FetchLimits { private: false, ..LIMITS };
+    let limits = FetchLimits {
+        private: false,
+        ..LIMITS
+    };
     for url in [
         "http://127.0.0.1:1/",
         "http://2130706433:1/",
@@ -129,7 +155,12 @@ fn private_addresses_are_refused_however_they_are_spelt() {
 
 #[test]
 fn only_web_addresses_without_a_user() {
-    for url in ["file:///etc/passwd", "ftp://a.example/", "http://me:pw@a.example/", "x"] {
+    for url in [
+        "file:///etc/passwd",
+        "ftp://a.example/",
+        "http://me:pw@a.example/",
+        "x",
+    ] {
         let error = fetcher().fetch(url, &LIMITS).unwrap_err();
         assert!(!error.message.contains("pw"), "{error}");
     }
@@ -139,11 +170,19 @@ fn only_web_addresses_without_a_user() {
 fn a_name_that_changes_its_address_gains_nothing() {
     // The first look-up is public, as a check beforehand would see; the second is not.
     let public = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 34));
-    let steps = Mutex::new(VecDeque::from([vec![IpAddr::V4(Ipv4Addr::LOCALHOST)], vec![public]]));
+    let steps = Mutex::new(VecDeque::from([
+        vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        vec![public],
+    ]));
     let lookup: Lookup = Arc::new(move |_| Ok(steps.lock().unwrap().pop_front().unwrap()));
     let fetcher = WebFetcher::with_lookup("prowess-test", Some(&lookup)).unwrap();
-    let limits = FetchLimits { private: false, ..LIMITS };
-    let error = fetcher.fetch("http://rebind.example/", &limits).unwrap_err();
+    let limits = FetchLimits {
+        private: false,
+        ..LIMITS
+    };
+    let error = fetcher
+        .fetch("http://rebind.example/", &limits)
+        .unwrap_err();
     assert!(error.message.contains("private network"), "{error}");
 }
 
@@ -152,8 +191,15 @@ fn a_name_that_changes_its_address_gains_nothing() {
 fn a_private_name_does_not_lead_to_keys() {
     let lookup: Lookup = Arc::new(|_| Ok(vec![IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254))]));
     let fetcher = WebFetcher::with_lookup("prowess-test", Some(&lookup)).unwrap();
-    let limits = FetchLimits { private: true, deadline_ms: 2_000, ..LIMITS };
-    for url in ["http://instance-data/latest/", "http://169.254.169.254/latest/"] {
+    let limits = FetchLimits {
+        private: true,
+        deadline_ms: 2_000,
+        ..LIMITS
+    };
+    for url in [
+        "http://instance-data/latest/",
+        "http://169.254.169.254/latest/",
+    ] {
         let error = fetcher.fetch(url, &limits).unwrap_err();
         assert!(error.message.contains("private network"), "{url}: {error}");
     }
@@ -163,8 +209,13 @@ fn a_private_name_does_not_lead_to_keys() {
 fn a_server_that_says_nothing_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let limits = FetchLimits { deadline_ms: 50, ..LIMITS };
-    let error = fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &limits).unwrap_err();
+    let limits = FetchLimits {
+        deadline_ms: 50,
+        ..LIMITS
+    };
+    let error = fetcher()
+        .fetch(&format!("http://127.0.0.1:{port}/"), &limits)
+        .unwrap_err();
     assert_eq!(error.message, "no answer within 50 ms");
 }
 
@@ -172,11 +223,16 @@ fn a_server_that_says_nothing_is_given_up() {
 fn a_proxy_is_used_for_https_only_and_never_shown() {
     let refused = answer("403 Forbidden", "", b"");
     let (port, work) = server(vec![refused, answer("200 OK", "", b"direct")]);
-    let proxy =
-        Proxy { address: format!("http://me:pw@127.0.0.1:{port}"), except: "near.example".into() };
+    let proxy = Proxy {
+        address: format!("http://me:pw@127.0.0.1:{port}"),
+        except: "near.example".into(),
+    };
     let client = HttpClient::behind("prowess-test", Deadlines::default(), &proxy).unwrap();
     assert!(!format!("{client:?} {proxy:?}").contains("pw"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let far = Address::parse("https://far.example/x").unwrap();
         let error = client.get(&far, &[]).await.unwrap_err();
@@ -186,14 +242,21 @@ fn a_proxy_is_used_for_https_only_and_never_shown() {
         assert_eq!(got.body().await.unwrap(), b"direct");
     });
     let asked = work.join().unwrap();
-    assert!(asked[0].starts_with("CONNECT far.example:443 HTTP/1.1\r\n"), "{}", asked[0]);
+    assert!(
+        asked[0].starts_with("CONNECT far.example:443 HTTP/1.1\r\n"),
+        "{}",
+        asked[0]
+    );
     assert!(asked[1].starts_with("GET /y HTTP/1.1\r\n"), "{}", asked[1]);
 }
 
 #[test]
 fn it_works_inside_a_runtime() {
     let (port, _work) = server(vec![answer("200 OK", "", b"hello")]);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let found = runtime
         .block_on(async { fetcher().fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS) })
         .unwrap();

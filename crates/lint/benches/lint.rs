@@ -31,21 +31,35 @@ fn yaml_full(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn parse_skill(bencher: Bencher<'_, '_>) {
     let text = skill();
-    bencher.bench(|| parse(divan::black_box(text.as_bytes())).manifest.entries.len());
+    bencher.bench(|| {
+        parse(divan::black_box(text.as_bytes()))
+            .manifest
+            .entries
+            .len()
+    });
 }
 
 #[divan::bench]
 fn analyse_body(bencher: Bencher<'_, '_>) {
     let text = skill();
     let parsed = parse(text.as_bytes());
-    bencher
-        .bench(|| body::analyse(divan::black_box(parsed.text), parsed.body, &[], Detail::Marked));
+    bencher.bench(|| {
+        body::analyse(
+            divan::black_box(parsed.text),
+            parsed.body,
+            &[],
+            Detail::Marked,
+        )
+    });
 }
 
 #[divan::bench]
 fn check_skill(bencher: Bencher<'_, '_>) {
     let text = skill();
-    let (package, rules) = (Package::named("pdf-tools"), RuleSet::new(Profile::ClaudeCode, None));
+    let (package, rules) = (
+        Package::named("pdf-tools"),
+        RuleSet::new(Profile::ClaudeCode, None),
+    );
     bencher.bench(|| {
         let parsed = parse(divan::black_box(text.as_bytes()));
         check(&Subject::new(&parsed, &package), &rules).len()
@@ -55,7 +69,10 @@ fn check_skill(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn repair_and_fix(bencher: Bencher<'_, '_>) {
     let text = skill().replace("description: ", "description: Note: ");
-    let (package, rules) = (Package::named("pdf-tools"), RuleSet::new(Profile::ClaudeCode, None));
+    let (package, rules) = (
+        Package::named("pdf-tools"),
+        RuleSet::new(Profile::ClaudeCode, None),
+    );
     bencher.bench(|| {
         fix::fix_all(
             divan::black_box(text.as_bytes()),

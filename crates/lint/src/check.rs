@@ -51,12 +51,20 @@ pub struct Link<'a> {
 impl<'a> Subject<'a> {
     /// Returns a skill that was read.
     pub fn new(parsed: &'a Parsed<'a>, package: &'a dyn Facts) -> Self {
-        Self { parsed: Some(parsed), fault: None, ..Self::empty(package) }
+        Self {
+            parsed: Some(parsed),
+            fault: None,
+            ..Self::empty(package)
+        }
     }
 
     /// Returns a skill that could not be read.
     pub fn unread(package: &'a dyn Facts, fault: &'a ReadFault) -> Self {
-        Self { parsed: None, fault: Some(fault), ..Self::empty(package) }
+        Self {
+            parsed: None,
+            fault: Some(fault),
+            ..Self::empty(package)
+        }
     }
 
     fn empty(package: &'a dyn Facts) -> Self {
@@ -86,7 +94,11 @@ impl<'a> Subject<'a> {
             });
             let link = |span: Span| {
                 let path = links::relative(span.of(parsed.text))?;
-                Some(Link { span, file: ResourcePath::new(&path), path })
+                Some(Link {
+                    span,
+                    file: ResourcePath::new(&path),
+                    path,
+                })
             };
             targets.filter_map(link).collect()
         })
@@ -95,28 +107,43 @@ impl<'a> Subject<'a> {
     /// Returns the scripts that the body names, found on first use.
     pub fn scripts(&self) -> &[Script] {
         self.scripts.get_or_init(|| {
-            self.parsed.map_or_else(Vec::new, |parsed| scripts::find(parsed.text, parsed.body))
+            self.parsed
+                .map_or_else(Vec::new, |parsed| scripts::find(parsed.text, parsed.body))
         })
     }
 
     /// Returns every character that changes direction or takes no room, found on first use.
     pub fn deceptive(&self) -> &[(usize, char)] {
-        self.deceptive
-            .get_or_init(|| self.parsed.map_or_else(Vec::new, |parsed| deceptive(parsed.text)))
+        self.deceptive.get_or_init(|| {
+            self.parsed
+                .map_or_else(Vec::new, |parsed| deceptive(parsed.text))
+        })
     }
 
     /// Returns the name as it was written, if there is one, and what is wrong with it.
     pub fn name(&self) -> Option<(&'a Text<'a>, &[NameFault])> {
-        let text = self.parsed?.manifest.name.as_ref().filter(|text| !text.is_blank())?;
-        let faults = self.name_faults.get_or_init(|| name::faults(&name::normalise(&text.value)));
+        let text = self
+            .parsed?
+            .manifest
+            .name
+            .as_ref()
+            .filter(|text| !text.is_blank())?;
+        let faults = self
+            .name_faults
+            .get_or_init(|| name::faults(&name::normalise(&text.value)));
         Some((text, faults))
     }
 
     /// Returns, for each key of the frontmatter, the known key it was meant to be.
     pub fn meant(&self) -> &[Option<&'static str>] {
         self.meant.get_or_init(|| {
-            let entries = self.parsed.map_or(&[][..], |parsed| &parsed.manifest.entries);
-            entries.iter().map(|entry| fields::meant(&entry.key)).collect()
+            let entries = self
+                .parsed
+                .map_or(&[][..], |parsed| &parsed.manifest.entries);
+            entries
+                .iter()
+                .map(|entry| fields::meant(&entry.key))
+                .collect()
         })
     }
 
@@ -124,11 +151,17 @@ impl<'a> Subject<'a> {
     /// files with the code around them, and all code where a tool may be named in it.
     pub fn items(&self) -> &[Item] {
         self.items.get_or_init(|| {
-            let Some(parsed) = self.parsed else { return Vec::new() };
+            let Some(parsed) = self.parsed else {
+                return Vec::new();
+            };
             let text = parsed.body_text().as_bytes();
             let names_tools =
                 parsed.manifest.allowed_tools.is_some() && memmem::find(text, b"` tool").is_some();
-            let detail = if names_tools { Detail::Full } else { Detail::Marked };
+            let detail = if names_tools {
+                Detail::Full
+            } else {
+                Detail::Marked
+            };
             let names = parsed.manifest.arguments.iter().take(MOST_ARGUMENTS);
             let names: Vec<&str> = names.map(|name| &*name.value).collect();
             body::analyse(parsed.text, parsed.body, &names, detail)
@@ -137,7 +170,9 @@ impl<'a> Subject<'a> {
 
     /// Returns the sidecar of Codex, read on first use.
     pub fn sidecar(&self) -> Option<&Sidecar> {
-        self.sidecar.get_or_init(|| self.package.sidecar().map(Sidecar::parse)).as_ref()
+        self.sidecar
+            .get_or_init(|| self.package.sidecar().map(Sidecar::parse))
+            .as_ref()
     }
 }
 
@@ -154,7 +189,11 @@ fn deceptive(text: &str) -> Vec<(usize, char)> {
     let mut look = |at: usize| {
         if may_deceive(&bytes[at..]) {
             let character = text.get(at..).and_then(|rest| rest.chars().next());
-            found.extend(character.filter(|&c| sanitize::is_deceptive(c)).map(|c| (at, c)));
+            found.extend(
+                character
+                    .filter(|&c| sanitize::is_deceptive(c))
+                    .map(|c| (at, c)),
+            );
         }
     };
     let mut look_at_lines = |lines: &[[u8; LINE]], offset: usize| {
@@ -196,7 +235,9 @@ fn look_at_firsts(line: &[u8; LINE], offset: usize, look: &mut impl FnMut(usize)
 
 /// Whether a deceptive character may begin with these bytes.
 fn may_deceive(bytes: &[u8]) -> bool {
-    let &[first, second, ref rest @ ..] = bytes else { return false };
+    let &[first, second, ref rest @ ..] = bytes else {
+        return false;
+    };
     if (SECONDS[usize::from(first & 63)] >> (second & 63)) & 1 == 0 {
         return false;
     }
@@ -244,7 +285,10 @@ pub struct Finding {
 impl Finding {
     /// Starts a finding at a place.
     pub fn at(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { span: Some(span), ..Self::file(message) }
+        Self {
+            span: Some(span),
+            ..Self::file(message)
+        }
     }
 
     /// Starts a finding about the whole file.
@@ -320,9 +364,24 @@ impl Sink<'_> {
         if self.reported > MOST_FINDINGS {
             return;
         }
-        let Finding { span, message, label, help, fix, at_most } = finding;
+        let Finding {
+            span,
+            message,
+            label,
+            help,
+            fix,
+            at_most,
+        } = finding;
         let severity = self.severity.min(at_most);
-        self.out.push(Diagnostic { rule: self.rule.id, severity, message, span, label, help, fix });
+        self.out.push(Diagnostic {
+            rule: self.rule.id,
+            severity,
+            message,
+            span,
+            label,
+            help,
+            fix,
+        });
     }
 
     /// Says how many findings of a rule were left out, if any.
@@ -392,8 +451,16 @@ mod tests {
     #[test]
     fn every_deceptive_character_is_found() {
         // The search goes by first bytes: each character must have one that is searched for.
-        for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|&c| sanitize::is_deceptive(c)) {
-            assert_eq!(deceptive(&format!("a{c}b")), [(1, c)], "U+{:04X}", u32::from(c));
+        for c in (0..=0x10_ffff)
+            .filter_map(char::from_u32)
+            .filter(|&c| sanitize::is_deceptive(c))
+        {
+            assert_eq!(
+                deceptive(&format!("a{c}b")),
+                [(1, c)],
+                "U+{:04X}",
+                u32::from(c)
+            );
             let long = format!("a—“{c}”{}", "b".repeat(PAGE));
             assert_eq!(deceptive(&long), [(7, c)], "U+{:04X}", u32::from(c));
         }

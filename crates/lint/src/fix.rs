@@ -53,7 +53,10 @@ pub fn fix_all(
         return Some(fixed);
     }
     if let Some(next) = next {
-        fixed = Fixed { applied: [fixed.applied, next.applied].concat(), ..next };
+        fixed = Fixed {
+            applied: [fixed.applied, next.applied].concat(),
+            ..next
+        };
     }
     take_back(&mut fixed.remaining, &refused);
     // Once only: a suggestion that comes up behind another was never shown to anybody.
@@ -65,7 +68,12 @@ pub fn fix_all(
 
 /// Takes back what findings of a text offer and [`fix_all`] would not do, and says why.
 pub fn settle(text: &str, package: &dyn Facts, rules: &RuleSet, findings: &mut [Diagnostic]) {
-    let has = |is_safe| findings.iter().filter_map(named).any(|(_, fix)| fix.is_safe() == is_safe);
+    let has = |is_safe| {
+        findings
+            .iter()
+            .filter_map(named)
+            .any(|(_, fix)| fix.is_safe() == is_safe)
+    };
     if !has(false) {
         return;
     }
@@ -73,7 +81,11 @@ pub fn settle(text: &str, package: &dyn Facts, rules: &RuleSet, findings: &mut [
     let fixed = if has(true) {
         fix_safely(text.to_owned(), package, rules)
     } else {
-        Fixed { text: text.to_owned(), applied: Vec::new(), remaining: findings.to_vec() }
+        Fixed {
+            text: text.to_owned(),
+            applied: Vec::new(),
+            remaining: findings.to_vec(),
+        }
     };
     take_back(findings, &fix_suggested(&fixed, package, rules).1);
 }
@@ -88,7 +100,11 @@ fn take_back(findings: &mut [Diagnostic], refused: &[Refused]) {
                 == (finding.rule, &finding.message, title(finding))
         };
         if let (Some(title), Some((_, why))) = (title(finding), refused.iter().find(same)) {
-            let more = finding.help.take().map(|help| format!("; {help}")).unwrap_or_default();
+            let more = finding
+                .help
+                .take()
+                .map(|help| format!("; {help}"))
+                .unwrap_or_default();
             finding.help = Some(format!("{title} (not applied: {why}){more}").into());
             finding.fix = None;
         }
@@ -107,8 +123,11 @@ fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
     let mut applied = Vec::new();
     let mut remaining = findings(&text, package, rules);
     for _ in 0..MAX_ROUNDS {
-        let safe: Vec<Named<'_>> =
-            remaining.iter().filter_map(named).filter(|(_, fix)| fix.is_safe()).collect();
+        let safe: Vec<Named<'_>> = remaining
+            .iter()
+            .filter_map(named)
+            .filter(|(_, fix)| fix.is_safe())
+            .collect();
         let (next, names) = apply(&text, &safe);
         if next == text {
             break;
@@ -117,10 +136,17 @@ fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
         text = next;
         remaining = findings(&text, package, rules);
     }
-    for fix in remaining.iter_mut().filter_map(|finding| finding.fix.as_mut()) {
+    for fix in remaining
+        .iter_mut()
+        .filter_map(|finding| finding.fix.as_mut())
+    {
         fix.applicability = Applicability::Suggested;
     }
-    Fixed { text, applied, remaining }
+    Fixed {
+        text,
+        applied,
+        remaining,
+    }
 }
 
 /// Applies the suggestions, and the safe fixes that they uncover; nothing if there are none to
@@ -130,8 +156,11 @@ fn fix_suggested(
     package: &dyn Facts,
     rules: &RuleSet,
 ) -> (Option<Fixed>, Vec<Refused>) {
-    let offers: Vec<&Diagnostic> =
-        before.remaining.iter().filter(|finding| finding.fix.is_some()).collect();
+    let offers: Vec<&Diagnostic> = before
+        .remaining
+        .iter()
+        .filter(|finding| finding.fix.is_some())
+        .collect();
     if offers.is_empty() {
         return (None, Vec::new());
     }
@@ -140,7 +169,14 @@ fn fix_suggested(
     let both = |fixed: &Fixed| {
         let own = errors(&fixed.remaining);
         let is_whole = *rules == all;
-        [if is_whole { own.clone() } else { errors(&findings(&fixed.text, package, &all)) }, own]
+        [
+            if is_whole {
+                own.clone()
+            } else {
+                errors(&findings(&fixed.text, package, &all))
+            },
+            own,
+        ]
     };
     let broken_before = broken(&parse(before.text.as_bytes()));
     let faults = both(before);
@@ -152,13 +188,17 @@ fn fix_suggested(
             return Err("the frontmatter would not be YAML".to_owned());
         }
         for (before, after) in faults.iter().zip(both(&next)) {
-            if let Some((rule, _)) =
-                after.iter().find(|(rule, count)| before.get(*rule) < Some(count))
+            if let Some((rule, _)) = after
+                .iter()
+                .find(|(rule, count)| before.get(*rule) < Some(count))
             {
                 return Err(format!("there would be a new error, {rule}"));
             }
         }
-        Ok(Fixed { applied: [names, next.applied].concat(), ..next })
+        Ok(Fixed {
+            applied: [names, next.applied].concat(),
+            ..next
+        })
     };
     if let Ok(next) = attempt(&offers) {
         return (Some(next), Vec::new());
@@ -197,7 +237,11 @@ fn apply(text: &str, fixes: &[Named<'_>]) -> (String, Vec<&'static str>) {
         .filter(|fix| keeps_meaning(text, &fix::apply(text, [fix.1]).0, &[*fix]))
         .collect();
     let (next, names) = fix::apply_named(text, harmless.iter().copied());
-    if keeps_meaning(text, &next, &harmless) { (next, names) } else { (text.to_owned(), vec![]) }
+    if keeps_meaning(text, &next, &harmless) {
+        (next, names)
+    } else {
+        (text.to_owned(), vec![])
+    }
 }
 
 /// Whether every key that no edit touches reads as before, and no YAML was broken.

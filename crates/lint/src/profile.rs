@@ -31,7 +31,9 @@ impl Profile {
 
     /// Reads the name back.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|profile| profile.as_str() == name)
+        Self::ALL
+            .into_iter()
+            .find(|profile| profile.as_str() == name)
     }
 }
 
@@ -81,7 +83,12 @@ impl Levels {
 
     /// Returns levels for a rule that only counts for uploads to claude.ai.
     pub const fn claude_ai() -> Self {
-        Self { spec: None, claude_code: None, lenient: None, claude_ai: Some(Severity::Error) }
+        Self {
+            spec: None,
+            claude_code: None,
+            lenient: None,
+            claude_ai: Some(Severity::Error),
+        }
     }
 
     /// Returns the level under a profile and a target.
@@ -98,7 +105,10 @@ impl Levels {
     }
 }
 
-#[expect(clippy::panic, reason = "runs while compiling: a wrong letter does not build")]
+#[expect(
+    clippy::panic,
+    reason = "runs while compiling: a wrong letter does not build"
+)]
 const fn level(letter: u8) -> Option<Severity> {
     match letter {
         b'E' => Some(Severity::Error),
@@ -120,8 +130,15 @@ pub struct RuleSet {
 impl RuleSet {
     /// Returns the rules of a profile.
     pub fn new(profile: Profile, target: Option<Target>) -> Self {
-        let severities = RULES.iter().map(|rule| rule.levels.under(profile, target)).collect();
-        Self { profile, target, severities }
+        let severities = RULES
+            .iter()
+            .map(|rule| rule.levels.under(profile, target))
+            .collect();
+        Self {
+            profile,
+            target,
+            severities,
+        }
     }
 
     /// Keeps only these rules. A rule that the profile leaves silent is heard as a warning.
@@ -129,7 +146,9 @@ impl RuleSet {
     pub fn select(mut self, ids: &[&'static str]) -> Self {
         if !ids.is_empty() {
             for (rule, severity) in RULES.iter().zip(&mut self.severities) {
-                *severity = ids.contains(&rule.id).then(|| severity.unwrap_or(Severity::Warning));
+                *severity = ids
+                    .contains(&rule.id)
+                    .then(|| severity.unwrap_or(Severity::Warning));
             }
         }
         self

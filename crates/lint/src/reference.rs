@@ -33,7 +33,9 @@ pub fn properties<'a>(
     findings: &'a [Diagnostic],
 ) -> Result<Value, &'a Diagnostic> {
     let is = |rule: &str| {
-        findings.iter().find(|finding| finding.rule == rule && finding.severity == Severity::Error)
+        findings
+            .iter()
+            .find(|finding| finding.rule == rule && finding.severity == Severity::Error)
     };
     if let Some(fatal) = FATAL.iter().find_map(|rule| is(rule)) {
         return Err(fatal);
@@ -44,7 +46,11 @@ pub fn properties<'a>(
     properties.extend(trimmed(&manifest.name).map(|name| ("name".to_owned(), name)));
     properties.extend(trimmed(&manifest.description).map(|text| ("description".to_owned(), text)));
     for key in ["license", "compatibility", "allowed-tools"] {
-        properties.extend(manifest.entry(key).map(|entry| (key.to_owned(), untyped(&entry.value))));
+        properties.extend(
+            manifest
+                .entry(key)
+                .map(|entry| (key.to_owned(), untyped(&entry.value))),
+        );
     }
     if let Some(metadata) = manifest.entry("metadata").map(|entry| &entry.value) {
         match metadata.entries() {
@@ -69,7 +75,10 @@ fn untyped(node: &Node) -> Value {
         Yaml::Scalar(text, _) => json!(text),
         Yaml::Sequence(items, _) => Value::Array(items.iter().map(untyped).collect()),
         Yaml::Mapping(entries, _) => Value::Object(
-            entries.iter().map(|entry| (entry.key.to_string(), untyped(&entry.value))).collect(),
+            entries
+                .iter()
+                .map(|entry| (entry.key.to_string(), untyped(&entry.value)))
+                .collect(),
         ),
     }
 }
@@ -81,7 +90,10 @@ fn python_text(node: &Node) -> String {
         match &node.value {
             Yaml::Scalar(text, _) => python_string(text),
             Yaml::Sequence(items, _) => {
-                format!("[{}]", items.iter().map(repr).collect::<Vec<_>>().join(", "))
+                format!(
+                    "[{}]",
+                    items.iter().map(repr).collect::<Vec<_>>().join(", ")
+                )
             }
             Yaml::Mapping(entries, _) => {
                 format!(
@@ -106,7 +118,11 @@ fn python_text(node: &Node) -> String {
 }
 
 fn python_string(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let quote = if text.contains('\'') && !text.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
     let mut result = String::from(quote);
     for c in text.chars() {
         match c {

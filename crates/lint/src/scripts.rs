@@ -35,15 +35,22 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
             from += 1;
         }
         let before = &text[from..at];
-        let before = before.rfind(['\n', '\r']).map_or(before, |line| &before[line + 1..]);
+        let before = before
+            .rfind(['\n', '\r'])
+            .map_or(before, |line| &before[line + 1..]);
         // First, because it is false for a path inside another: those would be read again and again.
-        let Some(prefix) = own_prefix(before) else { continue };
+        let Some(prefix) = own_prefix(before) else {
+            continue;
+        };
         let rest = &text[at..end];
         let length = rest
             .find(|c: char| !(c.is_ascii_alphanumeric() || "_./-".contains(c)))
             .unwrap_or(rest.len());
         let path = rest[..length].trim_end_matches('.');
-        let ending = path.rsplit('/').next().and_then(|file| file.rsplit_once('.'));
+        let ending = path
+            .rsplit('/')
+            .next()
+            .and_then(|file| file.rsplit_once('.'));
         let is_script = ending
             .is_some_and(|(stem, ending)| !stem.is_empty() && SCRIPT_ENDINGS.contains(&ending))
             && !path.contains("..");
@@ -51,15 +58,23 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
         let is_pattern = rest[path.len()..].starts_with(['{', '*', '$', '<', '[']);
         if is_script && !is_pattern {
             let span = Span::new(at, at + path.len());
-            found.push(Script { span, run_directly: is_run(prefix, before) });
+            found.push(Script {
+                span,
+                run_directly: is_run(prefix, before),
+            });
         }
     }
     found
 }
 
 /// Ways of naming the skill's own folder.
-const OWN_FOLDER: &[&str] =
-    &["./", "${CLAUDE_SKILL_DIR}/", "${PROWESS_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/", "{baseDir}/"];
+const OWN_FOLDER: &[&str] = &[
+    "./",
+    "${CLAUDE_SKILL_DIR}/",
+    "${PROWESS_SKILL_DIR}/",
+    "$CLAUDE_SKILL_DIR/",
+    "{baseDir}/",
+];
 
 /// What stands before the path, if the path begins here: `./`, `${CLAUDE_SKILL_DIR}/`, or a mark
 /// that no path contains. Another folder before it makes it a file of the user's project.
@@ -84,7 +99,9 @@ fn is_run(prefix: &str, before: &str) -> bool {
     let prompt = prefix == "$" || prefix.ends_with(" $");
     let first = prefix.is_empty()
         || prompt
-        || ["&&", "||", ";", "`"].iter().any(|mark| prefix.ends_with(mark));
+        || ["&&", "||", ";", "`"]
+            .iter()
+            .any(|mark| prefix.ends_with(mark));
     (has_folder && first) || prompt
 }
 
@@ -115,7 +132,11 @@ mod tests {
             ("bash ./scripts/a.sh", false),
             ("scripts/a.sh does this", false),
         ] {
-            assert_eq!(find(text, Span::new(0, text.len()))[0].run_directly, run, "{text}");
+            assert_eq!(
+                find(text, Span::new(0, text.len()))[0].run_directly,
+                run,
+                "{text}"
+            );
         }
     }
 }

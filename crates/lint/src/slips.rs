@@ -29,7 +29,10 @@ pub(crate) fn from_toml(text: &str) -> Option<Fix> {
             fences += 1;
             edits.push(Edit::replace(Span::new(start, start + 3), "---"));
         } else if let Some((from, to, key)) = decorated_key(line) {
-            edits.push(Edit::replace(Span::new(start + from, start + to), format!("{key}: ")));
+            edits.push(Edit::replace(
+                Span::new(start + from, start + to),
+                format!("{key}: "),
+            ));
         }
         if fences == 2 {
             return Some(Fix::suggested("write it as YAML", edits));
@@ -47,7 +50,9 @@ fn decorated_key(line: &str) -> Option<(usize, usize, &str)> {
     let key = bare[..length].trim_end_matches(['_', '-']);
     fields::find(key)?;
     let rest = bare[key.len()..].trim_start_matches(DECORATION);
-    let value = rest.strip_prefix([':', '='])?.trim_start_matches([' ', '*', '\t']);
+    let value = rest
+        .strip_prefix([':', '='])?
+        .trim_start_matches([' ', '*', '\t']);
     let (from, to) = (0, line.len() - value.len());
     (line[from..to] != *format!("{key}: ")).then_some((from, to, key))
 }

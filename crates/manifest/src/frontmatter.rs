@@ -10,7 +10,10 @@ pub fn to_json(manifest: &Manifest) -> Map<String, Value> {
 }
 
 fn object(entries: &[yaml::Entry]) -> Map<String, Value> {
-    entries.iter().map(|entry| (entry.key.to_string(), value(&entry.value))).collect()
+    entries
+        .iter()
+        .map(|entry| (entry.key.to_string(), value(&entry.value)))
+        .collect()
 }
 
 fn value(node: &Node) -> Value {
@@ -47,7 +50,10 @@ fn integer(text: &str) -> Option<Number> {
         return None;
     }
     let text = text.strip_prefix('+').unwrap_or(text);
-    text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
+    text.parse::<i64>()
+        .map(Number::from)
+        .or_else(|_| text.parse::<u64>().map(Number::from))
+        .ok()
 }
 
 fn float(text: &str) -> Option<Number> {

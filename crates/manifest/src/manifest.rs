@@ -52,12 +52,17 @@ impl Manifest {
             .strip_suffix(&format!("/{MAIN}"))
             .filter(|root| root.contains("://") && uri.len() <= MAX_URI)
             .ok_or("its address does not lead to a SKILL.md")?;
-        let frontmatter =
-            entry.get("frontmatter").and_then(Value::as_object).ok_or("it has no frontmatter")?;
+        let frontmatter = entry
+            .get("frontmatter")
+            .and_then(Value::as_object)
+            .ok_or("it has no frontmatter")?;
         if Value::Object(frontmatter.clone()).to_string().len() > MAX_FRONTMATTER {
             return Err("its frontmatter is too long".to_owned());
         }
-        let name = frontmatter.get("name").and_then(Value::as_str).unwrap_or_default();
+        let name = frontmatter
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let last = segments(root).and_then(|mut parts| parts.pop());
         if name.is_empty() || last.as_deref() != Some(name) {
             return Err("its address does not end with its name".to_owned());
@@ -84,7 +89,10 @@ impl Manifest {
     pub fn head(&self) -> String {
         let mut text = String::from("---\n");
         for (key, value) in &self.frontmatter {
-            text.push_str(&format!("{}: {value}\n", prowess_spec::yaml::write::scalar(key)));
+            text.push_str(&format!(
+                "{}: {value}\n",
+                prowess_spec::yaml::write::scalar(key)
+            ));
         }
         text.push_str("---\n");
         text
@@ -107,7 +115,9 @@ impl Manifest {
                 }
             }
             // Nobody says what is in it, so it is the same as long as its head is.
-            None => add(Value::Object(self.frontmatter.clone()).to_string().as_bytes()),
+            None => add(Value::Object(self.frontmatter.clone())
+                .to_string()
+                .as_bytes()),
         }
         hasher.finalize().into()
     }
@@ -115,8 +125,9 @@ impl Manifest {
     /// How many bytes it takes to remember this, roughly.
     pub fn weight(&self) -> usize {
         let files = self.files.iter().flatten();
-        let files: usize =
-            files.map(|(path, file)| path.as_str().len() + file.uri.len() + 64).sum();
+        let files: usize = files
+            .map(|(path, file)| path.as_str().len() + file.uri.len() + 64)
+            .sum();
         self.uri.len() * 2 + self.head().len() + files
     }
 
@@ -124,7 +135,9 @@ impl Manifest {
     /// Nothing at all where the skill has no such file.
     pub fn find(&self, path: &ResourcePath) -> Option<(Box<str>, Option<&Promised>)> {
         match &self.files {
-            Some(files) => files.get(path).map(|promised| (promised.uri.clone(), Some(promised))),
+            Some(files) => files
+                .get(path)
+                .map(|promised| (promised.uri.clone(), Some(promised))),
             None => Some((crate::uri::join(&self.root, path.as_str()).into(), None)),
         }
     }
@@ -144,9 +157,10 @@ impl Manifest {
         let keys = self.frontmatter.keys().chain(came.keys());
         let differs = |key: &&String| !matches!((self.frontmatter.get(*key), came.get(*key)), (Some(a), Some(b)) if same(a, b));
         match keys.into_iter().find(differs) {
-            Some(key) => {
-                Err(format!("its `{}` is not what was listed", prowess_diag::sanitize::line(key)))
-            }
+            Some(key) => Err(format!(
+                "its `{}` is not what was listed",
+                prowess_diag::sanitize::line(key)
+            )),
             None => Ok(()),
         }
     }
@@ -156,7 +170,11 @@ impl Promised {
     /// Compares what came with what was promised.
     pub fn check(&self, content: &[u8]) -> Result<(), String> {
         if content.len() as u64 != self.size {
-            return Err(format!("it has {} bytes, and {} were listed", content.len(), self.size));
+            return Err(format!(
+                "it has {} bytes, and {} were listed",
+                content.len(),
+                self.size
+            ));
         }
         if <[u8; 32]>::from(Sha256::digest(content)) != self.digest {
             return Err("its digest is not what was listed".to_owned());
@@ -167,24 +185,40 @@ impl Promised {
 
 fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Promised>, String> {
     if files.len() > MAX_FILES {
-        return Err(format!("it has {} files, more than {MAX_FILES}", files.len()));
+        return Err(format!(
+            "it has {} files, more than {MAX_FILES}",
+            files.len()
+        ));
     }
     let mut found = BTreeMap::new();
     let mut bytes = 0_u64;
     for file in files {
         let uri = file.get("uri").and_then(Value::as_str).unwrap_or_default();
-        let inside = uri.strip_prefix(root).and_then(|rest| rest.strip_prefix('/'));
+        let inside = uri
+            .strip_prefix(root)
+            .and_then(|rest| rest.strip_prefix('/'));
         let path = inside
             .filter(|_| uri.len() <= MAX_URI)
-            .and_then(|path| path.split('/').map(crate::uri::decode).collect::<Option<Vec<_>>>())
+            .and_then(|path| {
+                path.split('/')
+                    .map(crate::uri::decode)
+                    .collect::<Option<Vec<_>>>()
+            })
             .and_then(|parts| ResourcePath::new(&parts.join("/")).ok())
             .ok_or("it lists a file that is not inside of it")?;
-        let digest = file.get("digest").and_then(Value::as_str).and_then(read_digest);
+        let digest = file
+            .get("digest")
+            .and_then(Value::as_str)
+            .and_then(read_digest);
         let digest = digest.ok_or("it lists a file without a digest")?;
         let size = file.get("size").and_then(Value::as_u64);
         let size = size.ok_or("it lists a file without a size")?;
         bytes = bytes.saturating_add(size);
-        let promised = Promised { uri: uri.into(), digest, size };
+        let promised = Promised {
+            uri: uri.into(),
+            digest,
+            size,
+        };
         if found.insert(path, promised).is_some() {
             return Err("it lists a file twice".to_owned());
         }
@@ -200,8 +234,13 @@ fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Prom
 
 /// `sha256:` and 64 lower-case hexadecimal digits.
 fn read_digest(text: &str) -> Option<[u8; 32]> {
-    let digits = text.strip_prefix("sha256:").filter(|digits| digits.len() == 64)?;
-    if !digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+    let digits = text
+        .strip_prefix("sha256:")
+        .filter(|digits| digits.len() == 64)?;
+    if !digits
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    {
         return None;
     }
     let mut digest = [0; 32];
@@ -213,7 +252,11 @@ fn read_digest(text: &str) -> Option<[u8; 32]> {
 
 /// The parts behind the scheme, decoded.
 fn segments(root: &str) -> Option<Vec<String>> {
-    root.split_once("://")?.1.split('/').map(crate::uri::decode).collect()
+    root.split_once("://")?
+        .1
+        .split('/')
+        .map(crate::uri::decode)
+        .collect()
 }
 
 /// Whether two values are the same. `1` and `1.0` are: readers of YAML differ about them.
@@ -224,7 +267,9 @@ fn same(a: &Value, b: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
         _ => a == b,
     }
@@ -261,8 +306,20 @@ mod tests {
         let (uri, promised) = manifest.find(&path("a b/c.md")).unwrap();
         assert_eq!(&*uri, "skill://acme/refunds/a%20b/c.md");
         assert_eq!(promised.unwrap().check(b"x"), Ok(()));
-        assert!(promised.unwrap().check(b"y").unwrap_err().contains("digest"));
-        assert!(promised.unwrap().check(b"xy").unwrap_err().contains("bytes"));
+        assert!(
+            promised
+                .unwrap()
+                .check(b"y")
+                .unwrap_err()
+                .contains("digest")
+        );
+        assert!(
+            promised
+                .unwrap()
+                .check(b"xy")
+                .unwrap_err()
+                .contains("bytes")
+        );
         assert_eq!(manifest.find(&path("other.md")), None);
         assert_eq!(manifest.check_head(TEXT.as_bytes()), Ok(()));
         for other in [
@@ -299,10 +356,22 @@ mod tests {
             assert!(fault.contains(why), "{why}: {fault}");
         };
         let file = |entry: &mut Value, key: &str, value: Value| entry["resources"][1][key] = value;
-        check(&|entry| entry["uri"] = "skill://acme/refunds".into(), "does not lead to a SKILL.md");
-        check(&|entry| entry["uri"] = "/etc/SKILL.md".into(), "does not lead to a SKILL.md");
-        check(&|entry| entry["frontmatter"]["name"] = "other".into(), "does not end with its name");
-        check(&|entry| entry["frontmatter"] = Value::Null, "no frontmatter");
+        check(
+            &|entry| entry["uri"] = "skill://acme/refunds".into(),
+            "does not lead to a SKILL.md",
+        );
+        check(
+            &|entry| entry["uri"] = "/etc/SKILL.md".into(),
+            "does not lead to a SKILL.md",
+        );
+        check(
+            &|entry| entry["frontmatter"]["name"] = "other".into(),
+            "does not end with its name",
+        );
+        check(
+            &|entry| entry["frontmatter"] = Value::Null,
+            "no frontmatter",
+        );
         for name in ["a%0ab", "%1b%5b31m", "A", "x%20y%3az%20*", "%EF%BD%86"] {
             check(
                 &|entry| {
@@ -312,7 +381,10 @@ mod tests {
                 "not one that a skill may have",
             );
         }
-        check(&|entry| entry["resources"] = Value::Null, "which files it has");
+        check(
+            &|entry| entry["resources"] = Value::Null,
+            "which files it has",
+        );
         check(&|entry| entry["resources"] = json!([]), "no SKILL.md");
         for uri in [
             "skill://acme/other/x",
@@ -325,14 +397,20 @@ mod tests {
         ] {
             check(&|entry| file(entry, "uri", uri.into()), "not inside of it");
         }
-        check(&|entry| file(entry, "digest", "sha256:00".into()), "without a digest");
+        check(
+            &|entry| file(entry, "digest", "sha256:00".into()),
+            "without a digest",
+        );
         check(
             &|entry| file(entry, "digest", digest("x").to_uppercase().into()),
             "without a digest",
         );
         check(&|entry| file(entry, "size", (-1).into()), "without a size");
         check(&|entry| file(entry, "size", u64::MAX.into()), "more than");
-        check(&|entry| entry["resources"][1] = entry["resources"][0].clone(), "twice");
+        check(
+            &|entry| entry["resources"][1] = entry["resources"][0].clone(),
+            "twice",
+        );
         let many = |entry: &mut Value| {
             let files = (0..600).map(|at| json!({ "uri": format!("skill://acme/refunds/{at}"), "digest": digest("x"), "size": 1 }));
             entry["resources"] = files.collect();
@@ -348,6 +426,11 @@ mod tests {
             "metadata": { "tags": ["a", 2] }, "odd key: x": true, "none": null,
         });
         let manifest = Manifest::read(&entry).unwrap();
-        assert_eq!(manifest.check_head(manifest.head().as_bytes()), Ok(()), "{}", manifest.head());
+        assert_eq!(
+            manifest.check_head(manifest.head().as_bytes()),
+            Ok(()),
+            "{}",
+            manifest.head()
+        );
     }
 }

@@ -11,10 +11,16 @@ use serde_json::{Value, json};
 
 fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
-    let (plan, log) = (args.next().context("a plan")?, args.next().context("a log")?);
+    let (plan, log) = (
+        args.next().context("a plan")?,
+        args.next().context("a log")?,
+    );
     let read =
         || -> anyhow::Result<Value> { Ok(serde_json::from_str(&std::fs::read_to_string(&plan)?)?) };
-    let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
+    let mut log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log)?;
     writeln!(log, "start")?;
     let first = read()?;
     let mut out = std::io::stdout().lock();
@@ -48,7 +54,9 @@ fn main() -> anyhow::Result<()> {
             _ => "",
         };
         writeln!(log, "{}", format!("{method} {about}").trim_end())?;
-        let Some(id) = message.get("id") else { continue };
+        let Some(id) = message.get("id") else {
+            continue;
+        };
         match plan["mode"].as_str() {
             Some("silent") => continue,
             Some("die-on-call") if method == "tools/call" => std::process::exit(4),
@@ -101,8 +109,10 @@ fn result(method: &str, params: &Value, plan: &Value) -> Result<Value, Value> {
         }
         "skills/list" if plan["endless"] == true => json!({ "skills": [], "nextCursor": "again" }),
         "skills/list" if plan["fat"] == true => {
-            let page =
-                params["cursor"].as_str().and_then(|page| page.parse().ok()).unwrap_or(0_u64);
+            let page = params["cursor"]
+                .as_str()
+                .and_then(|page| page.parse().ok())
+                .unwrap_or(0_u64);
             let mut entry = plan["skills"][0].clone();
             entry["junk"] = "x".repeat(1024 * 1024).into();
             entry["uri"] = format!("skill://shop/{page}/SKILL.md").into();
@@ -111,7 +121,9 @@ fn result(method: &str, params: &Value, plan: &Value) -> Result<Value, Value> {
         "skills/list" => json!({ "skills": plan["skills"], "resultType": "complete" }),
         "resources/read" => {
             let uri = params["uri"].as_str().unwrap_or_default();
-            let text = plan["files"].get(uri).ok_or_else(|| refuse("no such file"))?;
+            let text = plan["files"]
+                .get(uri)
+                .ok_or_else(|| refuse("no such file"))?;
             json!({ "contents": [{ "uri": plan["as"].as_str().unwrap_or(uri), "text": text }] })
         }
         "ping" => json!({}),

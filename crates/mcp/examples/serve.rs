@@ -29,13 +29,20 @@ fn main() -> Result<()> {
     registry.load_dir(&folder)?;
     let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(SystemClock));
     let workspace = folder.canonicalize()?;
-    workshop.places =
-        Places { workspace: workspace.clone(), home: workspace.clone(), ..Places::default() };
+    workshop.places = Places {
+        workspace: workspace.clone(),
+        home: workspace.clone(),
+        ..Places::default()
+    };
     workshop.gate().places.root = workspace.to_string_lossy().into();
     let mut options = Options::default();
     let (mut address, mut http, mut runs_skills) = (None, Http::default(), false);
     while let Some(word) = words.next() {
-        let mut value = || words.next().with_context(|| format!("{word} needs a value"));
+        let mut value = || {
+            words
+                .next()
+                .with_context(|| format!("{word} needs a value"))
+        };
         match &*word {
             "--http" => address = Some(value()?.parse::<SocketAddr>()?),
             "--token-file" => http.invited.tokens = Token::load_or_create(Path::new(&value()?))?,
@@ -49,13 +56,20 @@ fn main() -> Result<()> {
                 workshop.settings.strength = Strength::Off;
             }
             "--run-skill" => runs_skills = true,
-            "--deny" => workshop.gate().rules.add(Effect::Deny, &value()?, Source::Flag),
+            "--deny" => workshop
+                .gate()
+                .rules
+                .add(Effect::Deny, &value()?, Source::Flag),
             "--legacy-index" => options.legacy_index = true,
             _ => bail!("no such option: {word}"),
         }
     }
     options.engine = runs_skills.then(|| engine(workshop.derive()));
-    let server = Server::new(Arc::new(workshop), Toolset::new(&Choice::default())?, &options);
+    let server = Server::new(
+        Arc::new(workshop),
+        Toolset::new(&Choice::default())?,
+        &options,
+    );
     match address {
         None => server.run_stdio()?,
         Some(address) => server.run_http(address, &http, CancellationToken::new(), |address| {

@@ -24,8 +24,12 @@ use serde_json::json;
 type Done = Result<(), Box<dyn Error>>;
 
 fn main() -> Done {
-    let base = std::env::args().nth(1).ok_or("the address of the server is missing")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let base = std::env::args()
+        .nth(1)
+        .ok_or("the address of the server is missing")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(all(&base))
 }
 
@@ -39,7 +43,11 @@ async fn all(base: &str) -> Done {
     ];
     for (name, below, wire) in wires {
         let root = Address::parse(base)?;
-        let base = if below.is_empty() { root } else { root.below(below) };
+        let base = if below.is_empty() {
+            root
+        } else {
+            root.below(below)
+        };
         for stream in [true, false] {
             let key = Key::new("test-key", base.origin())?;
             let about = ModelInfo {
@@ -58,8 +66,12 @@ async fn all(base: &str) -> Done {
             )
             .with_stream(stream);
             let how = if stream { "in pieces" } else { "whole" };
-            says(&model).await.map_err(|error| format!("{name}, {how}, text: {error}"))?;
-            calls(&model).await.map_err(|error| format!("{name}, {how}, tool: {error}"))?;
+            says(&model)
+                .await
+                .map_err(|error| format!("{name}, {how}, text: {error}"))?;
+            calls(&model)
+                .await
+                .map_err(|error| format!("{name}, {how}, tool: {error}"))?;
             println!("{name}: {how}: text, call, answer of the tool, text");
         }
     }
@@ -75,24 +87,40 @@ async fn by_address(base: &str) -> Result<String, Box<dyn Error>> {
     let chosen = choose(None, &variables, &settings).await?;
     let remote = chosen.remote.ok_or("no server")?;
     let health = remote.probe(Duration::from_secs(10)).await?;
-    check(health.has_model == Some(true), "the server does not list its own model")?;
+    check(
+        health.has_model == Some(true),
+        "the server does not list its own model",
+    )?;
     says(&remote).await?;
-    Ok(format!("{}: chosen because {}", chosen.model.about().name, chosen.why))
+    Ok(format!(
+        "{}: chosen because {}",
+        chosen.model.about().name,
+        chosen.why
+    ))
 }
 
 async fn says(model: &RemoteModel) -> Done {
     let request = Request {
         system: vec!["Answer in one short sentence.".into()],
         messages: vec![Message::user("What colour is the sky?")].into(),
-        options: Options { max_tokens: Some(40), ..Options::default() },
+        options: Options {
+            max_tokens: Some(40),
+            ..Options::default()
+        },
         ..Request::default()
     };
     let (reply, shown) = ask(model, &request).await?;
     let text = text_of(&reply);
     check(!text.is_empty(), "no text")?;
     check(reply.calls().next().is_none(), "a call without tools")?;
-    check(shown.is_empty() || shown == text, "the pieces are not the text")?;
-    check(reply.usage.output > 0 && reply.usage.prompt() > 0, "no usage")
+    check(
+        shown.is_empty() || shown == text,
+        "the pieces are not the text",
+    )?;
+    check(
+        reply.usage.output > 0 && reply.usage.prompt() > 0,
+        "no usage",
+    )
 }
 
 async fn calls(model: &RemoteModel) -> Done {
@@ -118,15 +146,31 @@ async fn calls(model: &RemoteModel) -> Done {
     let (reply, _) = ask(model, &request).await?;
     let call = reply.calls().next().ok_or("no call")?.clone();
     check(&*call.name == "get_weather", "another tool")?;
-    check(call.fault.is_none() && call.input["city"].is_string(), "an input that does not fit")?;
-    check(reply.stop == prowess_agent::Stop::ToolUse, "another reason to stop")?;
-    request.messages.push(Message { role: Role::Assistant, parts: reply.parts.clone() });
-    let results =
-        reply.calls().map(|call| Part::Result(ToolResult::of(call, "18 degrees and sunny")));
-    request.messages.push(Message { role: Role::User, parts: results.collect() });
+    check(
+        call.fault.is_none() && call.input["city"].is_string(),
+        "an input that does not fit",
+    )?;
+    check(
+        reply.stop == prowess_agent::Stop::ToolUse,
+        "another reason to stop",
+    )?;
+    request.messages.push(Message {
+        role: Role::Assistant,
+        parts: reply.parts.clone(),
+    });
+    let results = reply
+        .calls()
+        .map(|call| Part::Result(ToolResult::of(call, "18 degrees and sunny")));
+    request.messages.push(Message {
+        role: Role::User,
+        parts: results.collect(),
+    });
     request.options.choice = ToolChoice::Auto;
     let (reply, _) = ask(model, &request).await?;
-    check(!reply.parts.is_empty(), "nothing after the answer of the tool")
+    check(
+        !reply.parts.is_empty(),
+        "nothing after the answer of the tool",
+    )
 }
 
 async fn ask(model: &RemoteModel, request: &Request) -> Result<(Reply, String), Box<dyn Error>> {
@@ -142,7 +186,11 @@ async fn ask(model: &RemoteModel, request: &Request) -> Result<(Reply, String), 
 }
 
 fn text_of(reply: &Reply) -> String {
-    Message { role: Role::Assistant, parts: reply.parts.clone() }.text()
+    Message {
+        role: Role::Assistant,
+        parts: reply.parts.clone(),
+    }
+    .text()
 }
 
 fn check(holds: bool, what: &'static str) -> Done {

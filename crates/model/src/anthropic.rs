@@ -82,7 +82,9 @@ impl Wire for Anthropic {
         }
         let mut messages: Vec<Value> = request.messages.iter().filter_map(message).collect();
         if options.cache {
-            let last = messages.last_mut().and_then(|last| last["content"].as_array_mut());
+            let last = messages
+                .last_mut()
+                .and_then(|last| last["content"].as_array_mut());
             let last = last.and_then(|parts| parts.last_mut());
             mark(last.filter(|part| part["type"] != "thinking"));
         }
@@ -101,11 +103,20 @@ impl Wire for Anthropic {
         let answer: Answer = wire::read(body)?;
         let mut usage = Usage::default();
         answer.usage.unwrap_or_default().add_to(&mut usage);
-        let content =
-            answer.content.ok_or_else(|| Fault::bad_reply("an answer without content"))?;
-        let parts = content.into_iter().filter_map(|block| Block::of(block).part()).collect();
+        let content = answer
+            .content
+            .ok_or_else(|| Fault::bad_reply("an answer without content"))?;
+        let parts = content
+            .into_iter()
+            .filter_map(|block| Block::of(block).part())
+            .collect();
         let stop = answer.stop_reason.ok_or_else(Fault::cut)?;
-        Ok(Reply { parts, stop: stop_of(&stop), usage, model: answer.model.unwrap_or_default() })
+        Ok(Reply {
+            parts,
+            stop: stop_of(&stop),
+            usage,
+            model: answer.model.unwrap_or_default(),
+        })
     }
 
     fn fault(&self, status: u16, body: &[u8]) -> Fault {
@@ -116,7 +127,8 @@ impl Wire for Anthropic {
 
 fn texts(blocks: &[String]) -> Vec<Value> {
     let full = blocks.iter().filter(|text| !text.trim().is_empty());
-    full.map(|text| json!({"type": "text", "text": text})).collect()
+    full.map(|text| json!({"type": "text", "text": text}))
+        .collect()
 }
 
 /// Asks the provider to remember everything up to here.
@@ -150,7 +162,10 @@ fn think(body: &mut Map<String, Value>, model: &str, effort: Effort, most: u32, 
         // What is thought counts among the tokens of the answer, and something must be left.
         let tokens = tokens.min(most / 4 * 3);
         if tokens >= 1_024 {
-            body.insert("thinking".into(), json!({"type": "enabled", "budget_tokens": tokens}));
+            body.insert(
+                "thinking".into(),
+                json!({"type": "enabled", "budget_tokens": tokens}),
+            );
         }
     }
 }
@@ -158,7 +173,11 @@ fn think(body: &mut Map<String, Value>, model: &str, effort: Effort, most: u32, 
 /// Whether answers of tools are waited for by a message without thought of this provider. Older
 /// models must not begin to think there.
 fn waits_without_thought(messages: &[Message]) -> bool {
-    let Some(last) = messages.iter().rev().find(|message| message.role == Role::Assistant) else {
+    let Some(last) = messages
+        .iter()
+        .rev()
+        .find(|message| message.role == Role::Assistant)
+    else {
         return false;
     };
     let thought = last.parts.iter().any(|part| {
@@ -217,7 +236,15 @@ fn image(image: &Image) -> Value {
 
 /// The provider takes letters, digits, `_` and `-` only.
 fn id(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
+    id.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
 }
 
 fn stop_of(word: &str) -> Stop {
@@ -290,9 +317,17 @@ enum Content {
 /// A part of an answer on its way.
 enum Block {
     Text(String),
-    Thinking { text: String, signature: String },
+    Thinking {
+        text: String,
+        signature: String,
+    },
     Redacted(String),
-    Call { id: String, name: String, input: Value, json: String },
+    Call {
+        id: String,
+        name: String,
+        input: Value,
+        json: String,
+    },
     Unknown,
 }
 
@@ -300,19 +335,31 @@ impl Block {
     fn of(content: Content) -> Self {
         match content {
             Content::Text { text } => Self::Text(text),
-            Content::Thinking { thinking, signature } => {
-                Self::Thinking { text: thinking, signature }
-            }
+            Content::Thinking {
+                thinking,
+                signature,
+            } => Self::Thinking {
+                text: thinking,
+                signature,
+            },
             Content::RedactedThinking { data } => Self::Redacted(data),
-            Content::ToolUse { id, name, input } => {
-                Self::Call { id, name, input, json: String::new() }
-            }
+            Content::ToolUse { id, name, input } => Self::Call {
+                id,
+                name,
+                input,
+                json: String::new(),
+            },
             Content::Unknown => Self::Unknown,
         }
     }
 
     fn part(self) -> Option<Part> {
-        let opaque = |value| Some(Opaque { provider: PROVIDER.into(), value });
+        let opaque = |value| {
+            Some(Opaque {
+                provider: PROVIDER.into(),
+                value,
+            })
+        };
         Some(match self {
             Self::Text(text) if text.is_empty() => return None,
             Self::Text(text) => Part::text(text),
@@ -320,13 +367,21 @@ impl Block {
                 // Without a signature the provider does not take it back.
                 let signed = (!signature.is_empty())
                     .then(|| json!({"type": "thinking", "thinking": text, "signature": signature}));
-                Part::Reasoning { opaque: signed.and_then(opaque), text }
+                Part::Reasoning {
+                    opaque: signed.and_then(opaque),
+                    text,
+                }
             }
             Self::Redacted(data) => Part::Reasoning {
                 text: String::new(),
                 opaque: opaque(json!({"type": "redacted_thinking", "data": data})),
             },
-            Self::Call { id, name, input, json } => {
+            Self::Call {
+                id,
+                name,
+                input,
+                json,
+            } => {
                 let json = match &input {
                     Value::Null => json,
                     Value::Object(object) if object.is_empty() => json,
@@ -414,10 +469,15 @@ impl Reader for Stream {
                 self.model = message.model.unwrap_or_default();
                 message.usage.unwrap_or_default().add_to(&mut self.usage);
             }
-            Event::ContentBlockStart { index, content_block } => {
+            Event::ContentBlockStart {
+                index,
+                content_block,
+            } => {
                 let block = Block::of(content_block);
                 match &block {
-                    Block::Call { name, .. } => out(Delta::Call { name: name.as_str().into() }),
+                    Block::Call { name, .. } => out(Delta::Call {
+                        name: name.as_str().into(),
+                    }),
                     Block::Text(text) if !text.is_empty() => out(Delta::Text(text.clone())),
                     _ => {}
                 }
@@ -432,7 +492,11 @@ impl Reader for Stream {
             }
             Event::MessageDelta { delta, usage } => {
                 usage.unwrap_or_default().add_to(&mut self.usage);
-                self.stop = delta.stop_reason.as_deref().map(stop_of).or(self.stop.take());
+                self.stop = delta
+                    .stop_reason
+                    .as_deref()
+                    .map(stop_of)
+                    .or(self.stop.take());
             }
             Event::MessageStop => self.is_done = true,
             Event::Error { error } => return Err(failure(&error)),
@@ -444,7 +508,12 @@ impl Reader for Stream {
     fn finish(self: Box<Self>) -> Result<Reply, Fault> {
         let stop = self.stop.filter(|_| self.is_done).ok_or_else(Fault::cut)?;
         let parts = self.blocks.into_values().filter_map(Block::part).collect();
-        Ok(Reply { parts, stop, usage: self.usage, model: self.model })
+        Ok(Reply {
+            parts,
+            stop,
+            usage: self.usage,
+            model: self.model,
+        })
     }
 }
 
@@ -482,6 +551,10 @@ fn failure(error: &Failure) -> Fault {
         "invalid_request_error" | "not_found_error" => ModelErrorKind::BadRequest,
         _ => ModelErrorKind::Transport,
     };
-    let message = if error.message.is_empty() { &error.kind } else { &error.message };
+    let message = if error.message.is_empty() {
+        &error.kind
+    } else {
+        &error.message
+    };
     Fault::new(kind, message)
 }

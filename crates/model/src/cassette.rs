@@ -83,7 +83,10 @@ fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
             let ordered: BTreeMap<&String, &Value> = object.iter().collect();
-            ordered.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect()
+            ordered
+                .into_iter()
+                .map(|(key, value)| (key.clone(), sorted(value)))
+                .collect()
         }
         Value::Array(list) => list.iter().map(sorted).collect(),
         other => other.clone(),
@@ -106,25 +109,39 @@ impl RecordingModel {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options
-            .open(path)
-            .map_err(|error| CassetteError::File { path: path.to_owned(), error })?;
-        Ok(Self { inner, path: path.to_owned(), file: Mutex::new(file) })
+        let file = options.open(path).map_err(|error| CassetteError::File {
+            path: path.to_owned(),
+            error,
+        })?;
+        Ok(Self {
+            inner,
+            path: path.to_owned(),
+            file: Mutex::new(file),
+        })
     }
 
     fn write(&self, request: &Request, reply: &Reply) -> Result<(), ModelError> {
         let model = self.inner.about().name.to_string();
-        let line = Line { schema: 1, model, digest: digest(request), reply: reply.clone() };
+        let line = Line {
+            schema: 1,
+            model,
+            digest: digest(request),
+            reply: reply.clone(),
+        };
         let fault = |message: String| ModelError {
             kind: ModelErrorKind::BadRequest,
             model: self.inner.about().name.clone(),
-            message: format!("{}: the answer cannot be recorded: {message}", self.path.display()),
+            message: format!(
+                "{}: the answer cannot be recorded: {message}",
+                self.path.display()
+            ),
             attempts: 1,
         };
         let mut text = serde_json::to_string(&line).map_err(|error| fault(error.to_string()))?;
         text.push('\n');
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(text.as_bytes()).map_err(|error| fault(error.to_string()))
+        file.write_all(text.as_bytes())
+            .map_err(|error| fault(error.to_string()))
     }
 }
 
@@ -157,16 +174,27 @@ pub struct ReplayModel {
 impl ReplayModel {
     /// Reads a recording.
     pub fn open(path: &Path) -> Result<Self, CassetteError> {
-        let failed = |error| CassetteError::File { path: path.to_owned(), error };
+        let failed = |error| CassetteError::File {
+            path: path.to_owned(),
+            error,
+        };
         let mut text = String::new();
         let file = File::open(path).map_err(failed)?;
-        file.take(MAX_CASSETTE + 1).read_to_string(&mut text).map_err(failed)?;
+        file.take(MAX_CASSETTE + 1)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
         if text.len() as u64 > MAX_CASSETTE {
-            return Err(CassetteError::TooLarge { path: path.to_owned() });
+            return Err(CassetteError::TooLarge {
+                path: path.to_owned(),
+            });
         }
         let mut replies: BTreeMap<String, (Vec<Reply>, usize)> = BTreeMap::new();
         let mut model = String::new();
-        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        for (at, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
             let fault = |message: String| CassetteError::Line {
                 path: path.to_owned(),
                 line: at + 1,
@@ -186,7 +214,10 @@ impl ReplayModel {
             price: None,
             note: Some("the replies come from a recording; no model is asked".into()),
         };
-        Ok(Self { about, replies: Mutex::new(replies) })
+        Ok(Self {
+            about,
+            replies: Mutex::new(replies),
+        })
     }
 
     /// The next answer to a request; the last one again and again.
@@ -213,7 +244,10 @@ impl Model for ReplayModel {
             let reply = self.find(request).ok_or_else(|| ModelError {
                 kind: ModelErrorKind::BadRequest,
                 model: self.about.name.clone(),
-                message: format!("the recording has no answer to the request {}", digest(request)),
+                message: format!(
+                    "the recording has no answer to the request {}",
+                    digest(request)
+                ),
                 attempts: 1,
             })?;
             for part in &reply.parts {
@@ -222,7 +256,9 @@ impl Model for ReplayModel {
                     Part::Reasoning { text, .. } if !text.is_empty() => {
                         deltas(Delta::Reasoning(text.clone()));
                     }
-                    Part::Call(call) => deltas(Delta::Call { name: call.name.clone() }),
+                    Part::Call(call) => deltas(Delta::Call {
+                        name: call.name.clone(),
+                    }),
                     Part::Reasoning { .. } | Part::Image(_) | Part::Result(_) => {}
                 }
             }

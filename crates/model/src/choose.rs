@@ -56,7 +56,10 @@ impl std::fmt::Debug for SecretText {
 impl Settings {
     /// The usual settings. `agent` is what the client calls itself.
     pub fn new(agent: &str) -> Result<Self, HttpError> {
-        Ok(Self::with_client(HttpClient::new(agent, Deadlines::default())?))
+        Ok(Self::with_client(HttpClient::new(
+            agent,
+            Deadlines::default(),
+        )?))
     }
 
     /// The usual settings, behind the proxy that variables name: `HTTPS_PROXY`, `ALL_PROXY` and
@@ -69,8 +72,15 @@ impl Settings {
         let Some(address) = set("HTTPS_PROXY").or_else(|| set("ALL_PROXY")) else {
             return Self::new(agent);
         };
-        let proxy = Proxy { address, except: set("NO_PROXY").unwrap_or_default() };
-        Ok(Self::with_client(HttpClient::behind(agent, Deadlines::default(), &proxy)?))
+        let proxy = Proxy {
+            address,
+            except: set("NO_PROXY").unwrap_or_default(),
+        };
+        Ok(Self::with_client(HttpClient::behind(
+            agent,
+            Deadlines::default(),
+            &proxy,
+        )?))
     }
 
     /// The usual settings with another client.
@@ -186,7 +196,10 @@ pub async fn choose(
     if let Some(name) = set("PROWESS_MODEL") {
         return find(name.trim(), "`PROWESS_MODEL` names it", variables, settings).await;
     }
-    for provider in providers::TABLE.iter().filter(|provider| provider.is_automatic) {
+    for provider in providers::TABLE
+        .iter()
+        .filter(|provider| provider.is_automatic)
+    {
         // A provider that is anywhere is known by its address, the others by their keys.
         let telling = match provider.base_variable {
             Some(variable) if provider.base.is_empty() => &[variable],
@@ -213,7 +226,11 @@ pub fn open(
     settings: &Settings,
 ) -> Result<Chosen, ChooseError> {
     let why = "it was named".to_owned();
-    let chosen = |model: Arc<dyn Model>| Chosen { model, remote: None, why: why.clone() };
+    let chosen = |model: Arc<dyn Model>| Chosen {
+        model,
+        remote: None,
+        why: why.clone(),
+    };
     if let Some(path) = name.strip_prefix("scripted:") {
         return Ok(chosen(Arc::new(script(Path::new(path))?)));
     }
@@ -224,7 +241,9 @@ pub fn open(
         return Ok(chosen(Arc::new(EchoModel::default())));
     }
     let (provider, model) = split(name)?;
-    let model = model.or(provider.model).ok_or(ChooseError::NoModel { provider: provider.name })?;
+    let model = model.or(provider.model).ok_or(ChooseError::NoModel {
+        provider: provider.name,
+    })?;
     let place = Place::of(provider, variables, settings)?;
     Ok(remote(provider, model, place, settings, why))
 }
@@ -238,14 +257,19 @@ async fn find(
 ) -> Result<Chosen, ChooseError> {
     let opened = open(name, variables, settings);
     let Err(ChooseError::NoModel { provider }) = opened else {
-        return opened.map(|chosen| Chosen { why: why.to_owned(), ..chosen });
+        return opened.map(|chosen| Chosen {
+            why: why.to_owned(),
+            ..chosen
+        });
     };
     let nothing = || ChooseError::NoModel { provider };
     let provider = providers::find(provider).ok_or_else(nothing)?;
     let place = Place::of(provider, variables, settings)?;
     let asking = remote(provider, "", place.clone(), settings, String::new());
     let remote_model = asking.remote.ok_or_else(nothing)?;
-    let list = remote_model.models(settings.probe.max(Duration::from_secs(5))).await?;
+    let list = remote_model
+        .models(settings.probe.max(Duration::from_secs(5)))
+        .await?;
     let first = list.into_iter().next().ok_or_else(nothing)?;
     let why = format!("{why}, and it is the first that the server lists");
     Ok(remote(provider, &first, place, settings, why))
@@ -273,7 +297,10 @@ async fn at_home(
     let entry = value.get(local.array)?.get(0)?;
     let model = entry.get(local.key)?.as_str()?.to_owned();
     let provider = providers::find(local.provider)?;
-    let place = Place { base: base.below("v1"), key: None };
+    let place = Place {
+        base: base.below("v1"),
+        key: None,
+    };
     let why = format!("{} answers on {}", local.what, local.base);
     Some(Ok(remote(provider, &model, place, settings, why)))
 }
@@ -283,17 +310,25 @@ fn split(name: &str) -> Result<(&'static Provider, Option<&str>), ChooseError> {
     if let Some((provider, model)) = name.split_once('/')
         && let Some(provider) = providers::find(provider)
     {
-        return Ok((provider, Some(model.trim()).filter(|model| !model.is_empty())));
+        return Ok((
+            provider,
+            Some(model.trim()).filter(|model| !model.is_empty()),
+        ));
     }
     if let Some(provider) = providers::find(name) {
         return Ok((provider, None));
     }
-    let by_model = providers::TABLE
-        .iter()
-        .find(|provider| provider.prefixes.iter().any(|prefix| name.starts_with(prefix)));
+    let by_model = providers::TABLE.iter().find(|provider| {
+        provider
+            .prefixes
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    });
     match by_model {
         Some(provider) if !name.contains('/') => Ok((provider, Some(name))),
-        _ => Err(ChooseError::Unknown { name: name.chars().take(100).collect() }),
+        _ => Err(ChooseError::Unknown {
+            name: name.chars().take(100).collect(),
+        }),
     }
 }
 
@@ -311,31 +346,53 @@ impl Place {
         settings: &Settings,
     ) -> Result<Self, ChooseError> {
         let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
-        let base = match provider.base_variable.and_then(|name| Some((name, set(name)?))) {
-            Some((variable, text)) => base_of(provider, &text)
-                .map_err(|error| ChooseError::Address { variable: variable.into(), error })?,
+        let base = match provider
+            .base_variable
+            .and_then(|name| Some((name, set(name)?)))
+        {
+            Some((variable, text)) => {
+                base_of(provider, &text).map_err(|error| ChooseError::Address {
+                    variable: variable.into(),
+                    error,
+                })?
+            }
             None if provider.base.is_empty() => {
                 let variable = provider.base_variable.unwrap_or_default();
-                return Err(ChooseError::NoAddress { provider: provider.name, variable });
+                return Err(ChooseError::NoAddress {
+                    provider: provider.name,
+                    variable,
+                });
             }
-            None => Address::parse(provider.base)
-                .map_err(|error| ChooseError::Address { variable: provider.name.into(), error })?,
+            None => Address::parse(provider.base).map_err(|error| ChooseError::Address {
+                variable: provider.name.into(),
+                error,
+            })?,
         };
         let given = settings.key.as_ref().map(|text| ("key", text.0.clone()));
-        let found =
-            given.or_else(|| provider.keys.iter().find_map(|name| Some((*name, set(name)?))));
-        let key = match found {
-            Some((variable, text)) => Some(
-                Key::new(&text, base.origin())
-                    .map_err(|error| ChooseError::Key { variable: variable.into(), error })?,
-            ),
-            // A server of one's own may want none.
-            None if provider.needs_key && !base.is_loopback() => {
-                let variable = provider.keys.first().copied().unwrap_or_default();
-                return Err(ChooseError::NoKey { provider: provider.name, variable });
-            }
-            None => None,
-        };
+        let found = given.or_else(|| {
+            provider
+                .keys
+                .iter()
+                .find_map(|name| Some((*name, set(name)?)))
+        });
+        let key =
+            match found {
+                Some((variable, text)) => Some(Key::new(&text, base.origin()).map_err(
+                    |error| ChooseError::Key {
+                        variable: variable.into(),
+                        error,
+                    },
+                )?),
+                // A server of one's own may want none.
+                None if provider.needs_key && !base.is_loopback() => {
+                    let variable = provider.keys.first().copied().unwrap_or_default();
+                    return Err(ChooseError::NoKey {
+                        provider: provider.name,
+                        variable,
+                    });
+                }
+                None => None,
+            };
         Ok(Self { base, key })
     }
 }
@@ -346,13 +403,21 @@ fn base_of(provider: &Provider, text: &str) -> Result<Address, AddressError> {
     if provider.name != "ollama" {
         return Address::parse(text);
     }
-    let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let text = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("http://{text}")
+    };
     let has_port = text
         .trim_end_matches('/')
         .rsplit(':')
         .next()
         .is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
-    let text = if has_port { text } else { format!("{}:11434", text.trim_end_matches('/')) };
+    let text = if has_port {
+        text
+    } else {
+        format!("{}:11434", text.trim_end_matches('/'))
+    };
     let base = Address::parse(&text.replace("//0.0.0.0:", "//127.0.0.1:"))?;
     Ok(base.below("v1"))
 }
@@ -376,8 +441,13 @@ fn remote(
     let known = price::known(model);
     let about = ModelInfo {
         name: format!("{}/{model}", provider.name).into(),
-        window: settings.window.or(known.map(|known| known.window)).unwrap_or(DEFAULT_WINDOW),
-        price: known.filter(|_| !place.base.is_loopback()).map(|known| known.price),
+        window: settings
+            .window
+            .or(known.map(|known| known.window))
+            .unwrap_or(DEFAULT_WINDOW),
+        price: known
+            .filter(|_| !place.base.is_loopback())
+            .map(|known| known.price),
         note: None,
     };
     let http = settings.http.clone();
@@ -385,17 +455,31 @@ fn remote(
         .with_stream(settings.stream)
         .with_retry(settings.retry, settings.waiter.clone());
     let model = Arc::new(model);
-    Chosen { model: model.clone(), remote: Some(model), why }
+    Chosen {
+        model: model.clone(),
+        remote: Some(model),
+        why,
+    }
 }
 
 fn script(path: &Path) -> Result<ScriptedModel, ChooseError> {
-    let failed = |error| ChooseError::File { path: path.to_owned(), error };
+    let failed = |error| ChooseError::File {
+        path: path.to_owned(),
+        error,
+    };
     let mut text = String::new();
     let file = File::open(path).map_err(failed)?;
-    file.take(MAX_SCRIPT as u64 + 1).read_to_string(&mut text).map_err(failed)?;
-    let name = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
-    ScriptedModel::parse(&name, &text)
-        .map_err(|error| ChooseError::Script { path: path.to_owned(), error })
+    file.take(MAX_SCRIPT as u64 + 1)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    let name = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy())
+        .unwrap_or_default();
+    ScriptedModel::parse(&name, &text).map_err(|error| ChooseError::Script {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 #[cfg(test)]
@@ -420,23 +504,43 @@ mod tests {
     }
 
     fn found(local: &providers::Local) -> Option<(String, String)> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let mut settings = Settings::new("prowess-test").unwrap();
         settings.probe = Duration::from_secs(20);
         let chosen = runtime.block_on(at_home(local, &settings))?.unwrap();
         let base = local.base;
-        Some((chosen.model.about().name.to_string(), chosen.why.replace(base, "BASE")))
+        Some((
+            chosen.model.about().name.to_string(),
+            chosen.why.replace(base, "BASE"),
+        ))
     }
 
     #[test]
     fn servers_on_this_machine_are_found_by_their_lists() {
-        let [ollama, llama, ..] = providers::LOCAL else { return };
-        let at = |local: &providers::Local, body| providers::Local { base: server(body), ..*local };
-        let tags = at(ollama, r#"{"models":[{"name":"qwen3:8b","size":5},{"name":"other"}]}"#);
-        let expected = ("ollama/qwen3:8b".to_owned(), "Ollama answers on BASE".to_owned());
+        let [ollama, llama, ..] = providers::LOCAL else {
+            return;
+        };
+        let at = |local: &providers::Local, body| providers::Local {
+            base: server(body),
+            ..*local
+        };
+        let tags = at(
+            ollama,
+            r#"{"models":[{"name":"qwen3:8b","size":5},{"name":"other"}]}"#,
+        );
+        let expected = (
+            "ollama/qwen3:8b".to_owned(),
+            "Ollama answers on BASE".to_owned(),
+        );
         assert_eq!(found(&tags), Some(expected));
         let list = at(llama, r#"{"object":"list","data":[{"id":"smollm2"}]}"#);
-        let expected = ("local/smollm2".to_owned(), "llama.cpp answers on BASE".to_owned());
+        let expected = (
+            "local/smollm2".to_owned(),
+            "llama.cpp answers on BASE".to_owned(),
+        );
         assert_eq!(found(&list), Some(expected));
         for other in ["<html>", "{}", r#"{"data":[]}"#, r#"{"data":[{"id":7}]}"#] {
             assert_eq!(found(&at(llama, other)), None, "{other}");

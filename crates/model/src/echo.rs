@@ -37,17 +37,34 @@ impl Model for EchoModel {
             let text = last_text(request);
             deltas(Delta::Text(text.clone()));
             let words = |text: &str| text.split_whitespace().count() as u64;
-            let read = request.messages.iter().map(|message| words(&message.text())).sum();
-            let usage = Usage { input: read, output: words(&text), ..Usage::default() };
-            Ok(Reply { usage, model: "echo".into(), ..Reply::text(text) })
+            let read = request
+                .messages
+                .iter()
+                .map(|message| words(&message.text()))
+                .sum();
+            let usage = Usage {
+                input: read,
+                output: words(&text),
+                ..Usage::default()
+            };
+            Ok(Reply {
+                usage,
+                model: "echo".into(),
+                ..Reply::text(text)
+            })
         })
     }
 }
 
 fn last_text(request: &Request) -> String {
-    let outside = request.messages.iter().rev().filter(|message| message.role == Role::User);
-    let mut texts =
-        outside.flat_map(|message| message.parts.iter().rev()).filter_map(|part| match part {
+    let outside = request
+        .messages
+        .iter()
+        .rev()
+        .filter(|message| message.role == Role::User);
+    let mut texts = outside
+        .flat_map(|message| message.parts.iter().rev())
+        .filter_map(|part| match part {
             Part::Text { text, .. } if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         });

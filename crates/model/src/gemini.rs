@@ -43,7 +43,11 @@ impl Wire for Gemini {
         let options = &request.options;
         let mut body = Map::new();
         if !request.system.is_empty() {
-            let parts: Value = request.system.iter().map(|text| json!({"text": text})).collect();
+            let parts: Value = request
+                .system
+                .iter()
+                .map(|text| json!({"text": text}))
+                .collect();
             body.insert("systemInstruction".into(), json!({"parts": parts}));
         }
         if !request.tools.is_empty() {
@@ -110,7 +114,9 @@ fn delay(body: &[u8]) -> Option<std::time::Duration> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let value = value.get(0).unwrap_or(&value);
     let details = value.get("error")?.get("details")?.as_array()?;
-    let text = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let text = details
+        .iter()
+        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
     retry_after(text.strip_suffix('s')?, std::time::SystemTime::UNIX_EPOCH)
 }
 
@@ -267,7 +273,12 @@ impl Reader for Stream {
 
     fn finish(self: Box<Self>) -> Result<Reply, Fault> {
         let stop = self.stop.ok_or_else(Fault::cut)?;
-        Ok(Reply { parts: self.parts, stop, usage: self.usage, model: self.model })
+        Ok(Reply {
+            parts: self.parts,
+            stop,
+            usage: self.usage,
+            model: self.model,
+        })
     }
 }
 
@@ -282,16 +293,27 @@ impl Stream {
             self.model = model;
         }
         if let Some(counts) = answer.usage_metadata {
-            let output =
-                counts.candidates.unwrap_or(0).saturating_add(counts.thoughts.unwrap_or(0));
+            let output = counts
+                .candidates
+                .unwrap_or(0)
+                .saturating_add(counts.thoughts.unwrap_or(0));
             let (prompt, cached) = (counts.prompt.unwrap_or(0), counts.cached.unwrap_or(0));
             self.usage = wire::usage(prompt, cached, output);
         }
-        if answer.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
+        if answer
+            .prompt_feedback
+            .is_some_and(|feedback| feedback.block_reason.is_some())
+        {
             self.stop = Some(Stop::Refused);
         }
-        let Some(candidate) = answer.candidates.into_iter().next() else { return Ok(()) };
-        for piece in candidate.content.into_iter().flat_map(|content| content.parts) {
+        let Some(candidate) = answer.candidates.into_iter().next() else {
+            return Ok(());
+        };
+        for piece in candidate
+            .content
+            .into_iter()
+            .flat_map(|content| content.parts)
+        {
             self.piece(piece, out);
         }
         if let Some(word) = candidate.finish_reason {
@@ -309,7 +331,9 @@ impl Stream {
             let arguments = function.args.filter(|args| !args.is_null());
             let arguments = arguments.map(|args| args.to_string()).unwrap_or_default();
             let id = function.id.unwrap_or_default();
-            out(Delta::Call { name: function.name.as_str().into() });
+            out(Delta::Call {
+                name: function.name.as_str().into(),
+            });
             let call = wire::call(&id, &function.name, &arguments, opaque);
             self.parts.push(Part::Call(call));
             return;
@@ -322,7 +346,13 @@ impl Stream {
                 Delta::Text(text.clone())
             });
             match (self.parts.last_mut(), piece.thought) {
-                (Some(Part::Reasoning { text: all, opaque: None }), true)
+                (
+                    Some(Part::Reasoning {
+                        text: all,
+                        opaque: None,
+                    }),
+                    true,
+                )
                 | (Some(Part::Text { text: all, .. }), false) => all.push_str(&text),
                 (_, true) => self.parts.push(Part::Reasoning { text, opaque: None }),
                 (_, false) => self.parts.push(Part::text(text)),
@@ -330,7 +360,10 @@ impl Stream {
         }
         // The signature of a text goes back as a part of its own, behind it.
         if opaque.is_some() {
-            self.parts.push(Part::Reasoning { text: String::new(), opaque });
+            self.parts.push(Part::Reasoning {
+                text: String::new(),
+                opaque,
+            });
         }
     }
 }

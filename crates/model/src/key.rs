@@ -33,7 +33,10 @@ impl Key {
         if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(KeyError::Unfit);
         }
-        Ok(Self { value: value.into(), origin })
+        Ok(Self {
+            value: value.into(),
+            origin,
+        })
     }
 
     /// Where it may go.
@@ -66,10 +69,15 @@ mod tests {
     fn a_key_goes_to_its_origin_only() {
         let at = |text| Address::parse(text).unwrap();
         let key = Key::new(" sk-secret\n", at("https://api.example").origin()).unwrap();
-        assert_eq!(key.expose_for(&at("https://api.example/v1/x")), Some("sk-secret"));
-        for other in
-            ["http://api.example/", "https://api.example:8443/", "https://api.example.evil/"]
-        {
+        assert_eq!(
+            key.expose_for(&at("https://api.example/v1/x")),
+            Some("sk-secret")
+        );
+        for other in [
+            "http://api.example/",
+            "https://api.example:8443/",
+            "https://api.example.evil/",
+        ] {
             assert_eq!(key.expose_for(&at(other)), None, "{other}");
         }
         assert_eq!(format!("{key:?}"), "Key(… for https://api.example)");

@@ -101,7 +101,9 @@ pub(crate) fn fault(status: u16, body: &[u8]) -> Fault {
 
 /// Whether a model of OpenAI thinks before it answers.
 pub(crate) fn thinks(model: &str) -> bool {
-    !["gpt-4", "gpt-3", "chatgpt", "gpt-audio"].iter().any(|name| model.starts_with(name))
+    !["gpt-4", "gpt-3", "chatgpt", "gpt-audio"]
+        .iter()
+        .any(|name| model.starts_with(name))
 }
 
 /// How hard a model of OpenAI is told to think. Only newer ones know more than three steps.
@@ -287,7 +289,10 @@ impl Reader for Stream {
         let stop = self.stop.ok_or_else(Fault::cut)?;
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
-            parts.push(Part::Reasoning { text: self.reasoning, opaque: None });
+            parts.push(Part::Reasoning {
+                text: self.reasoning,
+                opaque: None,
+            });
         }
         if !self.text.is_empty() {
             parts.push(Part::text(self.text));
@@ -298,7 +303,12 @@ impl Reader for Stream {
                 .map(|call| Part::Call(wire::call(&call.id, &call.name, &call.arguments, None))),
         );
         let stop = if self.refused { Stop::Refused } else { stop };
-        Ok(Reply { parts, stop, usage: self.usage, model: self.model })
+        Ok(Reply {
+            parts,
+            stop,
+            usage: self.usage,
+            model: self.model,
+        })
     }
 }
 
@@ -313,7 +323,9 @@ impl Stream {
             self.model = model;
         }
         if let Some(counts) = answer.usage {
-            let cached = counts.prompt_tokens_details.and_then(|details| details.cached_tokens);
+            let cached = counts
+                .prompt_tokens_details
+                .and_then(|details| details.cached_tokens);
             self.usage = wire::usage(
                 counts.prompt_tokens.unwrap_or(0),
                 cached.unwrap_or(0),
@@ -321,7 +333,9 @@ impl Stream {
             );
         }
         // Only one answer was asked for.
-        let Some(choice) = answer.choices.into_iter().next() else { return Ok(()) };
+        let Some(choice) = answer.choices.into_iter().next() else {
+            return Ok(());
+        };
         if let Some(piece) = choice.delta.or(choice.message) {
             self.piece(piece, out);
         }
@@ -358,7 +372,10 @@ impl Stream {
         // The call it belongs to: by number, or the last one where there is no number. Some servers
         // number every call 0; a second name begins a second call.
         let at = match piece.index {
-            Some(_) => self.calls.iter().rposition(|call| call.index == piece.index),
+            Some(_) => self
+                .calls
+                .iter()
+                .rposition(|call| call.index == piece.index),
             None if id.is_empty() && name.is_empty() => self.calls.len().checked_sub(1),
             None => None,
         };
@@ -371,15 +388,22 @@ impl Stream {
             })
         });
         let at = at.unwrap_or_else(|| {
-            self.calls.push(CallParts { index: piece.index, ..CallParts::default() });
+            self.calls.push(CallParts {
+                index: piece.index,
+                ..CallParts::default()
+            });
             self.calls.len() - 1
         });
-        let Some(call) = self.calls.get_mut(at) else { return };
+        let Some(call) = self.calls.get_mut(at) else {
+            return;
+        };
         if call.id.is_empty() {
             call.id = id;
         }
         if call.name.is_empty() && !name.is_empty() {
-            out(Delta::Call { name: name.as_str().into() });
+            out(Delta::Call {
+                name: name.as_str().into(),
+            });
             call.name = name;
         }
         match arguments {

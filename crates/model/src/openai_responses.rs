@@ -51,7 +51,10 @@ impl Wire for OpenAiResponses {
         }
         if thinks(model) {
             if let Some(effort) = options.effort {
-                body.insert("reasoning".into(), json!({"effort": effort_word(model, effort)}));
+                body.insert(
+                    "reasoning".into(),
+                    json!({"effort": effort_word(model, effort)}),
+                );
             }
             body.insert("include".into(), json!(["reasoning.encrypted_content"]));
         }
@@ -215,7 +218,10 @@ enum Event {
         output_index: u64,
         item: Item,
     },
-    #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
+    #[serde(
+        rename = "response.output_text.delta",
+        alias = "response.refusal.delta"
+    )]
     Text { delta: String },
     #[serde(
         rename = "response.reasoning_summary_text.delta",
@@ -229,7 +235,11 @@ enum Event {
     )]
     End { response: Answer },
     #[serde(rename = "error")]
-    Error { code: Option<String>, message: Option<String>, error: Option<Failure> },
+    Error {
+        code: Option<String>,
+        message: Option<String>,
+        error: Option<Failure>,
+    },
     #[serde(other)]
     Unknown,
 }
@@ -246,7 +256,9 @@ impl Reader for Stream {
             return Ok(true);
         }
         match wire::read(data.as_bytes())? {
-            Event::Added { item: Item::FunctionCall { name, .. } } => {
+            Event::Added {
+                item: Item::FunctionCall { name, .. },
+            } => {
                 out(Delta::Call { name: name.into() });
             }
             Event::Done { output_index, item } => {
@@ -257,7 +269,11 @@ impl Reader for Stream {
             Event::Text { delta } => out(Delta::Text(delta)),
             Event::Reasoning { delta } => out(Delta::Reasoning(delta)),
             Event::End { response } => self.end = Some(response),
-            Event::Error { code, message, error } => {
+            Event::Error {
+                code,
+                message,
+                error,
+            } => {
                 return Err(failure(&error.unwrap_or(Failure { code, message })));
             }
             Event::Added { .. } | Event::Unknown => {}
@@ -290,7 +306,11 @@ fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
             return Err(Fault::bad_reply(format!("the answer is not whole: {word}")));
         }
     };
-    let items = if answer.output.is_empty() { before } else { answer.output };
+    let items = if answer.output.is_empty() {
+        before
+    } else {
+        answer.output
+    };
     let mut parts = Vec::new();
     for item in items {
         match item {
@@ -307,29 +327,51 @@ fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
                     }
                 }
             }
-            Item::FunctionCall { call_id, name, arguments } => {
+            Item::FunctionCall {
+                call_id,
+                name,
+                arguments,
+            } => {
                 let arguments = arguments.unwrap_or_default();
                 parts.push(Part::Call(wire::call(&call_id, &name, &arguments, None)));
             }
-            Item::Reasoning { id, summary, encrypted_content } => {
-                parts.push(reasoning(id.as_deref(), summary, encrypted_content.as_deref()));
+            Item::Reasoning {
+                id,
+                summary,
+                encrypted_content,
+            } => {
+                parts.push(reasoning(
+                    id.as_deref(),
+                    summary,
+                    encrypted_content.as_deref(),
+                ));
             }
             Item::Unknown => {}
         }
     }
     let usage = answer.usage.map_or_else(Usage::default, |counts| {
-        let cached = counts.input_tokens_details.and_then(|details| details.cached_tokens);
+        let cached = counts
+            .input_tokens_details
+            .and_then(|details| details.cached_tokens);
         wire::usage(
             counts.input_tokens.unwrap_or(0),
             cached.unwrap_or(0),
             counts.output_tokens.unwrap_or(0),
         )
     });
-    Ok(Reply { parts, stop, usage, model: answer.model.unwrap_or_default() })
+    Ok(Reply {
+        parts,
+        stop,
+        usage,
+        model: answer.model.unwrap_or_default(),
+    })
 }
 
 fn reasoning(id: Option<&str>, summary: Vec<Value>, encrypted: Option<&str>) -> Part {
-    let texts: Vec<&str> = summary.iter().filter_map(|part| part["text"].as_str()).collect();
+    let texts: Vec<&str> = summary
+        .iter()
+        .filter_map(|part| part["text"].as_str())
+        .collect();
     let text = texts.join("\n\n");
     // Without its encrypted form the provider, which stores nothing, cannot take it back.
     let opaque = encrypted.map(|encrypted| {
@@ -339,7 +381,10 @@ fn reasoning(id: Option<&str>, summary: Vec<Value>, encrypted: Option<&str>) -> 
         }
         value["summary"] = summary.into();
         value["encrypted_content"] = encrypted.into();
-        Opaque { provider: PROVIDER.into(), value }
+        Opaque {
+            provider: PROVIDER.into(),
+            value,
+        }
     });
     Part::Reasoning { text, opaque }
 }

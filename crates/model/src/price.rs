@@ -38,8 +38,18 @@ const TABLE: &[Row] = &[
     ("claude-sonnet-4-5", 200_000, 64_000, [3.0, 15.0, 0.3, 3.75]),
     ("claude-sonnet-4-6", 200_000, 64_000, [3.0, 15.0, 0.3, 3.75]),
     ("gemini-2.5-flash", 1_048_576, 65_536, [0.3, 2.5, 0.03, 0.3]),
-    ("gemini-2.5-flash-lite", 1_048_576, 65_536, [0.1, 0.4, 0.01, 0.1]),
-    ("gemini-2.5-pro", 1_048_576, 65_536, [1.25, 10.0, 0.125, 1.25]),
+    (
+        "gemini-2.5-flash-lite",
+        1_048_576,
+        65_536,
+        [0.1, 0.4, 0.01, 0.1],
+    ),
+    (
+        "gemini-2.5-pro",
+        1_048_576,
+        65_536,
+        [1.25, 10.0, 0.125, 1.25],
+    ),
     ("gemini-3-flash", 1_048_576, 65_536, [0.5, 3.0, 0.05, 0.5]),
     ("gemini-3-pro", 1_048_576, 65_536, [2.0, 12.0, 0.2, 2.0]),
     ("gpt-4.1", 1_047_576, 32_768, [2.0, 8.0, 0.5, 2.0]),
@@ -69,8 +79,17 @@ pub fn known(model: &str) -> Option<Known> {
         })
     })?;
     let [input, written, cache_read, cache_write] = price;
-    let price = Price { input, output: written, cache_read, cache_write };
-    Some(Known { window, output, price })
+    let price = Price {
+        input,
+        output: written,
+        cache_read,
+        cache_write,
+    };
+    Some(Known {
+        window,
+        output,
+        price,
+    })
 }
 
 /// What an answer cost, in millionths of a dollar.
@@ -93,7 +112,10 @@ fn is_date(rest: &str) -> bool {
     rest.is_empty() || rest.chars().filter(char::is_ascii_digit).count() >= 4
 }
 
-#[expect(clippy::cast_precision_loss, reason = "more tokens than that nobody counts")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "more tokens than that nobody counts"
+)]
 fn tokens(count: u64) -> f64 {
     count as f64
 }
@@ -116,15 +138,29 @@ mod tests {
             ("gpt-5-pro", None),
             ("smollm2", None),
         ] {
-            assert_eq!(known(model).map(|known| known.price.input), input, "{model}");
+            assert_eq!(
+                known(model).map(|known| known.price.input),
+                input,
+                "{model}"
+            );
         }
     }
 
     #[test]
     fn an_answer_is_priced_by_kind_of_token() {
-        let price = Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 };
-        let usage =
-            Usage { input: 100, output: 10, cache_read: 1_000, cache_write: 8, micros: None };
+        let price = Price {
+            input: 3.0,
+            output: 15.0,
+            cache_read: 0.3,
+            cache_write: 3.75,
+        };
+        let usage = Usage {
+            input: 100,
+            output: 10,
+            cache_read: 1_000,
+            cache_write: 8,
+            micros: None,
+        };
         assert_eq!(cost(&price, &usage), 300 + 150 + 300 + 30);
     }
 }

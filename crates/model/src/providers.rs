@@ -146,7 +146,12 @@ pub(crate) const TABLE: &[Provider] = &[
         prefixes: &["mistral-"],
         ..HOSTED
     },
-    Provider { name: "xai", base: "https://api.x.ai/v1", keys: &["XAI_API_KEY"], ..HOSTED },
+    Provider {
+        name: "xai",
+        base: "https://api.x.ai/v1",
+        keys: &["XAI_API_KEY"],
+        ..HOSTED
+    },
     Provider {
         name: "ollama",
         base: "http://127.0.0.1:11434/v1",
@@ -172,7 +177,14 @@ pub(crate) const LOCAL: &[Local] = &[
 ];
 
 const fn local(what: &'static str, base: &'static str) -> Local {
-    Local { what, provider: "local", base, list: "v1/models", array: "data", key: "id" }
+    Local {
+        what,
+        provider: "local",
+        base,
+        list: "v1/models",
+        array: "data",
+        key: "id",
+    }
 }
 
 /// The provider of a name.
@@ -215,17 +227,30 @@ pub struct Reachable {
 pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
     let is_set = |name: &&&str| variables(name).is_some_and(|value| !value.trim().is_empty());
     let found = |provider: &Provider| {
-        let address = provider.base_variable.as_ref().filter(|_| provider.base.is_empty());
+        let address = provider
+            .base_variable
+            .as_ref()
+            .filter(|_| provider.base.is_empty());
         let variable = provider.keys.iter().chain(address).find(is_set)?;
-        Some(Reachable { provider: provider.name, variable })
+        Some(Reachable {
+            provider: provider.name,
+            variable,
+        })
     };
-    TABLE.iter().filter(|provider| provider.is_automatic).filter_map(found).collect()
+    TABLE
+        .iter()
+        .filter(|provider| provider.is_automatic)
+        .filter_map(found)
+        .collect()
 }
 
 /// Every variable that leads to a model, and what it is, for help texts.
 pub fn variable_list() -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> = vec![
-        ("PROWESS_MODEL", "The model that is asked: `provider/name`".to_owned()),
+        (
+            "PROWESS_MODEL",
+            "The model that is asked: `provider/name`".to_owned(),
+        ),
         (
             "HTTPS_PROXY",
             "The proxy for requests to models; also `ALL_PROXY`, `NO_PROXY`".to_owned(),
@@ -238,7 +263,12 @@ pub fn variable_list() -> Vec<(&'static str, String)> {
         };
         let key = |name: &&'static str| (*name, format!("The key for {whose}"));
         let place = |name: &'static str| (name, format!("The address of {whose}"));
-        for one in provider.keys.iter().map(key).chain(provider.base_variable.map(place)) {
+        for one in provider
+            .keys
+            .iter()
+            .map(key)
+            .chain(provider.base_variable.map(place))
+        {
             if all.iter().all(|(known, _)| *known != one.0) {
                 all.push(one);
             }

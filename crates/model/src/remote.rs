@@ -73,12 +73,19 @@ impl RemoteModel {
     /// How often it asks.
     #[must_use]
     pub fn with_retry(self, retry: Retry, waiter: Arc<dyn Waiter>) -> Self {
-        Self { retry, waiter, ..self }
+        Self {
+            retry,
+            waiter,
+            ..self
+        }
     }
 
     /// The bytes that a request becomes.
     pub fn body(&self, request: &Request) -> Vec<u8> {
-        self.wire.body(&self.model, request, self.stream).to_string().into_bytes()
+        self.wire
+            .body(&self.model, request, self.stream)
+            .to_string()
+            .into_bytes()
     }
 
     /// Asks whether the server is there and takes the key. Costs no tokens.
@@ -88,7 +95,10 @@ impl RemoteModel {
             **name == *self.model || name.strip_suffix(":latest") == Some(&self.model)
         };
         let has_model = (!names.is_empty()).then(|| names.iter().any(is_this));
-        Ok(Health { has_model, models: names.len() })
+        Ok(Health {
+            has_model,
+            models: names.len(),
+        })
     }
 
     /// The names of the models that the server lists, in its order. Costs no tokens.
@@ -117,8 +127,11 @@ impl RemoteModel {
         let mut headers = self.wire.headers();
         if let Some(key) = &self.key {
             let value = key.expose_for(address).ok_or_else(|| {
-                let message =
-                    format!("the key is for {}, not for {}", key.origin(), address.origin());
+                let message = format!(
+                    "the key is for {}, not for {}",
+                    key.origin(),
+                    address.origin()
+                );
                 Fault::new(ModelErrorKind::Auth, message)
             })?;
             headers.push(self.wire.key_header(value));
@@ -158,9 +171,13 @@ impl RemoteModel {
     /// What an answer means that is none.
     async fn refusal(&self, answer: Answer) -> Fault {
         let status = answer.status();
-        let millis = answer.header("retry-after-ms").and_then(|text| text.trim().parse().ok());
+        let millis = answer
+            .header("retry-after-ms")
+            .and_then(|text| text.trim().parse().ok());
         let after = millis.map(Duration::from_millis).or_else(|| {
-            answer.header("retry-after").and_then(|text| retry_after(text, self.waiter.now()))
+            answer
+                .header("retry-after")
+                .and_then(|text| retry_after(text, self.waiter.now()))
         });
         if (300..400).contains(&status) {
             let message = format!("the server redirects (status {status}), which is not followed");
@@ -181,7 +198,12 @@ impl RemoteModel {
             Some(key) => key.redact(&fault.message),
             None => fault.message,
         };
-        ModelError { kind, model: self.about.name.clone(), message, attempts }
+        ModelError {
+            kind,
+            model: self.about.name.clone(),
+            message,
+            attempts,
+        }
     }
 
     async fn ask_again_and_again(
@@ -204,7 +226,9 @@ impl RemoteModel {
                 Err(fault) => fault,
             };
             let random = self.waiter.random();
-            let Some(wait) = self.retry.wait(fault.kind, attempt, waited, fault.after, random)
+            let Some(wait) = self
+                .retry
+                .wait(fault.kind, attempt, waited, fault.after, random)
             else {
                 return Err(self.error(fault, attempt));
             };
@@ -217,8 +241,11 @@ impl RemoteModel {
     }
 
     fn priced(&self, mut reply: Reply) -> Reply {
-        reply.usage.micros =
-            self.about.price.as_ref().map(|price| price::cost(price, &reply.usage));
+        reply.usage.micros = self
+            .about
+            .price
+            .as_ref()
+            .map(|price| price::cost(price, &reply.usage));
         settled(reply)
     }
 }
@@ -255,9 +282,13 @@ fn settled(mut reply: Reply) -> Reply {
 /// Reads a list of models, in any of the forms that providers use.
 fn names(body: &[u8]) -> Vec<String> {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    let list = ["data", "models"].iter().find_map(|key| value.get(key)?.as_array());
+    let list = ["data", "models"]
+        .iter()
+        .find_map(|key| value.get(key)?.as_array());
     let name = |entry: &Value| {
-        let name = ["id", "name"].iter().find_map(|key| entry.get(key)?.as_str())?;
+        let name = ["id", "name"]
+            .iter()
+            .find_map(|key| entry.get(key)?.as_str())?;
         Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
     };
     list.into_iter().flatten().filter_map(name).collect()

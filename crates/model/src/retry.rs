@@ -37,7 +37,10 @@ pub const MAX_AFTER: Duration = Duration::from_hours(24);
 impl Retry {
     /// Asks once and never again.
     pub fn never() -> Self {
-        Self { attempts: 1, ..Self::default() }
+        Self {
+            attempts: 1,
+            ..Self::default()
+        }
     }
 
     /// How long to wait before asking again; nothing where that does not help or takes too long.
@@ -59,11 +62,15 @@ impl Retry {
         if !kind.is_passing() || attempt >= attempts {
             return None;
         }
-        let doubled = self.first.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
+        let doubled = self
+            .first
+            .saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
         let step = doubled.min(self.most);
         let wait = match after {
             // Never before the time it says, and not all at the same moment.
-            Some(after) => after.min(MAX_AFTER).saturating_add(part(self.first, random)),
+            Some(after) => after
+                .min(MAX_AFTER)
+                .saturating_add(part(self.first, random)),
             None => step / 2 + part(step / 2, random),
         };
         (waited.saturating_add(wait) <= self.total).then_some(wait)
@@ -120,22 +127,34 @@ pub fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
 
 /// Reads `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
 fn date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
     let (_, rest) = text.split_once(", ")?;
     let mut words = rest.split(' ');
     let mut number = |most: u64| words.next()?.parse().ok().filter(|number| *number <= most);
     let day: u64 = number(31)?;
     let month = words.next()?;
     let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
-    let year: u64 = words.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
-    let mut clock = words.next()?.split(':').map(|part| part.parse::<u64>().ok());
+    let year: u64 = words
+        .next()?
+        .parse()
+        .ok()
+        .filter(|year| (1970..=9999).contains(year))?;
+    let mut clock = words
+        .next()?
+        .split(':')
+        .map(|part| part.parse::<u64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     if words.next() != Some("GMT") || hour > 23 || minute > 59 || second > 60 || day == 0 {
         return None;
     }
     // Days since 1970, with years that begin in March, so that the odd day is the last.
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    let (year, month) = if month < 3 {
+        (year - 1, month + 9)
+    } else {
+        (year, month - 3)
+    };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     Some(days.checked_sub(719_468)? * 86_400 + hour * 3_600 + minute * 60 + second)
 }
@@ -189,7 +208,10 @@ mod tests {
         };
         let millis = |wait: Option<Duration>| wait.map(|time| time.as_millis());
         assert_eq!(millis(wait(1, 0, 0)), Some(500));
-        assert_eq!(wait(1, 0, 1024).map(|time| time.as_millis() > 990), Some(true));
+        assert_eq!(
+            wait(1, 0, 1024).map(|time| time.as_millis() > 990),
+            Some(true)
+        );
         assert_eq!(millis(wait(2, 0, 0)), Some(1_000));
         assert_eq!(millis(wait(3, 0, 0)), Some(1_500));
         assert_eq!(wait(4, 0, 0), None, "attempts");
@@ -215,7 +237,10 @@ mod tests {
             ModelErrorKind::ContextTooLong,
             ModelErrorKind::Refused,
         ] {
-            assert_eq!(Retry::default().wait(kind, 1, Duration::ZERO, None, 0), None);
+            assert_eq!(
+                Retry::default().wait(kind, 1, Duration::ZERO, None, 0),
+                None
+            );
         }
         let timeout = |attempt| {
             Retry::default().wait(ModelErrorKind::Timeout, attempt, Duration::ZERO, None, 0)

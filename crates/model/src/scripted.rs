@@ -132,9 +132,14 @@ impl ScriptedModel {
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let line: Line = serde_json::from_str(text)
-                .map_err(|error| ScriptError::Line { line: at + 1, message: error.to_string() })?;
-            lines.push(Line { number: at + 1, ..line });
+            let line: Line = serde_json::from_str(text).map_err(|error| ScriptError::Line {
+                line: at + 1,
+                message: error.to_string(),
+            })?;
+            lines.push(Line {
+                number: at + 1,
+                ..line
+            });
         }
         if lines.is_empty() {
             return Err(ScriptError::Empty);
@@ -145,12 +150,19 @@ impl ScriptedModel {
             price: None,
             note: Some("the replies come from a script; no model is asked".into()),
         };
-        Ok(Self { about, lines, next: Mutex::new(0) })
+        Ok(Self {
+            about,
+            lines,
+            next: Mutex::new(0),
+        })
     }
 
     /// How many replies are left.
     pub fn left(&self) -> usize {
-        let next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let next = self
+            .next
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         self.lines.len() - *next
     }
 
@@ -163,13 +175,19 @@ impl ScriptedModel {
         };
         let bad = |message| fault(ModelErrorKind::BadRequest, message);
         let at = {
-            let mut next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut next = self
+                .next
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             let at = *next;
             *next = (at + 1).min(self.lines.len());
             at
         };
         let line = self.lines.get(at).ok_or_else(|| {
-            bad(format!("the script has {} replies, and one more was asked for", self.lines.len()))
+            bad(format!(
+                "the script has {} replies, and one more was asked for",
+                self.lines.len()
+            ))
         })?;
         let said = plain(request);
         let expected: &[String] = match &line.expect {
@@ -210,7 +228,10 @@ impl Line {
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
             deltas(Delta::Reasoning(self.reasoning.clone()));
-            parts.push(Part::Reasoning { text: self.reasoning.clone(), opaque: None });
+            parts.push(Part::Reasoning {
+                text: self.reasoning.clone(),
+                opaque: None,
+            });
         }
         if !self.text.is_empty() {
             for piece in pieces(&self.text, self.chunks.unwrap_or(1)) {
@@ -219,23 +240,37 @@ impl Line {
             parts.push(Part::text(self.text.clone()));
         }
         for (at, call) in self.calls.iter().enumerate() {
-            deltas(Delta::Call { name: call.name.clone() });
+            deltas(Delta::Call {
+                name: call.name.clone(),
+            });
             let id = call.id.clone();
             let id = id.unwrap_or_else(|| format!("call-{}-{}", self.number, at + 1).into());
             let fault = call.fault.clone();
             let new = ToolCall::new(id, call.name.clone(), call.input.clone());
             parts.push(Part::Call(ToolCall { fault, ..new }));
         }
-        let usual = if self.calls.is_empty() { Stop::End } else { Stop::ToolUse };
-        let usage = self.usage.as_ref().map_or_else(Usage::default, |counts| Usage {
-            input: counts.input,
-            output: counts.output,
-            cache_read: counts.cache_read,
-            cache_write: counts.cache_write,
-            micros: counts.micros,
-        });
+        let usual = if self.calls.is_empty() {
+            Stop::End
+        } else {
+            Stop::ToolUse
+        };
+        let usage = self
+            .usage
+            .as_ref()
+            .map_or_else(Usage::default, |counts| Usage {
+                input: counts.input,
+                output: counts.output,
+                cache_read: counts.cache_read,
+                cache_write: counts.cache_write,
+                micros: counts.micros,
+            });
         let stop = self.stop.clone().unwrap_or(usual);
-        Reply { parts, stop, usage, model: "scripted".into() }
+        Reply {
+            parts,
+            stop,
+            usage,
+            model: "scripted".into(),
+        }
     }
 }
 

@@ -131,7 +131,10 @@ mod tests {
     }
 
     fn event(event: &str, data: &str) -> SseEvent {
-        SseEvent { event: event.into(), data: data.into() }
+        SseEvent {
+            event: event.into(),
+            data: data.into(),
+        }
     }
 
     #[test]
@@ -167,7 +170,12 @@ mod tests {
     #[test]
     fn an_event_has_a_bound_however_it_comes() {
         let long = vec![b'x'; 64];
-        for piece in [&b"data: xxxxxxxx\n"[..], b"event: xxxxxxxxxxxx", b":", &long] {
+        for piece in [
+            &b"data: xxxxxxxx\n"[..],
+            b"event: xxxxxxxxxxxx",
+            b":",
+            &long,
+        ] {
             let mut decoder = SseDecoder::new(32);
             let mut events = Vec::new();
             let stopped = (0..100).find_map(|_| decoder.feed(piece, &mut events).err());

@@ -61,8 +61,14 @@ impl Fault {
     /// A fault with a bounded message on one line.
     pub fn new(kind: ModelErrorKind, message: impl AsRef<str>) -> Self {
         let plain = message.as_ref().trim().chars().take(MAX_MESSAGE);
-        let message = plain.map(|c| if c.is_control() { ' ' } else { c }).collect();
-        Self { kind, message, after: None }
+        let message = plain
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        Self {
+            kind,
+            message,
+            after: None,
+        }
     }
 
     /// The answer was not what the wire format says.
@@ -132,7 +138,10 @@ pub(crate) fn is_too_long(text: &str) -> bool {
 /// A fault from a status and the words of a provider.
 pub(crate) fn fault_of(status: u16, code: &str, message: &str) -> Fault {
     let by_status = kind_of_status(status);
-    let is_question = !matches!(by_status, ModelErrorKind::Auth | ModelErrorKind::RateLimit { .. });
+    let is_question = !matches!(
+        by_status,
+        ModelErrorKind::Auth | ModelErrorKind::RateLimit { .. }
+    );
     let kind = if is_question && (is_too_long(message) || is_too_long(code)) {
         ModelErrorKind::ContextTooLong
     } else {
@@ -148,7 +157,12 @@ pub(crate) fn fault_of(status: u16, code: &str, message: &str) -> Fault {
 
 /// The words of an error in the form `{"error": {"message", "type", "code"}}`, or in a simpler one.
 pub(crate) fn words_of(body: &[u8]) -> (String, String) {
-    let text = || String::from_utf8_lossy(body).chars().take(300).collect::<String>();
+    let text = || {
+        String::from_utf8_lossy(body)
+            .chars()
+            .take(300)
+            .collect::<String>()
+    };
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         // A page of some server in between says nothing to a person.
         let text = text();
@@ -158,7 +172,13 @@ pub(crate) fn words_of(body: &[u8]) -> (String, String) {
     // Gemini wraps an error in a list when it streams.
     let value = value.get(0).unwrap_or(&value);
     let error = value.get("error").unwrap_or(value);
-    let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let word = |key: &str| {
+        error
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let message = match error {
         Value::String(text) => text.clone(),
         _ => [word("message"), word("detail")]
@@ -167,7 +187,13 @@ pub(crate) fn words_of(body: &[u8]) -> (String, String) {
             .unwrap_or_else(text),
     };
     let codes = [word("code"), word("status"), word("type")];
-    (codes.into_iter().find(|code| !code.is_empty()).unwrap_or_default(), message)
+    (
+        codes
+            .into_iter()
+            .find(|code| !code.is_empty())
+            .unwrap_or_default(),
+        message,
+    )
 }
 
 /// A call, from what the model wrote as its input.
@@ -201,12 +227,19 @@ pub(crate) fn object_of(call: &ToolCall) -> Value {
 
 /// What a provider may get back of its own.
 pub(crate) fn own<'a>(opaque: Option<&'a Opaque>, provider: &str) -> Option<&'a Value> {
-    opaque.filter(|opaque| &*opaque.provider == provider).map(|opaque| &opaque.value)
+    opaque
+        .filter(|opaque| &*opaque.provider == provider)
+        .map(|opaque| &opaque.value)
 }
 
 /// Usage where the provider counts cached tokens among those that were read.
 pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> Usage {
-    Usage { input: prompt.saturating_sub(cached), output, cache_read: cached, ..Usage::default() }
+    Usage {
+        input: prompt.saturating_sub(cached),
+        output,
+        cache_read: cached,
+        ..Usage::default()
+    }
 }
 
 /// The text of a tool's answer for formats that cannot say that it went wrong, or carry pictures.
@@ -218,8 +251,14 @@ pub(crate) fn noted(result: &prowess_agent::ToolResult, pictures: bool) -> Strin
     text.push_str(&result.text);
     if !pictures && !result.images.is_empty() {
         let count = result.images.len();
-        let what = if count == 1 { "1 picture".to_owned() } else { format!("{count} pictures") };
-        text.push_str(&format!("\n[{what} left out: this provider takes none from tools]"));
+        let what = if count == 1 {
+            "1 picture".to_owned()
+        } else {
+            format!("{count} pictures")
+        };
+        text.push_str(&format!(
+            "\n[{what} left out: this provider takes none from tools]"
+        ));
     }
     text
 }

@@ -135,7 +135,10 @@ pub fn parse_list(text: &str) -> Vec<Token> {
                 last.range.end = range.end;
                 last.pattern = Err(TokenFault::SpaceBeforeParenthesis);
             } else {
-                tokens.push(Token { range, pattern: Err(TokenFault::BadName) });
+                tokens.push(Token {
+                    range,
+                    pattern: Err(TokenFault::BadName),
+                });
             }
         } else {
             let pattern = parse_token(word);
@@ -224,7 +227,11 @@ fn check_name(name: &str) -> Result<(), TokenFault> {
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '*');
     let is_mark = |c| matches!(c, '_' | '-' | '.' | ':' | '/' | '*');
     let goes_on_well = name.chars().all(|c| c.is_alphanumeric() || is_mark(c));
-    if starts_well && goes_on_well { Ok(()) } else { Err(TokenFault::BadName) }
+    if starts_well && goes_on_well {
+        Ok(())
+    } else {
+        Err(TokenFault::BadName)
+    }
 }
 
 fn bare(name: &str) -> ToolPattern {
@@ -232,10 +239,14 @@ fn bare(name: &str) -> ToolPattern {
         return ToolPattern::Bare(name.into());
     };
     match rest.split_once("__") {
-        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
-            ToolPattern::Mcp { server: server.into(), tool: (tool != "*").then(|| tool.into()) }
-        }
-        None if !rest.is_empty() => ToolPattern::Mcp { server: rest.into(), tool: None },
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => ToolPattern::Mcp {
+            server: server.into(),
+            tool: (tool != "*").then(|| tool.into()),
+        },
+        None if !rest.is_empty() => ToolPattern::Mcp {
+            server: rest.into(),
+            tool: None,
+        },
         _ => ToolPattern::Bare(name.into()),
     }
 }
@@ -244,32 +255,53 @@ fn with_specifier(name: &str, specifier: &str) -> ToolPattern {
     match name {
         "Bash" | "PowerShell" => ToolPattern::Command(command(name, specifier)),
         "Skill" => {
-            let (name, any_arguments) =
-                match specifier.strip_suffix(" *").or_else(|| specifier.strip_suffix(":*")) {
-                    Some(name) => (name.trim_end(), true),
-                    None => (specifier, false),
-                };
-            ToolPattern::Skill { name: name.into(), any_arguments }
+            let (name, any_arguments) = match specifier
+                .strip_suffix(" *")
+                .or_else(|| specifier.strip_suffix(":*"))
+            {
+                Some(name) => (name.trim_end(), true),
+                None => (specifier, false),
+            };
+            ToolPattern::Skill {
+                name: name.into(),
+                any_arguments,
+            }
         }
         "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" | "Glob" | "Grep" | "LS" => {
-            ToolPattern::Path { tool: name.into(), glob: specifier.into() }
+            ToolPattern::Path {
+                tool: name.into(),
+                glob: specifier.into(),
+            }
         }
         _ => match specifier.strip_prefix("domain:") {
-            Some(host) => ToolPattern::Domain { tool: name.into(), host: host.trim().into() },
-            None => ToolPattern::Other { tool: name.into(), specifier: specifier.into() },
+            Some(host) => ToolPattern::Domain {
+                tool: name.into(),
+                host: host.trim().into(),
+            },
+            None => ToolPattern::Other {
+                tool: name.into(),
+                specifier: specifier.into(),
+            },
         },
     }
 }
 
 fn command(tool: &str, text: &str) -> CommandPattern {
-    let words = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")).map(str::trim_end);
+    let words = text
+        .strip_suffix(":*")
+        .or_else(|| text.strip_suffix(" *"))
+        .map(str::trim_end);
     let shape = match words {
         _ if text.chars().all(|c| matches!(c, '*' | ':' | ' ')) => CommandShape::Anything,
         Some(words) if !words.contains('*') => CommandShape::Words(words.into()),
         _ if text.contains('*') => CommandShape::Glob,
         _ => CommandShape::Exact,
     };
-    CommandPattern { tool: tool.into(), text: text.into(), shape }
+    CommandPattern {
+        tool: tool.into(),
+        text: text.into(),
+        shape,
+    }
 }
 
 impl ToolPattern {
@@ -307,9 +339,13 @@ impl CommandPattern {
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
     let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    let Some((last, middle)) = parts.split_last() else {
+        return rest.is_empty();
+    };
     for part in middle {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
@@ -337,7 +373,10 @@ mod tests {
     #[test]
     fn tokens_are_split_outside_parentheses() {
         let tools = |text: &str| {
-            parse_list(text).into_iter().map(|t| text[t.range].to_owned()).collect::<Vec<_>>()
+            parse_list(text)
+                .into_iter()
+                .map(|t| text[t.range].to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             tools("Bash(git add *) Bash(git commit *), Read"),
@@ -373,18 +412,33 @@ mod tests {
             "Bash(npm test)",
             &["Command(CommandPattern { tool: \"Bash\", text: \"npm test\", shape: Exact })"],
         );
-        check("Read(src/**)", &["Path { tool: \"Read\", glob: \"src/**\" }"]);
+        check(
+            "Read(src/**)",
+            &["Path { tool: \"Read\", glob: \"src/**\" }"],
+        );
         check("mcp__a__b", &["Mcp { server: \"a\", tool: Some(\"b\") }"]);
         check("mcp__a", &["Mcp { server: \"a\", tool: None }"]);
         check("mcp__a__*", &["Mcp { server: \"a\", tool: None }"]);
-        check("Skill(deploy *)", &["Skill { name: \"deploy\", any_arguments: true }"]);
-        check("WebFetch(domain:x.org)", &["Domain { tool: \"WebFetch\", host: \"x.org\" }"]);
-        check("Agent(Explore)", &["Other { tool: \"Agent\", specifier: \"Explore\" }"]);
+        check(
+            "Skill(deploy *)",
+            &["Skill { name: \"deploy\", any_arguments: true }"],
+        );
+        check(
+            "WebFetch(domain:x.org)",
+            &["Domain { tool: \"WebFetch\", host: \"x.org\" }"],
+        );
+        check(
+            "Agent(Explore)",
+            &["Other { tool: \"Agent\", specifier: \"Explore\" }"],
+        );
     }
 
     #[test]
     fn malformed_tokens_grant_nothing() {
-        check("Bash (git:*) Read", &["SpaceBeforeParenthesis Bash (git:*)", "Bare(\"Read\")"]);
+        check(
+            "Bash (git:*) Read",
+            &["SpaceBeforeParenthesis Bash (git:*)", "Bare(\"Read\")"],
+        );
         check("Bash, (git:*)", &["Bare(\"Bash\")", "BadName (git:*)"]);
         check("Bash()", &["EmptySpecifier Bash()"]);
         check("Bash(git", &["Unbalanced Bash(git"]);

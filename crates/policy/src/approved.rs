@@ -9,7 +9,10 @@ pub struct Approved<T> {
 
 impl<T> Approved<T> {
     pub(crate) fn new(value: T, by: impl Into<Box<str>>) -> Self {
-        Self { value, by: by.into() }
+        Self {
+            value,
+            by: by.into(),
+        }
     }
 
     pub(crate) fn value_mut(&mut self) -> &mut T {

@@ -51,7 +51,12 @@ pub struct Cited {
 impl Decision {
     /// A decision without a rule behind it.
     pub fn new(verdict: Verdict, reason: impl Into<Box<str>>) -> Self {
-        Self { verdict, reason: reason.into(), rule: None, remedy: None }
+        Self {
+            verdict,
+            reason: reason.into(),
+            rule: None,
+            remedy: None,
+        }
     }
 
     pub(crate) fn by(mut self, rule: Cited) -> Self {

@@ -32,9 +32,11 @@ impl<'a> Bound<'a> {
             // Whether `01` is `1` is for shells to argue about.
             Ok(at) if at.to_string() == name => self.positionals.get(at).copied(),
             Ok(_) => None,
-            Err(_) => {
-                self.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
-            }
+            Err(_) => self
+                .variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| *value),
         }
     }
 
@@ -42,7 +44,11 @@ impl<'a> Bound<'a> {
     /// beside it.
     fn plan(&self) -> Plan {
         let mut words: Vec<Box<str>> = vec!["env".into()];
-        words.extend(self.variables.iter().map(|(name, value)| format!("{name}={value}").into()));
+        words.extend(
+            self.variables
+                .iter()
+                .map(|(name, value)| format!("{name}={value}").into()),
+        );
         words.extend(["bash", "--norc", "--noprofile", "-c", self.script].map(Box::from));
         words.extend(self.positionals.iter().map(|value| Box::from(*value)));
         Plan::Words(words)
@@ -131,7 +137,11 @@ impl Pending {
                 Err(_) => (Lifetime::Session, Granted::Verbatim(self.key.clone())),
             },
         };
-        let grant = Grant { what, lifetime, skill: self.skill };
+        let grant = Grant {
+            what,
+            lifetime,
+            skill: self.skill,
+        };
         Ok((Approved::new(self.command, "a person"), Some(grant)))
     }
 }
@@ -152,21 +162,41 @@ impl Gate {
             Ok(script) => script::plan(script),
             Err(_) => Plan::AsTyped(text.into()),
         };
-        self.outcome(Command { text: text.into(), plan }, decision, actor)
+        self.outcome(
+            Command {
+                text: text.into(),
+                plan,
+            },
+            decision,
+            actor,
+        )
     }
 
-    #[expect(clippy::unused_self, reason = "only the gate turns a decision into an approval")]
+    #[expect(
+        clippy::unused_self,
+        reason = "only the gate turns a decision into an approval"
+    )]
     fn outcome(&self, command: Command, decision: Decision, actor: &Actor<'_>) -> Outcome {
         match decision.verdict {
             Verdict::Allow => {
-                let by = decision.rule.as_ref().map_or(&*decision.reason, |rule| &*rule.text);
+                let by = decision
+                    .rule
+                    .as_ref()
+                    .map_or(&*decision.reason, |rule| &*rule.text);
                 Outcome::Allowed(Approved::new(command, by), decision)
             }
             Verdict::Ask => {
-                let skill =
-                    actor.skill.as_ref().map(|skill| (skill.name.into(), skill.digest.into()));
+                let skill = actor
+                    .skill
+                    .as_ref()
+                    .map(|skill| (skill.name.into(), skill.digest.into()));
                 let key = command.text.clone();
-                Outcome::Ask(Pending { command, key, decision, skill })
+                Outcome::Ask(Pending {
+                    command,
+                    key,
+                    decision,
+                    skill,
+                })
             }
             Verdict::Deny => Outcome::Denied(decision),
         }
@@ -182,14 +212,22 @@ impl Gate {
             outcome.rename(bound.display);
             return outcome;
         }
-        let command = Command { text: bound.display.into(), plan: bound.plan() };
+        let command = Command {
+            text: bound.display.into(),
+            plan: bound.plan(),
+        };
         let (mut decision, _) = self.examine(bound.script, actor);
         let restricted = self.restricted(bound.script, None, actor);
-        let anything = actor.skill.as_ref().filter(|skill| skill.trusted).and_then(|skill| {
-            let any =
-                |placed: &&Placed| matches!(placed.rule.subject, Subject::Command(Commands::Any));
-            skill.tools.of(Effect::Allow).find(any)
-        });
+        let anything = actor
+            .skill
+            .as_ref()
+            .filter(|skill| skill.trusted)
+            .and_then(|skill| {
+                let any = |placed: &&Placed| {
+                    matches!(placed.rule.subject, Subject::Command(Commands::Any))
+                };
+                skill.tools.of(Effect::Allow).find(any)
+            });
         if let Some(placed) = anything.filter(|_| restricted.is_none() && self.mode != Mode::Plan) {
             let reason = "the skill may run every command, and a person trusts its text";
             decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
@@ -241,7 +279,11 @@ impl Gate {
     fn settle(&self, decision: Decision) -> Decision {
         if self.mode == Mode::Allow && decision.verdict == Verdict::Ask {
             let reason = format!("{}, and mode `allow` asks nobody", decision.reason).into();
-            return Decision { verdict: Verdict::Deny, reason, ..decision };
+            return Decision {
+                verdict: Verdict::Deny,
+                reason,
+                ..decision
+            };
         }
         decision
     }
@@ -265,15 +307,17 @@ impl Gate {
         let files = self.files(&findings, commands, actor);
         let found = |effect| {
             self.restricting(actor, effect).find_map(|placed| {
-                self.hits(placed, script, commands, &files).map(|found| (placed, cut(&found)))
+                self.hits(placed, script, commands, &files)
+                    .map(|found| (placed, cut(&found)))
             })
         };
         if let Some((placed, what)) = found(Effect::Deny) {
             let reason = format!("a rule forbids `{what}`");
             return Some(Decision::new(Verdict::Deny, reason).by(placed.cite()));
         }
-        let endless =
-            everything.incomplete.then_some("it starts more programs than can be looked at");
+        let endless = everything
+            .incomplete
+            .then_some("it starts more programs than can be looked at");
         let unread = findings.unreadable.filter(|_| script.is_none()).or(endless);
         if let Some(why) = unread.filter(|_| denies) {
             let reason = format!("{why}, so the deny rules cannot be checked");
@@ -316,14 +360,18 @@ impl Gate {
         let locate = |(path, pattern): (&'f str, bool)| (Located::new(path, &self.places), pattern);
         let mut files = Files::default();
         if about(|subject| matches!(subject, Subject::Read(_))) {
-            let operands = commands.iter().flat_map(|words| matching::file_words(words));
+            let operands = commands
+                .iter()
+                .flat_map(|words| matching::file_words(words));
             files.read = operands
                 .chain(findings.reads.iter().map(|path| (&**path, false)))
                 .map(locate)
                 .collect();
         }
         if about(|subject| matches!(subject, Subject::Write(_))) {
-            let changing = commands.iter().filter(|words| matching::changes_files(words));
+            let changing = commands
+                .iter()
+                .filter(|words| matching::changes_files(words));
             let operands = changing.flat_map(|words| matching::file_words(words));
             files.written = operands
                 .chain(findings.writes.iter().map(|path| (&**path, false)))
@@ -384,10 +432,15 @@ impl Gate {
     fn permitted(&self, text: &str, script: &Script, actor: &Actor<'_>) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
             let outside = script.commands.iter().find(|command| {
-                !skill.tools.of(Effect::Allow).any(|placed| match &placed.rule.subject {
-                    Subject::Command(rule) => matching::allows(rule, script, command) != Fit::No,
-                    _ => false,
-                })
+                !skill
+                    .tools
+                    .of(Effect::Allow)
+                    .any(|placed| match &placed.rule.subject {
+                        Subject::Command(rule) => {
+                            matching::allows(rule, script, command) != Fit::No
+                        }
+                        _ => false,
+                    })
             });
             if let Some(command) = outside {
                 return beyond_ceiling(skill, &canonical(&command.words));
@@ -400,7 +453,10 @@ impl Gate {
             Granted::Verbatim(granted) => **granted == *text,
             Granted::Rule(rule) => match &rule.subject {
                 Subject::Command(rule) => script.commands.iter().all(|command| {
-                    matches!(matching::allows(rule, script, command), Fit::Yes | Fit::Exactly)
+                    matches!(
+                        matching::allows(rule, script, command),
+                        Fit::Yes | Fit::Exactly
+                    )
                 }),
                 _ => false,
             },
@@ -418,7 +474,10 @@ impl Gate {
             1 => "a rule allows it".into(),
             count => format!("rules allow each of its {count} commands"),
         };
-        Decision { rule, ..Decision::new(Verdict::Allow, reason) }
+        Decision {
+            rule,
+            ..Decision::new(Verdict::Allow, reason)
+        }
     }
 
     /// Finds the rule that allows one command of a line, with its redirections.
@@ -431,7 +490,9 @@ impl Gate {
         let mut objection = None;
         let mut found = None;
         for placed in self.restricting(actor, Effect::Allow) {
-            let Subject::Command(rule) = &placed.rule.subject else { continue };
+            let Subject::Command(rule) = &placed.rule.subject else {
+                continue;
+            };
             match matching::allows(rule, script, command) {
                 Fit::No => {}
                 Fit::But(hit) => {
@@ -446,7 +507,10 @@ impl Gate {
         }
         let line = canonical(&command.words);
         let everything = |placed: &Placed| {
-            matches!(placed.rule.subject, Subject::Command(Commands::Any) | Subject::Everything)
+            matches!(
+                placed.rule.subject,
+                Subject::Command(Commands::Any) | Subject::Everything
+            )
         };
         // Where something is forbidden, `Bash` does not stand for code that nobody looks into.
         let banned = |effect| self.sets(actor).any(|set| set.has_bans(effect));
@@ -454,10 +518,14 @@ impl Gate {
             && (banned(Effect::Deny) || banned(Effect::Ask))
             && matching::is_opaque(&command.words)
         {
-            let reason =
-                format!("`{}` runs code in which nobody looks for what is forbidden", cut(&line));
+            let reason = format!(
+                "`{}` runs code in which nobody looks for what is forbidden",
+                cut(&line)
+            );
             let remedy = format!("allow exactly this: {}", exact_rule(&line));
-            return Err(Decision::new(Verdict::Ask, reason).by(placed.cite()).remedy(remedy));
+            return Err(Decision::new(Verdict::Ask, reason)
+                .by(placed.cite())
+                .remedy(remedy));
         }
         let Some(placed) = found else {
             return Err(match objection {
@@ -469,13 +537,18 @@ impl Gate {
                         _ => format!("`{}` {}", cut(&line), hit.why),
                     };
                     let remedy = format!("allow exactly this: {}", exact_rule(&line));
-                    Decision::new(Verdict::Ask, reason).by(placed.cite()).remedy(remedy)
+                    Decision::new(Verdict::Ask, reason)
+                        .by(placed.cite())
+                        .remedy(remedy)
                 }
                 None => Decision::new(Verdict::Ask, format!("no rule allows `{}`", cut(&line)))
                     .remedy(format!("allow it with {}", suggest(command))),
             });
         };
-        for redirect in command.redirects.iter().filter(|redirect| !matching::is_harmless(redirect))
+        for redirect in command
+            .redirects
+            .iter()
+            .filter(|redirect| !matching::is_harmless(redirect))
         {
             let (target, writes) = match redirect {
                 Redirect::Read(target) => (target, false),
@@ -483,7 +556,11 @@ impl Gate {
                 Redirect::Copy { .. } => continue,
             };
             if !self.file_allowed(target, writes, actor) {
-                let (verb, tool) = if writes { ("writes", "Edit") } else { ("reads", "Read") };
+                let (verb, tool) = if writes {
+                    ("writes", "Edit")
+                } else {
+                    ("reads", "Read")
+                };
                 return Err(Decision::new(
                     Verdict::Ask,
                     format!("it {verb} the file `{}` by redirection", cut(target)),
@@ -499,11 +576,12 @@ impl Gate {
         if path.contains("/dev/tcp/") || path.contains("/dev/udp/") {
             return false;
         }
-        self.restricting(actor, Effect::Allow).any(|placed| match &placed.rule.subject {
-            Subject::Write(glob) if writes => paths::covers(glob, path, &self.places, false),
-            Subject::Read(glob) if !writes => paths::covers(glob, path, &self.places, false),
-            _ => false,
-        })
+        self.restricting(actor, Effect::Allow)
+            .any(|placed| match &placed.rule.subject {
+                Subject::Write(glob) if writes => paths::covers(glob, path, &self.places, false),
+                Subject::Read(glob) if !writes => paths::covers(glob, path, &self.places, false),
+                _ => false,
+            })
     }
 
     /// What is left for a line that nobody can prove plain.
@@ -529,7 +607,10 @@ impl Gate {
     fn granted(&self, actor: &Actor<'_>, covers: impl Fn(&Granted) -> bool) -> Option<Decision> {
         let asker = actor.skill.as_ref().map(|skill| (skill.name, skill.digest));
         let fits = |grant: &&Grant| {
-            let to = grant.skill.as_ref().map(|(name, digest)| (&**name, &**digest));
+            let to = grant
+                .skill
+                .as_ref()
+                .map(|(name, digest)| (&**name, &**digest));
             to == asker && covers(&grant.what)
         };
         self.grants.iter().find(fits).map(|grant| {
@@ -562,32 +643,49 @@ impl Gate {
     /// Decides about everything but commands.
     fn judge(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
         let looks = matches!(action, Action::Read { .. })
-            || matches!(action, Action::Skill { action: "load" | "read" | "list", .. });
+            || matches!(
+                action,
+                Action::Skill {
+                    action: "load" | "read" | "list",
+                    ..
+                }
+            );
         if let Some(decision) = inert(actor).filter(|_| !looks) {
             return decision;
         }
         let find = |effect| {
-            self.restricting(actor, effect).find(|placed| self.about(placed, action, true))
+            self.restricting(actor, effect)
+                .find(|placed| self.about(placed, action, true))
         };
         if let Some(placed) = find(Effect::Deny) {
             return Decision::new(Verdict::Deny, "a rule forbids it").by(placed.cite());
         }
-        let asked = find(Effect::Ask).filter(|_| self.mode != Mode::Yolo).map(|placed| {
-            Decision::new(Verdict::Ask, "a rule wants a question first").by(placed.cite())
-        });
+        let asked = find(Effect::Ask)
+            .filter(|_| self.mode != Mode::Yolo)
+            .map(|placed| {
+                Decision::new(Verdict::Ask, "a rule wants a question first").by(placed.cite())
+            });
         let restricted = self.lost(actor).or(asked);
-        self.settle(stricter(self.judge_freely(action, actor, looks), restricted))
+        self.settle(stricter(
+            self.judge_freely(action, actor, looks),
+            restricted,
+        ))
     }
 
     /// What is left where no rule stops it.
     fn judge_freely(&self, action: &Action<'_>, actor: &Actor<'_>, looks: bool) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
-            && !skill.tools.of(Effect::Allow).any(|placed| self.about(placed, action, false))
+            && !skill
+                .tools
+                .of(Effect::Allow)
+                .any(|placed| self.about(placed, action, false))
         {
             return beyond_ceiling(skill, &name_of(action));
         }
-        let touches =
-            matches!(action, Action::Write { .. } | Action::Fetch { .. } | Action::Tool { .. });
+        let touches = matches!(
+            action,
+            Action::Write { .. } | Action::Fetch { .. } | Action::Tool { .. }
+        );
         if touches && self.mode == Mode::Plan {
             return Decision::new(Verdict::Deny, "nothing is changed in plan mode");
         }
@@ -597,8 +695,9 @@ impl Gate {
         }) {
             return grant;
         }
-        if let Some(placed) =
-            self.restricting(actor, Effect::Allow).find(|placed| self.about(placed, action, false))
+        if let Some(placed) = self
+            .restricting(actor, Effect::Allow)
+            .find(|placed| self.about(placed, action, false))
         {
             return Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite());
         }
@@ -649,13 +748,30 @@ impl Gate {
                     like(server, its_server)
                         && tool.as_ref().is_none_or(|tool| like(tool, its_tool))
                 }),
-            (Subject::Argument { tool, name, value }, Action::Tool { name: called, arguments }) => {
+            (
+                Subject::Argument { tool, name, value },
+                Action::Tool {
+                    name: called,
+                    arguments,
+                },
+            ) => {
                 like(tool, called)
-                    && arguments.iter().any(|(key, given)| **name == **key && like(value, given))
+                    && arguments
+                        .iter()
+                        .any(|(key, given)| **name == **key && like(value, given))
             }
             (
-                Subject::Skill { name, action: wanted, arguments },
-                Action::Skill { name: its_name, also, action, arguments: given },
+                Subject::Skill {
+                    name,
+                    action: wanted,
+                    arguments,
+                },
+                Action::Skill {
+                    name: its_name,
+                    also,
+                    action,
+                    arguments: given,
+                },
             ) => {
                 let called = if forbids {
                     std::iter::once(its_name).chain(also.iter()).any(|n| {
@@ -698,7 +814,10 @@ fn inert(actor: &Actor<'_>) -> Option<Decision> {
     Some(
         Decision::new(
             Verdict::Deny,
-            format!("the skill {} is not trusted, so it runs nothing", skill.name),
+            format!(
+                "the skill {} is not trusted, so it runs nothing",
+                skill.name
+            ),
         )
         .remedy(format!("read it, then type `prowess trust {}`", skill.name)),
     )
@@ -721,9 +840,9 @@ fn host_fits(pattern: &str, host: &str) -> bool {
     }
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     match pattern.strip_prefix("*.") {
-        Some(domain) => {
-            host.strip_suffix(domain).is_some_and(|head| head.len() > 1 && head.ends_with('.'))
-        }
+        Some(domain) => host
+            .strip_suffix(domain)
+            .is_some_and(|head| head.len() > 1 && head.ends_with('.')),
         None => pattern == "*" || host == pattern,
     }
 }
@@ -765,7 +884,10 @@ fn suggest(command: &Simple) -> String {
     if risky {
         return exact_rule(&line);
     }
-    let length = report.subcommand.map_or(1, |at| at + 1).min(command.words.len());
+    let length = report
+        .subcommand
+        .map_or(1, |at| at + 1)
+        .min(command.words.len());
     format!("Bash({}:*)", canonical(&command.words[..length]))
 }
 
@@ -776,8 +898,11 @@ fn exact_rule(line: &str) -> String {
 /// One line of bounded length, for sentences.
 fn cut(text: &str) -> String {
     const MOST: usize = 160;
-    let line: String =
-        text.chars().map(|c| if c == '\n' { ' ' } else { c }).take(MOST + 1).collect();
+    let line: String = text
+        .chars()
+        .map(|c| if c == '\n' { ' ' } else { c })
+        .take(MOST + 1)
+        .collect();
     match line.char_indices().nth(MOST) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,

@@ -53,7 +53,10 @@ pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit 
                 return Fit::No;
             }
             // Words before the first star were written by the person and so agreed to.
-            let literal = pattern.split(' ').take_while(|word| !word.contains('*')).count();
+            let literal = pattern
+                .split(' ')
+                .take_while(|word| !word.contains('*'))
+                .count();
             beyond(&command.words, literal.max(1))
         }
     }
@@ -112,7 +115,10 @@ pub(crate) fn is_opaque(words: &[Word]) -> bool {
     let report = programs::inspect(words);
     let name = base_name(&words[0].text).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let unseen = report.starts.is_empty() && report.attached.is_empty();
-    report.hits.iter().any(|hit| hit.effect == programs::Effect::Runs)
+    report
+        .hits
+        .iter()
+        .any(|hit| hit.effect == programs::Effect::Runs)
         && (unseen || INTERPRETERS.contains(&name))
 }
 
@@ -151,8 +157,10 @@ fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
     let mut open = vec![0_usize];
     let mut looked = 0;
     while let Some(from) = open.pop() {
-        let skip =
-            words[from..].iter().take_while(|word| finder::is_assignment(&word.text)).count();
+        let skip = words[from..]
+            .iter()
+            .take_while(|word| finder::is_assignment(&word.text))
+            .count();
         let from = from + skip;
         if from >= words.len() || std::mem::replace(&mut seen[from], true) {
             continue;
@@ -171,13 +179,19 @@ fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
         }
         let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
         let report = programs::inspect(&plain);
-        for at in report.starts.into_iter().filter(|&at| at > 0 && at < words.len()) {
+        for at in report
+            .starts
+            .into_iter()
+            .filter(|&at| at > 0 && at < words.len())
+        {
             open.push(from + at);
             script(&words[at].text, depth, all);
         }
         // `--exec='rm x'`: the rest of the word is a command, even if it is one word.
         for attached in report.attached {
-            let rest = words.get(attached.word).and_then(|word| word.text.get(attached.offset..));
+            let rest = words
+                .get(attached.word)
+                .and_then(|word| word.text.get(attached.offset..));
             script(&format!("{} ", rest.unwrap_or_default()), depth, all);
         }
     }
@@ -202,14 +216,19 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
 /// Tells whether a deny or ask rule is about a command. Programs go by the last part of their path,
 /// options before a subcommand are passed over, flags may stand in any order.
 pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
-    let Some(program) = words.first() else { return false };
+    let Some(program) = words.first() else {
+        return false;
+    };
     match rule {
         Commands::Any => true,
         Commands::Exact(line) => match line.commands.as_slice() {
             [only] => {
                 only.words.len() == words.len()
                     && same_program(&only.words[0].text, program)
-                    && only.words[1..].iter().zip(&words[1..]).all(|(a, b)| *a.text == *b.text)
+                    && only.words[1..]
+                        .iter()
+                        .zip(&words[1..])
+                        .all(|(a, b)| *a.text == *b.text)
             }
             _ => false,
         },
@@ -219,14 +238,22 @@ pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
         Commands::Like(pattern) => {
             let base = base_name(&program.text).to_owned();
             let mut plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-            let joined =
-                |words: &[Word]| words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" ");
+            let joined = |words: &[Word]| {
+                words
+                    .iter()
+                    .map(|word| &*word.text)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
             if like(pattern, &canonical(&plain)) || like(pattern, &joined(&plain)) {
                 return true;
             }
             plain[0] = Word::plain(base);
             // Options before a subcommand are passed over.
-            if let Some(at) = programs::inspect(&plain).subcommand.filter(|&at| at < plain.len()) {
+            if let Some(at) = programs::inspect(&plain)
+                .subcommand
+                .filter(|&at| at < plain.len())
+            {
                 let direct: Vec<Word> = plain[..1].iter().chain(&plain[at..]).cloned().collect();
                 if like(pattern, &joined(&direct)) {
                     return true;
@@ -280,12 +307,15 @@ fn is_word(word: &Loose, wanted: &str) -> bool {
 /// Tells whether the words behind a program hold those of a rule.
 fn follows(rule: &[Word], words: &[Loose]) -> bool {
     let rest = &words[1..];
-    let (flags, names): (Vec<&Word>, Vec<&Word>) =
-        rule.iter().partition(|word| word.text.starts_with('-') && word.text.len() > 1);
+    let (flags, names): (Vec<&Word>, Vec<&Word>) = rule
+        .iter()
+        .partition(|word| word.text.starts_with('-') && word.text.len() > 1);
     if !flags.iter().all(|flag| has_flag(&flag.text, rest)) {
         return false;
     }
-    let Some(first) = names.first() else { return true };
+    let Some(first) = names.first() else {
+        return true;
+    };
     let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
     let is_first = |at: usize| words.get(at).is_some_and(|word| is_word(word, &first.text));
     let report = programs::inspect(&plain);
@@ -299,7 +329,9 @@ fn follows(rule: &[Word], words: &[Loose]) -> bool {
     // Between the names only options and their values may stand.
     for name in names {
         loop {
-            let Some(word) = words.get(at) else { return false };
+            let Some(word) = words.get(at) else {
+                return false;
+            };
             at += 1;
             if is_word(word, &name.text) {
                 break;
@@ -392,7 +424,10 @@ pub(crate) fn file_words(words: &[Loose]) -> impl Iterator<Item = (&str, bool)> 
         let at = text.strip_prefix('@');
         let behind = attached.and_then(|rest| rest.strip_prefix('@'));
         let all = [Some(text), value, attached, at, behind];
-        all.into_iter().flatten().filter(|text| !text.is_empty()).map(|text| (text, word.pattern))
+        all.into_iter()
+            .flatten()
+            .filter(|text| !text.is_empty())
+            .map(|text| (text, word.pattern))
     })
 }
 
@@ -404,7 +439,9 @@ pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
 
 /// Programs that change the files they are given.
 pub(crate) fn changes_files(words: &[Loose]) -> bool {
-    let Some(program) = words.first() else { return false };
+    let Some(program) = words.first() else {
+        return false;
+    };
     match base_name(&program.text) {
         "rm" | "mv" | "cp" | "tee" | "touch" | "ln" | "chmod" | "chown" | "truncate" | "dd"
         | "install" | "rmdir" | "mkdir" | "shred" | "unlink" | "rsync" | "patch" | "ed" | "ex"
@@ -416,7 +453,10 @@ pub(crate) fn changes_files(words: &[Loose]) -> bool {
         }),
         _ => {
             let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-            programs::inspect(&plain).hits.iter().any(|hit| hit.effect == programs::Effect::Writes)
+            programs::inspect(&plain)
+                .hits
+                .iter()
+                .any(|hit| hit.effect == programs::Effect::Writes)
         }
     }
 }

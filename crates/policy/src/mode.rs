@@ -18,7 +18,13 @@ pub enum Mode {
 
 impl Mode {
     /// Every mode, the careful ones first.
-    pub const ALL: [Self; 5] = [Self::Ask, Self::Allow, Self::Plan, Self::AcceptEdits, Self::Yolo];
+    pub const ALL: [Self; 5] = [
+        Self::Ask,
+        Self::Allow,
+        Self::Plan,
+        Self::AcceptEdits,
+        Self::Yolo,
+    ];
 
     /// The word used in settings and output.
     pub fn as_str(self) -> &'static str {

@@ -19,7 +19,11 @@ pub struct Places {
 
 impl Default for Places {
     fn default() -> Self {
-        Self { root: "/workspace".into(), cwd: None, home: "/nonexistent".into() }
+        Self {
+            root: "/workspace".into(),
+            cwd: None,
+            home: "/nonexistent".into(),
+        }
     }
 }
 
@@ -35,7 +39,11 @@ impl<'p> Located<'p> {
     pub fn new(path: &'p str, places: &Places) -> Self {
         Self {
             name: path,
-            absolute: absolute(path, places.cwd.as_ref().unwrap_or(&places.root), &places.home),
+            absolute: absolute(
+                path,
+                places.cwd.as_ref().unwrap_or(&places.root),
+                &places.home,
+            ),
         }
     }
 
@@ -54,7 +62,9 @@ impl<'p> Located<'p> {
             ("", rest)
         } else if let Some(rest) = trimmed.strip_prefix("~/") {
             (&*places.home, rest)
-        } else if let Some(rest) = trimmed.strip_prefix("./").or_else(|| trimmed.strip_prefix('/'))
+        } else if let Some(rest) = trimmed
+            .strip_prefix("./")
+            .or_else(|| trimmed.strip_prefix('/'))
         {
             (&*places.root, rest)
         } else if trimmed.contains('/') {
@@ -62,13 +72,19 @@ impl<'p> Located<'p> {
         } else {
             let base = if anywhere { "" } else { &*places.root };
             let inner = below(&self.absolute, base).unwrap_or_default();
-            return inner.split('/').any(|name| !name.is_empty() && name_fits(trimmed, name));
+            return inner
+                .split('/')
+                .any(|name| !name.is_empty() && name_fits(trimmed, name));
         };
-        let Some(inner) = below(&self.absolute, base) else { return false };
+        let Some(inner) = below(&self.absolute, base) else {
+            return false;
+        };
         let segments: Vec<&str> = inner.split('/').filter(|part| !part.is_empty()).collect();
         let pattern: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
         // A pattern for a folder covers what is in it.
-        (1..=segments.len()).rev().any(|length| segments_fit(&pattern, &segments[..length]))
+        (1..=segments.len())
+            .rev()
+            .any(|length| segments_fit(&pattern, &segments[..length]))
     }
 }
 
@@ -114,8 +130,12 @@ pub fn absolute(path: &str, cwd: &str, home: &str) -> String {
 /// Matches folders and names; `**` stands for any number of them.
 fn segments_fit(pattern: &[&str], path: &[&str]) -> bool {
     let is_star = |p: usize| pattern.get(p) == Some(&"**");
-    let step =
-        |p: usize, t: usize| pattern.get(p).filter(|name| name_fits(name, path[t])).map(|_| 1);
+    let step = |p: usize, t: usize| {
+        pattern
+            .get(p)
+            .filter(|name| name_fits(name, path[t]))
+            .map(|_| 1)
+    };
     // `src/**` is about what is in `src`, and `src/**/x` also about `src/x`.
     walk(path.len(), is_star, step).is_some_and(|(end, starred)| {
         pattern[end..].iter().all(|name| *name == "**")
@@ -169,7 +189,11 @@ mod tests {
 
     #[test]
     fn patterns() {
-        let places = Places { root: "/w/p".into(), cwd: None, home: "/h".into() };
+        let places = Places {
+            root: "/w/p".into(),
+            cwd: None,
+            home: "/h".into(),
+        };
         let cases = [
             ("src/**", "src/a/b.rs", true),
             ("src/**", "/w/p/src/a.rs", true),
@@ -193,12 +217,20 @@ mod tests {
             ("a/*/c", "a/b/x/c", false),
         ];
         for (pattern, path, expected) in cases {
-            assert_eq!(covers(pattern, path, &places, false), expected, "{pattern} {path}");
+            assert_eq!(
+                covers(pattern, path, &places, false),
+                expected,
+                "{pattern} {path}"
+            );
         }
         assert!(covers(".env", "/elsewhere/.env", &places, true));
-        for (path, expected) in
-            [(".", true), ("/w/p", true), ("a/../b", true), ("..", false), ("/w/pq", false)]
-        {
+        for (path, expected) in [
+            (".", true),
+            ("/w/p", true),
+            ("a/../b", true),
+            ("..", false),
+            ("/w/pq", false),
+        ] {
             assert_eq!(is_inside(path, &places), expected, "{path}");
         }
     }

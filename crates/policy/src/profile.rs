@@ -29,7 +29,9 @@ impl Strength {
 
     /// Reads the word used in settings.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|strength| strength.as_str() == word)
+        Self::ALL
+            .into_iter()
+            .find(|strength| strength.as_str() == word)
     }
 }
 
@@ -191,10 +193,15 @@ impl Profile {
             profile.writable.push(setting.workspace.clone());
         }
         let below = |folder: &PathBuf, names: &[&str]| {
-            names.iter().map(|name| folder.join(name)).collect::<Vec<_>>()
+            names
+                .iter()
+                .map(|name| folder.join(name))
+                .collect::<Vec<_>>()
         };
         profile.protected = below(&setting.workspace, PROTECTED_IN_PROJECT);
-        profile.protected.extend(below(&setting.home, PROTECTED_IN_HOME));
+        profile
+            .protected
+            .extend(below(&setting.home, PROTECTED_IN_HOME));
         // A skill that rewrites itself would be another skill than the one that was trusted.
         profile.protected.extend(setting.skill.clone());
         profile.hidden = below(&setting.home, KEYS_IN_HOME);
@@ -243,7 +250,10 @@ mod tests {
         assert!(profile.protected.contains(&"/w/.agents/skills/x".into()));
         assert!(profile.hidden.contains(&"/h/.ssh".into()));
         assert!(profile.hidden.contains(&"/h/.local/state/prowess".into()));
-        let looking = Profile::for_work(&Setting { edits: false, ..setting() });
+        let looking = Profile::for_work(&Setting {
+            edits: false,
+            ..setting()
+        });
         assert_eq!(looking.writable, [] as [PathBuf; 0]);
     }
 }

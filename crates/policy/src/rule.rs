@@ -125,16 +125,23 @@ impl Rule {
     pub fn parse(text: &str, effect: Effect) -> Result<Self, RuleFault> {
         let subject = if text.len() > MAX_BYTES {
             Err("it is longer than 512 bytes".into())
-        } else if text.chars().any(|c| c.is_control() || prowess_diag::sanitize::is_deceptive(c)) {
+        } else if text
+            .chars()
+            .any(|c| c.is_control() || prowess_diag::sanitize::is_deceptive(c))
+        {
             Err("it has control or invisible characters".into())
         } else {
             subject(text.trim(), effect)
         };
         match subject {
-            Ok(subject) => Ok(Self { text: text.trim().into(), subject }),
-            Err(why) => {
-                Err(RuleFault { text: text.chars().take(120).collect::<String>().into(), why })
-            }
+            Ok(subject) => Ok(Self {
+                text: text.trim().into(),
+                subject,
+            }),
+            Err(why) => Err(RuleFault {
+                text: text.chars().take(120).collect::<String>().into(),
+                why,
+            }),
         }
     }
 
@@ -148,7 +155,10 @@ impl Rule {
                     .cloned()
                     .chain([Word::plain("prowess-probe"), Word::plain("prowess-probe")]);
                 let more: Vec<Word> = more.collect();
-                crate::programs::inspect(&more).starts.iter().any(|&at| at >= words.len())
+                crate::programs::inspect(&more)
+                    .starts
+                    .iter()
+                    .any(|&at| at >= words.len())
             }
             _ => false,
         }
@@ -175,18 +185,35 @@ fn subject(text: &str, effect: Effect) -> Result<Subject, Box<str>> {
         .is_some_and(|inner| inner != "*" && inner.trim() == "*")
     {
         return Err(
-            "no program stands before the `*`: write `Bash` if every command is meant".into()
+            "no program stands before the `*`: write `Bash` if every command is meant".into(),
         );
     }
     match <[Token; 1]>::try_from(parse_list(text)) {
-        Ok([Token { pattern: Ok(pattern), .. }]) => claude_code(pattern, effect),
-        Ok([Token { pattern: Err(fault), .. }]) => Err(fault.explain().into()),
+        Ok(
+            [
+                Token {
+                    pattern: Ok(pattern),
+                    ..
+                },
+            ],
+        ) => claude_code(pattern, effect),
+        Ok(
+            [
+                Token {
+                    pattern: Err(fault),
+                    ..
+                },
+            ],
+        ) => Err(fault.explain().into()),
         Err(_) => Err("it is more than one rule".into()),
     }
 }
 
 fn is_core_tool(name: &str) -> bool {
-    matches!(name, "bash" | "skill" | "read" | "write" | "edit" | "fetch" | "url" | "mcp" | "tool")
+    matches!(
+        name,
+        "bash" | "skill" | "read" | "write" | "edit" | "fetch" | "url" | "mcp" | "tool"
+    )
 }
 
 fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<Subject, Box<str>> {
@@ -200,7 +227,10 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<Subject, Box<str
         "fetch" | "url" => host(rest).map(Subject::Host),
         "mcp" => {
             let (server, tool) = rest.split_once('/').unwrap_or((rest, "*"));
-            Ok(Subject::Mcp { server: server.into(), tool: (tool != "*").then(|| tool.into()) })
+            Ok(Subject::Mcp {
+                server: server.into(),
+                tool: (tool != "*").then(|| tool.into()),
+            })
         }
         "tool" => Ok(Subject::Tool(rest.into())),
         _ => {
@@ -218,7 +248,11 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<Subject, Box<str
                 None | Some("*") => Arguments::Any,
                 Some(like) => Arguments::Like(like.into()),
             };
-            Ok(Subject::Skill { name: name.into(), action, arguments })
+            Ok(Subject::Skill {
+                name: name.into(),
+                action,
+                arguments,
+            })
         }
     }
 }
@@ -232,7 +266,11 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<Subject, Box<str>
     let subject = match pattern {
         ToolPattern::Bare(name) => match &*name {
             "Bash" => Subject::Command(Commands::Any),
-            "Skill" => Subject::Skill { name: "*".into(), action: None, arguments: Arguments::Any },
+            "Skill" => Subject::Skill {
+                name: "*".into(),
+                action: None,
+                arguments: Arguments::Any,
+            },
             "Read" | "Grep" | "Glob" | "LS" => Subject::Read("**".into()),
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Subject::Write("**".into()),
             "WebFetch" => Subject::Host("*".into()),
@@ -257,15 +295,28 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<Subject, Box<str>
             }
             Subject::Mcp { server, tool }
         }
-        ToolPattern::Skill { name, any_arguments } => {
-            let arguments = if any_arguments { Arguments::Any } else { Arguments::Plain };
-            Subject::Skill { name, action: None, arguments }
+        ToolPattern::Skill {
+            name,
+            any_arguments,
+        } => {
+            let arguments = if any_arguments {
+                Arguments::Any
+            } else {
+                Arguments::Plain
+            };
+            Subject::Skill {
+                name,
+                action: None,
+                arguments,
+            }
         }
         ToolPattern::Domain { host: name, .. } => Subject::Host(host(&name)?),
         ToolPattern::Other { tool, specifier } => match specifier.split_once(':') {
-            Some((name, value)) if effect != Effect::Allow => {
-                Subject::Argument { tool, name: name.trim().into(), value: value.trim().into() }
-            }
+            Some((name, value)) if effect != Effect::Allow => Subject::Argument {
+                tool,
+                name: name.trim().into(),
+                value: value.trim().into(),
+            },
             _ => return Err(format!("{tool} has no use for what is in the parentheses").into()),
         },
     };
@@ -286,10 +337,17 @@ fn commands(text: &str, effect: Effect) -> Result<Commands, Box<str>> {
     if text == "*" {
         return Ok(Commands::Any);
     }
-    let prefix = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *")).map(str::trim);
-    if prefix.unwrap_or(text).chars().all(|c| matches!(c, '*' | ':' | ' ')) {
+    let prefix = text
+        .strip_suffix(":*")
+        .or_else(|| text.strip_suffix(" *"))
+        .map(str::trim);
+    if prefix
+        .unwrap_or(text)
+        .chars()
+        .all(|c| matches!(c, '*' | ':' | ' '))
+    {
         return Err(
-            "no program stands before the `*`: write `Bash` if every command is meant".into()
+            "no program stands before the `*`: write `Bash` if every command is meant".into(),
         );
     }
     if let Some(prefix) = prefix.filter(|prefix| !prefix.contains('*')) {
@@ -303,13 +361,20 @@ fn commands(text: &str, effect: Effect) -> Result<Commands, Box<str>> {
         return Ok(Commands::Like(text.into()));
     }
     lex(text).map(Commands::Exact).map_err(|refusal| {
-        format!("a rule is made of plain words, and this has {}", refusal.why).into()
+        format!(
+            "a rule is made of plain words, and this has {}",
+            refusal.why
+        )
+        .into()
     })
 }
 
 fn one_command(text: &str) -> Result<Vec<Word>, Box<str>> {
     let script = lex(text).map_err(|refusal| {
-        format!("a rule is made of plain words, and this has {}", refusal.why)
+        format!(
+            "a rule is made of plain words, and this has {}",
+            refusal.why
+        )
     })?;
     match <[_; 1]>::try_from(script.commands) {
         Ok([only]) if only.redirects.is_empty() && !only.words.iter().any(Word::is_glob) => {

@@ -83,7 +83,9 @@ impl RuleSet {
         let parsed = if self.of(effect).count() >= MAX_RULES {
             Err(fault("a list has at most 256 rules"))
         } else if effect == Effect::Allow && matches!(source, Source::Project(_)) {
-            Err(fault("a project's settings can only tighten: put it into your own"))
+            Err(fault(
+                "a project's settings can only tighten: put it into your own",
+            ))
         } else {
             Rule::parse(text, effect)
         };
@@ -97,12 +99,27 @@ impl RuleSet {
             _ => None,
         };
         if let (Ok(rule), Some(subject)) = (&parsed, wider) {
-            let rule = Rule { text: rule.text.clone(), subject };
-            self.rules.push(Placed { effect, rule, source: source.clone() });
+            let rule = Rule {
+                text: rule.text.clone(),
+                subject,
+            };
+            self.rules.push(Placed {
+                effect,
+                rule,
+                source: source.clone(),
+            });
         }
         match parsed {
-            Ok(rule) => self.rules.push(Placed { effect, rule, source }),
-            Err(fault) => self.unread.push(Unread { effect, fault, source }),
+            Ok(rule) => self.rules.push(Placed {
+                effect,
+                rule,
+                source,
+            }),
+            Err(fault) => self.unread.push(Unread {
+                effect,
+                fault,
+                source,
+            }),
         }
     }
 
@@ -126,13 +143,27 @@ impl RuleSet {
     /// Adds what another set forbids or wants a question about, and nothing that it allows.
     pub fn restrict(&mut self, other: &Self) {
         let restricts = |effect: Effect| effect != Effect::Allow;
-        self.rules.extend(other.rules.iter().filter(|rule| restricts(rule.effect)).cloned());
-        self.unread.extend(other.unread.iter().filter(|rule| restricts(rule.effect)).cloned());
+        self.rules.extend(
+            other
+                .rules
+                .iter()
+                .filter(|rule| restricts(rule.effect))
+                .cloned(),
+        );
+        self.unread.extend(
+            other
+                .unread
+                .iter()
+                .filter(|rule| restricts(rule.effect))
+                .cloned(),
+        );
     }
 
     /// The rules with one effect, in the order they were added.
     pub fn of(&self, effect: Effect) -> impl Iterator<Item = &Placed> {
-        self.rules.iter().filter(move |placed| placed.effect == effect)
+        self.rules
+            .iter()
+            .filter(move |placed| placed.effect == effect)
     }
 
     /// Every rule, in the order they were added.
@@ -147,12 +178,15 @@ impl RuleSet {
     }
 
     pub(crate) fn lost_restriction(&self) -> Option<&Unread> {
-        self.unread.iter().find(|unread| unread.effect != Effect::Allow)
+        self.unread
+            .iter()
+            .find(|unread| unread.effect != Effect::Allow)
     }
 
     /// Whether there are rules with this effect about single commands.
     pub(crate) fn has_bans(&self, effect: Effect) -> bool {
-        self.of(effect).any(|placed| matches!(placed.rule.subject, Subject::Command(_)))
+        self.of(effect)
+            .any(|placed| matches!(placed.rule.subject, Subject::Command(_)))
     }
 
     pub(crate) fn has_command_rules(&self, effect: Effect) -> bool {

@@ -70,8 +70,14 @@ fn other_sides() {
         (GIT, "git clone -qu x https://example.com/x"),
         (GIT, "git clone --upload-pack=x https://example.com/x"),
         (GIT, "git clone -c core.fsmonitor=x https://example.com/x"),
-        (GIT, "git clone --config=core.fsmonitor=x https://example.com/x"),
-        (GIT, "git clone --conf core.fsmonitor=x https://example.com/x"),
+        (
+            GIT,
+            "git clone --config=core.fsmonitor=x https://example.com/x",
+        ),
+        (
+            GIT,
+            "git clone --conf core.fsmonitor=x https://example.com/x",
+        ),
         (GIT, "git clone --template=/tmp/x https://example.com/x"),
         (GIT, "git clone --recurse-submodules https://example.com/x"),
         (GIT, "git clone --recursive https://example.com/x"),
@@ -109,7 +115,10 @@ fn other_sides() {
         (GIT, "git http-backend"),
         (GIT, "git remote-ext x y"),
         ("Bash(git fetch:*)", "git fetch --upload-pack=x origin"),
-        ("Bash(git fetch origin:*)", "git fetch origin --upload-pack=x"),
+        (
+            "Bash(git fetch origin:*)",
+            "git fetch origin --upload-pack=x",
+        ),
         ("Bash(git push:*)", "git push --exec=x origin"),
         ("Bash(git clone:*)", "git clone -u x https://example.com/x"),
     ]);

@@ -40,12 +40,21 @@ fn assignments_of_make() {
 #[test]
 fn lines_of_awk() {
     tables::asked(&[
-        ("Bash(awk:*)", "awk 'BEGIN{print \"a\",\n\"b\" > \"pwned\"}'"),
+        (
+            "Bash(awk:*)",
+            "awk 'BEGIN{print \"a\",\n\"b\" > \"pwned\"}'",
+        ),
         ("Bash(awk:*)", "awk 'BEGIN{print 1 &&\n2 > \"pwned\"}'"),
         ("Bash(awk:*)", "awk 'BEGIN{print 1 ||\n\n2 > \"pwned\"}'"),
-        ("Bash(awk:*)", "awk 'BEGIN{print \"a\", # x\n\"b\" > \"pwned\"}'"),
+        (
+            "Bash(awk:*)",
+            "awk 'BEGIN{print \"a\", # x\n\"b\" > \"pwned\"}'",
+        ),
         ("Bash(awk:*)", "awk 'BEGIN{print \"a\" \\\n > \"pwned\"}'"),
-        ("Bash(awk:*)", "awk '{ if (x) /\"/; print > \"a\"; y = \"/\" }'"),
+        (
+            "Bash(awk:*)",
+            "awk '{ if (x) /\"/; print > \"a\"; y = \"/\" }'",
+        ),
     ]);
 }
 
@@ -96,8 +105,14 @@ fn interpreters() {
         ("Bash(sqlite3:*)", "sqlite3 a.db"),
         ("Bash(sqlite3:*)", "sqlite3 a.db 'vacuum  into \"pwned\"'"),
         ("Bash(sqlite3:*)", "sqlite3 a.db 'vacuum\ninto \"pwned\"'"),
-        ("Bash(sqlite3:*)", "sqlite3 a.db \"vacuum main into 'pwned'\""),
-        ("Bash(duckdb:*)", "duckdb a.db \"copy(select 1) to 'pwned'\""),
+        (
+            "Bash(sqlite3:*)",
+            "sqlite3 a.db \"vacuum main into 'pwned'\"",
+        ),
+        (
+            "Bash(duckdb:*)",
+            "duckdb a.db \"copy(select 1) to 'pwned'\"",
+        ),
         ("Bash(redis-cli:*)", "redis-cli --rdb pwned"),
         ("Bash(psql:*)", "psql mydb"),
         ("Bash(psql:*)", "psql"),
@@ -194,11 +209,20 @@ fn others() {
 #[test]
 fn a_denied_program_is_found_inside_words() {
     let mut gate = prowess_policy::Gate::default();
-    gate.rules.add(prowess_policy::Effect::Allow, "Bash", prowess_policy::Source::Flag);
-    gate.rules.add(prowess_policy::Effect::Deny, "Bash(rm:*)", prowess_policy::Source::Flag);
+    gate.rules.add(
+        prowess_policy::Effect::Allow,
+        "Bash",
+        prowess_policy::Source::Flag,
+    );
+    gate.rules.add(
+        prowess_policy::Effect::Deny,
+        "Bash(rm:*)",
+        prowess_policy::Source::Flag,
+    );
     let decide = |text| {
         let action = prowess_policy::Action::Command { text };
-        gate.decide(&action, &prowess_policy::Actor::default()).verdict
+        gate.decide(&action, &prowess_policy::Actor::default())
+            .verdict
     };
     for command in [
         "tar cf a --checkpoint-action=exec='rm x' b",
@@ -229,7 +253,10 @@ fn a_denied_program_is_found_inside_words() {
     ] {
         assert_eq!(decide(command), prowess_policy::Verdict::Deny, "{command}");
     }
-    for command in ["git -c user.name=\"O'Brien\" log", "git config user.name \"O'Brien\""] {
+    for command in [
+        "git -c user.name=\"O'Brien\" log",
+        "git config user.name \"O'Brien\"",
+    ] {
         assert_ne!(decide(command), prowess_policy::Verdict::Deny, "{command}");
     }
 }

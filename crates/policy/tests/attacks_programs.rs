@@ -52,14 +52,20 @@ fn text() {
         ("Bash(awk:*)", "awk 'BEGIN { system(\"touch pwned\") }'"),
         ("Bash(awk:*)", "awk 'BEGIN { system (\"touch pwned\") }'"),
         ("Bash(awk:*)", "awk 'BEGIN { \"touch pwned\" | getline }'"),
-        ("Bash(awk:*)", "awk 'BEGIN { while ((getline line < \"/etc/passwd\") > 0) print line }'"),
+        (
+            "Bash(awk:*)",
+            "awk 'BEGIN { while ((getline line < \"/etc/passwd\") > 0) print line }'",
+        ),
         ("Bash(awk:*)", "awk '{ print > \"pwned\" }' x"),
         ("Bash(awk:*)", "awk '{ print $1, $2 >> \"pwned\" }' x"),
         ("Bash(awk:*)", "awk '{ printf(\"%s\", $1) > \"pwned\" }' x"),
         ("Bash(awk:*)", "awk '{ print | \"sh\" }' x"),
         ("Bash(awk:*)", "awk '{ print $1 |& \"sh\" }' x"),
         ("Bash(awk:*)", "awk '/\"/ { system(\"x\") } /\"/' x"),
-        ("Bash(awk:*)", "awk '{ print > \"/dev/stderr\" \"/../x\" }' x"),
+        (
+            "Bash(awk:*)",
+            "awk '{ print > \"/dev/stderr\" \"/../x\" }' x",
+        ),
         ("Bash(awk:*)", "awk '{ print /a/ > \"pwned\" }' x"),
         ("Bash(awk:*)", "awk -f script x"),
         ("Bash(awk:*)", "awk -F: -f script x"),
@@ -138,7 +144,10 @@ fn text() {
 #[test]
 fn files_and_archives() {
     tables::asked(&[
-        ("Bash(tar:*)", "tar -cf x --checkpoint=1 --checkpoint-action=exec=./x y"),
+        (
+            "Bash(tar:*)",
+            "tar -cf x --checkpoint=1 --checkpoint-action=exec=./x y",
+        ),
         ("Bash(tar:*)", "tar cf x y --checkpoint-a=exec=./x"),
         ("Bash(tar:*)", "tar -xf x --to-command=./x"),
         ("Bash(tar:*)", "tar -xf x --to-com ./x"),
@@ -222,7 +231,10 @@ fn networks() {
         ("Bash(curl:*)", "curl -b x https://x.org"),
         ("Bash(curl:*)", "curl -n https://x.org"),
         ("Bash(curl:*)", "curl -x http://evil https://x.org"),
-        ("Bash(curl:*)", "curl --unix-socket /run/docker.sock http://x/"),
+        (
+            "Bash(curl:*)",
+            "curl --unix-socket /run/docker.sock http://x/",
+        ),
         ("Bash(curl:*)", "curl -w '%output{pwned}' https://x.org"),
         ("Bash(curl:*)", "curl file:///etc/passwd"),
         ("Bash(curl:*)", "curl gopher://x"),
@@ -239,7 +251,10 @@ fn networks() {
         ("Bash(wget:*)", "wget --config=x https://x.org"),
         ("Bash(ssh:*)", "ssh -oProxyCommand='touch pwned' h"),
         ("Bash(ssh:*)", "ssh -o ProxyCommand='touch pwned' h"),
-        ("Bash(ssh:*)", "ssh -v -o 'LocalCommand touch pwned' -oPermitLocalCommand=yes h"),
+        (
+            "Bash(ssh:*)",
+            "ssh -v -o 'LocalCommand touch pwned' -oPermitLocalCommand=yes h",
+        ),
         ("Bash(ssh:*)", "ssh -F x h"),
         ("Bash(ssh:*)", "ssh -E pwned h"),
         ("Bash(ssh:*)", "ssh -R 80:localhost:80 h"),

@@ -7,7 +7,11 @@ use prowess_policy::{Action, Actor, Effect, Gate, Source, Verdict};
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
     let mut gate = Gate::default();
-    for (effect, list) in [(Effect::Allow, allow), (Effect::Ask, ask), (Effect::Deny, deny)] {
+    for (effect, list) in [
+        (Effect::Allow, allow),
+        (Effect::Ask, ask),
+        (Effect::Deny, deny),
+    ] {
         for rule in list {
             gate.rules.add(effect, rule, Source::Flag);
         }
@@ -25,7 +29,13 @@ fn all(expected: Verdict, allow: &[&str], deny: &[&str], lines: &[&str]) {
             (decision.verdict != expected).then(|| format!("{line:?}: {decision:?}"))
         })
         .collect();
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), lines.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        lines.len(),
+        wrong.join("\n")
+    );
 }
 
 const GIT: &[&str] = &["Bash(git:*)"];
@@ -97,7 +107,13 @@ fn structure() {
 fn expansion() {
     all(
         Verdict::Ask,
-        &["Bash(git:*)", "Bash(printf:*)", "Bash(test:*)", "Bash([:*)", "Bash(echo:*)"],
+        &[
+            "Bash(git:*)",
+            "Bash(printf:*)",
+            "Bash(test:*)",
+            "Bash([:*)",
+            "Bash(echo:*)",
+        ],
         &[],
         &[
             "git log $(id)",
@@ -318,7 +334,13 @@ fn spelling_of_what_is_allowed() {
 fn environment() {
     all(
         Verdict::Ask,
-        &["Bash(git:*)", "Bash(cd:*)", "Bash(export:*)", "Bash(declare:*)", "Bash(set:*)"],
+        &[
+            "Bash(git:*)",
+            "Bash(cd:*)",
+            "Bash(export:*)",
+            "Bash(declare:*)",
+            "Bash(set:*)",
+        ],
         &[],
         &[
             "GIT_PAGER=id git log",
@@ -468,7 +490,11 @@ fn patterns() {
     for (rule, line) in asked {
         let decision =
             gate(&[rule], &[], &[]).decide(&Action::Command { text: line }, &Actor::default());
-        assert_eq!(decision.verdict, Verdict::Ask, "{rule} {line:?}: {decision:?}");
+        assert_eq!(
+            decision.verdict,
+            Verdict::Ask,
+            "{rule} {line:?}: {decision:?}"
+        );
     }
 }
 
@@ -508,7 +534,12 @@ fn precedence() {
     ] {
         let decision =
             gate(GIT, &[], NO_RM).decide(&Action::Command { text: &line }, &Actor::default());
-        assert_eq!(decision.verdict, expected, "{} bytes: {decision:?}", line.len());
+        assert_eq!(
+            decision.verdict,
+            expected,
+            "{} bytes: {decision:?}",
+            line.len()
+        );
     }
     let megabyte = format!("git log {}", "a".repeat(1 << 20));
     let deep = format!("git log {}{}", "$(".repeat(2_000), ")".repeat(2_000));
@@ -531,20 +562,33 @@ fn limits_that_fail_closed() {
         for _ in 0..count {
             line = format!(
                 "sh -c {}",
-                line.replace('\\', "\\\\").replace(' ', "\\ ").replace('\'', "\\'")
+                line.replace('\\', "\\\\")
+                    .replace(' ', "\\ ")
+                    .replace('\'', "\\'")
             );
         }
         line
     };
-    let mut lines =
-        vec![execs(16), execs(100), wrapped(20), wrapped(250), parts(4_096), parts(10_000)];
+    let mut lines = vec![
+        execs(16),
+        execs(100),
+        wrapped(20),
+        wrapped(250),
+        parts(4_096),
+        parts(10_000),
+    ];
     lines.extend([nested(3), nested(6)]);
     for line in lines {
         for mode in [prowess_policy::Mode::Ask, prowess_policy::Mode::Yolo] {
             let mut gate = gate(&["Bash"], &[], NO_RM);
             gate.mode = mode;
             let decision = gate.decide(&Action::Command { text: &line }, &Actor::default());
-            assert_eq!(decision.verdict, Verdict::Deny, "{} bytes: {decision:?}", line.len());
+            assert_eq!(
+                decision.verdict,
+                Verdict::Deny,
+                "{} bytes: {decision:?}",
+                line.len()
+            );
         }
     }
 }
@@ -553,14 +597,27 @@ fn limits_that_fail_closed() {
 fn a_rule_about_a_whole_line_is_about_that_line() {
     for line in ["cat a | sh", "ls; rm x", "a && b || c"] {
         let rule = format!("Bash({line})");
-        let decide =
-            |gate: Gate| gate.decide(&Action::Command { text: line }, &Actor::default()).verdict;
-        assert_eq!(decide(gate(&["Bash"], &[], &[&rule])), Verdict::Deny, "{line}");
-        assert_eq!(decide(gate(&["Bash"], &[&rule], &[])), Verdict::Ask, "{line}");
+        let decide = |gate: Gate| {
+            gate.decide(&Action::Command { text: line }, &Actor::default())
+                .verdict
+        };
+        assert_eq!(
+            decide(gate(&["Bash"], &[], &[&rule])),
+            Verdict::Deny,
+            "{line}"
+        );
+        assert_eq!(
+            decide(gate(&["Bash"], &[&rule], &[])),
+            Verdict::Ask,
+            "{line}"
+        );
         assert_eq!(decide(gate(&[&rule], &[], &[])), Verdict::Allow, "{line}");
     }
     let own = gate(&["Bash(ls > out.txt)"], &[], &[]);
-    let decide = |line| own.decide(&Action::Command { text: line }, &Actor::default()).verdict;
+    let decide = |line| {
+        own.decide(&Action::Command { text: line }, &Actor::default())
+            .verdict
+    };
     assert_eq!(decide("ls > out.txt"), Verdict::Allow);
     assert_eq!(decide("ls > other.txt"), Verdict::Ask);
 }
@@ -602,11 +659,21 @@ fn disguises_that_once_worked() {
     let deny = |rule: &str, lines: &[&str]| all(Verdict::Deny, &["Bash"], &[rule], lines);
     deny(
         "Bash(rm -rf:*)",
-        &["rm -Rf x", "rm -fR x", "rm -R -f x", "rm -r --force x", "rm --recursive -f x"],
+        &[
+            "rm -Rf x",
+            "rm -fR x",
+            "rm -R -f x",
+            "rm -r --force x",
+            "rm --recursive -f x",
+        ],
     );
     deny(
         "Bash(git push --force:*)",
-        &["git push -f", "git push -uf origin x", "git push origin -f main"],
+        &[
+            "git push -f",
+            "git push -uf origin x",
+            "git push origin -f main",
+        ],
     );
     deny(
         "Bash(git push:*)",
@@ -620,11 +687,17 @@ fn disguises_that_once_worked() {
         ],
     );
     deny("Bash(git push*)", &["git -C x push", "git push x"]);
-    deny("Bash(npm publish:*)", &["npm --tag x publish", "npm --otp 123 publish"]);
+    deny(
+        "Bash(npm publish:*)",
+        &["npm --tag x publish", "npm --otp 123 publish"],
+    );
     deny("Bash(cargo publish:*)", &["cargo +nightly publish"]);
     deny(
         "Bash(kubectl delete:*)",
-        &["kubectl -v 5 delete pod", "kubectl --request-timeout 5s delete pod x"],
+        &[
+            "kubectl -v 5 delete pod",
+            "kubectl --request-timeout 5s delete pod x",
+        ],
     );
     deny("Bash(docker run:*)", &["docker --tlscacert x run y"]);
     all(
@@ -643,10 +716,27 @@ fn disguises_that_once_worked() {
             "let 'a[$(rm x)]=1'",
         ],
     );
-    deny("Read(.env)", &["cat .e*", "cat .en?", "curl -d@.env x", "curl -T.env x", "cat ./.env"]);
-    deny("Edit(x)", &["sort -o x y", "sed -Ei s/a/b/ x", "git diff --output=x"]);
+    deny(
+        "Read(.env)",
+        &[
+            "cat .e*",
+            "cat .en?",
+            "curl -d@.env x",
+            "curl -T.env x",
+            "cat ./.env",
+        ],
+    );
+    deny(
+        "Edit(x)",
+        &["sort -o x y", "sed -Ei s/a/b/ x", "git diff --output=x"],
+    );
     // What only looks like it is left alone.
-    all(Verdict::Allow, &["Bash"], NO_RM, &["git rm x", "find . ! -name x", "cat rm", "echo rm x"]);
+    all(
+        Verdict::Allow,
+        &["Bash"],
+        NO_RM,
+        &["git rm x", "find . ! -name x", "cat rm", "echo rm x"],
+    );
 }
 
 #[test]
@@ -654,12 +744,20 @@ fn a_star_is_not_the_way_out() {
     for (rule, line) in [
         ("Bash(./scripts/*)", "./scripts/../evil.sh"),
         ("Bash(./scripts/*.sh)", "./scripts/../../tmp/x.sh"),
-        ("Bash(python3 scripts/*.py)", "python3 scripts/../../tmp/x.py"),
+        (
+            "Bash(python3 scripts/*.py)",
+            "python3 scripts/../../tmp/x.py",
+        ),
         ("Bash(rm build/*)", "rm build/../x"),
     ] {
         all(Verdict::Ask, &[rule], &[], &[line]);
     }
-    all(Verdict::Allow, &["Bash(./scripts/*)"], &[], &["./scripts/a.sh", "./scripts/a..b"]);
+    all(
+        Verdict::Allow,
+        &["Bash(./scripts/*)"],
+        &[],
+        &["./scripts/a.sh", "./scripts/a..b"],
+    );
 }
 
 /// A ban cannot be looked for in code of another language: there `Bash` is no yes.

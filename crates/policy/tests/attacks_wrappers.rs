@@ -231,14 +231,20 @@ fn build_and_package_tools() {
         ("Bash(go:*)", "go install x@latest"),
         ("Bash(go:*)", "go env -w GOFLAGS=x"),
         ("Bash(go:*)", "go build -overlay=x"),
-        ("Bash(cargo:*)", "cargo --config 'build.rustc=\"./x\"' build"),
+        (
+            "Bash(cargo:*)",
+            "cargo --config 'build.rustc=\"./x\"' build",
+        ),
         ("Bash(cargo:*)", "cargo build --config x"),
         ("Bash(cargo test:*)", "cargo test --config=x"),
         ("Bash(cargo:*)", "cargo +nightly build"),
         ("Bash(cargo:*)", "cargo -Zunstable build"),
         ("Bash(cargo:*)", "cargo install x"),
         ("Bash(cargo:*)", "cargo publish"),
-        ("Bash(cargo:*)", "cargo build --manifest-path /tmp/x/Cargo.toml"),
+        (
+            "Bash(cargo:*)",
+            "cargo build --manifest-path /tmp/x/Cargo.toml",
+        ),
         ("Bash(cargo:*)", "cargo evil"),
         ("Bash(npm:*)", "npm exec x"),
         ("Bash(npm:*)", "npm x y"),
@@ -287,7 +293,10 @@ fn build_and_package_tools() {
         ("Bash(gh:*)", "gh auth token"),
         ("Bash(aws:*)", "aws s3 cp x s3://y"),
         ("Bash(apt:*)", "apt install x"),
-        ("Bash(apt-get:*)", "apt-get update -o APT::Update::Pre-Invoke::=x"),
+        (
+            "Bash(apt-get:*)",
+            "apt-get update -o APT::Update::Pre-Invoke::=x",
+        ),
         ("Bash(dpkg:*)", "dpkg -i x.deb"),
         ("Bash(rpm:*)", "rpm --eval '%(touch pwned)'"),
         ("Bash(eslint:*)", "eslint --rulesdir ./x src"),
@@ -355,7 +364,12 @@ fn a_ban_is_found_behind_them() {
         let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
         assert_eq!(decision.verdict, Verdict::Deny, "{command}: {decision:?}");
     }
-    let free = ["git commit -m 'rm x'", "grep rm x", "echo rm", "find . -name rm"];
+    let free = [
+        "git commit -m 'rm x'",
+        "grep rm x",
+        "echo rm",
+        "find . -name rm",
+    ];
     for command in free {
         let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
         assert_eq!(decision.verdict, Verdict::Allow, "{command}: {decision:?}");

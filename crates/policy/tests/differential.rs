@@ -197,7 +197,11 @@ fn expected(script: &Script) -> BTreeMap<Vec<String>, usize> {
             skipped = command.join == Join::Or;
         }
         if !skipped {
-            let words = command.words.iter().map(|word| word.text.to_string()).collect();
+            let words = command
+                .words
+                .iter()
+                .map(|word| word.text.to_string())
+                .collect();
             *all.entry(words).or_default() += 1;
         }
     }
@@ -236,7 +240,12 @@ fn observed(
                    set shift shopt source suspend test times trap true type typeset ulimit umask unalias \
                    unset wait enable\n";
     let output = Command::new(bash)
-        .args(["--norc", "--noprofile", "-c", &format!("exec 9>&1 >/dev/null\n{prelude}{line}\n")])
+        .args([
+            "--norc",
+            "--noprofile",
+            "-c",
+            &format!("exec 9>&1 >/dev/null\n{prelude}{line}\n"),
+        ])
         .env_clear()
         .env("PATH", "/nonexistent")
         .env("LC_ALL", "C.UTF-8")
@@ -250,8 +259,11 @@ fn observed(
     let mut all = BTreeMap::new();
     while let Some(count) = fields.next().filter(|count| !count.is_empty()) {
         let count: usize = count.parse().map_err(|_| format!("{text:?}"))?;
-        let words: Vec<String> =
-            fields.by_ref().take(count).map(|word| word.replace('\u{2}', "\n")).collect();
+        let words: Vec<String> = fields
+            .by_ref()
+            .take(count)
+            .map(|word| word.replace('\u{2}', "\n"))
+            .collect();
         *all.entry(words).or_default() += 1;
     }
     if all.is_empty() {
@@ -262,8 +274,9 @@ fn observed(
 
 fn bash() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|file| file.is_file());
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join("bash"))
+        .find(|file| file.is_file());
     found.expect("bash is needed for this test")
 }
 
@@ -274,7 +287,11 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 fn our_words_are_those_of_bash() {
     let bash = bash();
-    let version = Command::new(&bash).arg("--version").output().unwrap().stdout;
+    let version = Command::new(&bash)
+        .arg("--version")
+        .output()
+        .unwrap()
+        .stdout;
     let folder = std::env::temp_dir().join(format!("prowess-differential-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("in"), "x").unwrap();
@@ -315,17 +332,26 @@ fn our_words_are_those_of_bash() {
                 })
             })
             .collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap())
+            .collect()
     });
     std::fs::remove_dir_all(&folder).unwrap();
     eprintln!(
         "differential: {lines} lines, {} accepted, {} differences, {}",
         accepted.len(),
         differences.len(),
-        String::from_utf8_lossy(&version).lines().next().unwrap_or_default()
+        String::from_utf8_lossy(&version)
+            .lines()
+            .next()
+            .unwrap_or_default()
     );
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-    assert!(accepted.len() * 10 >= usize::try_from(lines).unwrap(), "too few lines are accepted");
+    assert!(
+        accepted.len() * 10 >= usize::try_from(lines).unwrap(),
+        "too few lines are accepted"
+    );
 }
 
 #[test]
@@ -333,7 +359,10 @@ fn the_control_notices_a_difference() {
     // `$x` is empty for bash: were it accepted as a word, the comparison would see it.
     let folder = std::env::temp_dir();
     let theirs = observed(&bash(), "git $x log", &folder).unwrap();
-    assert_eq!(theirs, BTreeMap::from([(vec!["git".into(), "log".into()], 1)]));
+    assert_eq!(
+        theirs,
+        BTreeMap::from([(vec!["git".into(), "log".into()], 1)])
+    );
     let theirs = observed(&bash(), "git a | b && c; d || e", &folder).unwrap();
     assert_eq!(theirs.len(), 4, "{theirs:?}");
 }

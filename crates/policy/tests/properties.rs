@@ -55,7 +55,10 @@ fn rules() -> impl Strategy<Value = Vec<(Effect, &'static str)>> {
 }
 
 fn gate(rules: &[(Effect, &str)], mode: Mode) -> Gate {
-    let mut gate = Gate { mode, ..Gate::default() };
+    let mut gate = Gate {
+        mode,
+        ..Gate::default()
+    };
     for (effect, text) in rules {
         gate.rules.add(*effect, text, Source::Flag);
     }

@@ -7,7 +7,11 @@ use prowess_policy::{
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
     let mut gate = Gate::default();
-    for (effect, list) in [(Effect::Allow, allow), (Effect::Ask, ask), (Effect::Deny, deny)] {
+    for (effect, list) in [
+        (Effect::Allow, allow),
+        (Effect::Ask, ask),
+        (Effect::Deny, deny),
+    ] {
         for text in list {
             gate.rules.add(effect, text, Source::Flag);
         }
@@ -16,7 +20,8 @@ fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
 }
 
 fn verdict(gate: &Gate, command: &str) -> Verdict {
-    gate.decide(&Action::Command { text: command }, &Actor::default()).verdict
+    gate.decide(&Action::Command { text: command }, &Actor::default())
+        .verdict
 }
 
 #[track_caller]
@@ -38,7 +43,15 @@ fn case_116_a_list_of_tools_in_either_spelling() {
 }
 
 fn skill(tools: &RuleSet, trusted: bool, ceiling: bool) -> Actor<'_> {
-    Actor { skill: Some(SkillActor { name: "x", digest: "sha256:1", trusted, tools, ceiling }) }
+    Actor {
+        skill: Some(SkillActor {
+            name: "x",
+            digest: "sha256:1",
+            trusted,
+            tools,
+            ceiling,
+        }),
+    }
 }
 
 #[test]
@@ -46,7 +59,10 @@ fn case_117_a_skill_pre_approves_only_while_it_asks() {
     let tools = RuleSet::of_skill("x", "Bash(git add:*)", "");
     let gate = gate(&[], &[], &[]);
     let action = Action::Command { text: "git add a" };
-    assert_eq!(gate.decide(&action, &skill(&tools, true, false)).verdict, Allow);
+    assert_eq!(
+        gate.decide(&action, &skill(&tools, true, false)).verdict,
+        Allow
+    );
     assert_eq!(gate.decide(&action, &Actor::default()).verdict, Ask);
 }
 
@@ -54,7 +70,10 @@ fn case_117_a_skill_pre_approves_only_while_it_asks() {
 fn case_118_a_grant_removes_nothing_and_a_ban_does() {
     let tools = RuleSet::of_skill("x", "Bash(git add:*)", "Bash(git push:*)");
     let gate = gate(&["Bash(ls:*)", "Bash(git push:*)"], &[], &[]);
-    let decide = |text| gate.decide(&Action::Command { text }, &skill(&tools, true, false)).verdict;
+    let decide = |text| {
+        gate.decide(&Action::Command { text }, &skill(&tools, true, false))
+            .verdict
+    };
     assert_eq!(decide("ls -la"), Allow);
     assert_eq!(decide("git push origin main"), Deny);
 }
@@ -62,9 +81,19 @@ fn case_118_a_grant_removes_nothing_and_a_ban_does() {
 #[test]
 fn case_119_words_have_boundaries() {
     for rule in ["Bash(ls *)", "Bash(ls:*)", "bash:ls *"] {
-        check(&[rule], &[], &[], &[("ls", Allow), ("ls -la", Allow), ("lsof", Ask)]);
+        check(
+            &[rule],
+            &[],
+            &[],
+            &[("ls", Allow), ("ls -la", Allow), ("lsof", Ask)],
+        );
     }
-    check(&["Bash(ls*)"], &[], &[], &[("lsof", Allow), ("ls -la", Allow), ("l", Ask)]);
+    check(
+        &["Bash(ls*)"],
+        &[],
+        &[],
+        &[("lsof", Allow), ("ls -la", Allow), ("l", Ask)],
+    );
 }
 
 #[test]
@@ -183,7 +212,16 @@ fn case_122_deny_beats_ask_beats_allow() {
 }
 
 fn use_skill(gate: &Gate, name: &str, also: &[&str], arguments: &str) -> Verdict {
-    gate.decide(&Action::Skill { name, also, action: "run", arguments }, &Actor::default()).verdict
+    gate.decide(
+        &Action::Skill {
+            name,
+            also,
+            action: "run",
+            arguments,
+        },
+        &Actor::default(),
+    )
+    .verdict
 }
 
 #[test]
@@ -202,10 +240,22 @@ fn case_123_skills_by_name() {
 
 #[test]
 fn core_agent_rules_per_skill_and_action() {
-    let gate = gate(&["skill:jira-triage", "skill:report/run:*"], &[], &["skill:*/read"]);
+    let gate = gate(
+        &["skill:jira-triage", "skill:report/run:*"],
+        &[],
+        &["skill:*/read"],
+    );
     let decide = |name, action| {
-        gate.decide(&Action::Skill { name, also: &[], action, arguments: "x" }, &Actor::default())
-            .verdict
+        gate.decide(
+            &Action::Skill {
+                name,
+                also: &[],
+                action,
+                arguments: "x",
+            },
+            &Actor::default(),
+        )
+        .verdict
     };
     assert_eq!(decide("jira-triage", "run"), Allow);
     assert_eq!(decide("report", "run"), Allow);
@@ -244,7 +294,12 @@ fn case_124_a_redirection_is_a_write() {
         &["Edit(.git/**)"],
         &[("echo x > .git/config", Deny), ("echo x > a", Allow)],
     );
-    check(&["Bash", "Edit"], &[], &[], &[("echo x > /dev/tcp/1.2.3.4/80", Ask)]);
+    check(
+        &["Bash", "Edit"],
+        &[],
+        &[],
+        &[("echo x > /dev/tcp/1.2.3.4/80", Ask)],
+    );
 }
 
 #[test]
@@ -294,7 +349,8 @@ fn a_ban_that_cannot_be_read_stops_everything() {
     check(&["Bash"], &[], &["Bash(rm"], &[("git status", Ask)]);
     let mut many = gate(&["Bash"], &[], &[]);
     for at in 0..300 {
-        many.rules.add(Effect::Deny, &format!("Bash(x{at}:*)"), Source::Flag);
+        many.rules
+            .add(Effect::Deny, &format!("Bash(x{at}:*)"), Source::Flag);
     }
     assert_eq!(verdict(&many, "git status"), Ask);
 }
@@ -315,7 +371,10 @@ fn what_cannot_be_read_is_refused_where_something_is_forbidden() {
         &["Bash(git:*)"],
         &[],
         &[],
-        &[(&"git status; ".repeat(5_000), Ask), (&"git status; ".repeat(60), Allow)],
+        &[
+            (&"git status; ".repeat(5_000), Ask),
+            (&"git status; ".repeat(60), Allow),
+        ],
     );
     let deep = "$(".repeat(5_000);
     check(&["Bash"], &[], &["Bash(rm:*)"], &[(&deep, Deny)]);
@@ -373,7 +432,9 @@ fn modes() {
         assert_eq!(verdict(&gate, "rm x"), Deny, "{mode:?}");
         let decision = gate.decide(&Action::Write { path: "a.txt" }, &Actor::default());
         assert_eq!(decision.verdict, write, "{mode:?}");
-        let outside = gate.decide(&Action::Write { path: "/etc/x" }, &Actor::default()).verdict;
+        let outside = gate
+            .decide(&Action::Write { path: "/etc/x" }, &Actor::default())
+            .verdict;
         assert_ne!((mode, outside), (Mode::AcceptEdits, Allow));
     }
 }
@@ -383,12 +444,15 @@ fn untrusted_skills_do_nothing() {
     let tools = RuleSet::of_skill("x", "Bash", "");
     let mut gate = gate(&["Bash"], &[], &[]);
     gate.mode = Mode::Yolo;
-    let decision =
-        gate.decide(&Action::Command { text: "git status" }, &skill(&tools, false, false));
+    let decision = gate.decide(
+        &Action::Command { text: "git status" },
+        &skill(&tools, false, false),
+    );
     assert_eq!(decision.verdict, Deny);
     assert!(decision.remedy.unwrap().contains("prowess trust x"));
     assert_eq!(
-        gate.decide(&Action::Read { path: "a" }, &skill(&tools, false, false)).verdict,
+        gate.decide(&Action::Read { path: "a" }, &skill(&tools, false, false))
+            .verdict,
         Allow
     );
 }
@@ -398,14 +462,18 @@ fn a_ceiling_keeps_out_what_the_person_allows() {
     let tools = RuleSet::of_skill("x", "Bash(git status:*), Read(docs/**)", "");
     let gate = gate(&["Bash"], &[], &[]);
     let decide = |text, ceiling| {
-        gate.decide(&Action::Command { text }, &skill(&tools, true, ceiling)).verdict
+        gate.decide(&Action::Command { text }, &skill(&tools, true, ceiling))
+            .verdict
     };
     assert_eq!(decide("ls", false), Allow);
     assert_eq!(decide("ls", true), Deny);
     assert_eq!(decide("git status", true), Allow);
     assert_eq!(decide("git status && ls", true), Deny);
     assert_eq!(decide("git $x", true), Deny);
-    let read = |path| gate.decide(&Action::Read { path }, &skill(&tools, true, true)).verdict;
+    let read = |path| {
+        gate.decide(&Action::Read { path }, &skill(&tools, true, true))
+            .verdict
+    };
     assert_eq!(read("docs/a.md"), Allow);
     assert_eq!(read("src/a.rs"), Deny);
 }
@@ -413,18 +481,34 @@ fn a_ceiling_keeps_out_what_the_person_allows() {
 #[test]
 fn project_settings_only_tighten() {
     let mut gate = Gate::default();
-    gate.rules.add(Effect::Allow, "Bash", Source::Project("prowess.toml".into()));
+    gate.rules.add(
+        Effect::Allow,
+        "Bash",
+        Source::Project("prowess.toml".into()),
+    );
     assert_eq!(verdict(&gate, "git status"), Ask);
     assert_eq!(gate.rules.unread().len(), 1);
-    gate.rules.add(Effect::Allow, "Bash", Source::User("config.toml".into()));
-    gate.rules.add(Effect::Deny, "Bash(git:*)", Source::Project("prowess.toml".into()));
+    gate.rules
+        .add(Effect::Allow, "Bash", Source::User("config.toml".into()));
+    gate.rules.add(
+        Effect::Deny,
+        "Bash(git:*)",
+        Source::Project("prowess.toml".into()),
+    );
     assert_eq!(verdict(&gate, "git status"), Deny);
 }
 
 #[test]
 fn hosts() {
-    let gate = gate(&["WebFetch(domain:*.example.com)", "fetch:plain.org"], &[], &[]);
-    let fetch = |host| gate.decide(&Action::Fetch { host }, &Actor::default()).verdict;
+    let gate = gate(
+        &["WebFetch(domain:*.example.com)", "fetch:plain.org"],
+        &[],
+        &[],
+    );
+    let fetch = |host| {
+        gate.decide(&Action::Fetch { host }, &Actor::default())
+            .verdict
+    };
     assert_eq!(fetch("a.example.com"), Allow);
     assert_eq!(fetch("A.EXAMPLE.com."), Allow);
     assert_eq!(fetch("example.com"), Ask);
@@ -441,14 +525,29 @@ fn mcp_tools_and_arguments() {
         &["Agent(model:opus)"],
         &["mcp__github__delete_repo"],
     );
-    let call =
-        |name| gate.decide(&Action::Tool { name, arguments: &[] }, &Actor::default()).verdict;
+    let call = |name| {
+        gate.decide(
+            &Action::Tool {
+                name,
+                arguments: &[],
+            },
+            &Actor::default(),
+        )
+        .verdict
+    };
     assert_eq!(call("mcp__github__list"), Allow);
     assert_eq!(call("mcp__github__delete_repo"), Deny);
     assert_eq!(call("mcp__jira__read_issue"), Allow);
     assert_eq!(call("mcp__jira__write_issue"), Ask);
-    let with =
-        |arguments| gate.decide(&Action::Tool { name: "Agent", arguments }, &Actor::default());
+    let with = |arguments| {
+        gate.decide(
+            &Action::Tool {
+                name: "Agent",
+                arguments,
+            },
+            &Actor::default(),
+        )
+    };
     assert!(with(&[("model", "opus")]).rule.is_some());
     assert!(with(&[("model", "haiku")]).rule.is_none());
 }
@@ -464,9 +563,13 @@ fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
     let (approved, grant) = pending(&gate, "id").answer(Answer::Once).unwrap();
     assert_eq!(approved.value().plan, Plan::Words(vec!["id".into()]));
     assert_eq!(grant, None);
-    let (approved, grant) =
-        pending(&gate, "for x in a; do id; done").answer(Answer::Session).unwrap();
-    assert_eq!(approved.value().plan, Plan::AsTyped("for x in a; do id; done".into()));
+    let (approved, grant) = pending(&gate, "for x in a; do id; done")
+        .answer(Answer::Session)
+        .unwrap();
+    assert_eq!(
+        approved.value().plan,
+        Plan::AsTyped("for x in a; do id; done".into())
+    );
     gate.grants.extend(grant);
     assert_eq!(verdict(&gate, "for x in a; do id; done"), Allow);
     assert_eq!(verdict(&gate, "for x in b; do id; done"), Ask);
@@ -480,13 +583,24 @@ fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
 fn grants_hang_on_the_digest_of_the_skill() {
     let tools = RuleSet::default();
     let actor = |digest| Actor {
-        skill: Some(SkillActor { name: "x", digest, trusted: true, tools: &tools, ceiling: false }),
+        skill: Some(SkillActor {
+            name: "x",
+            digest,
+            trusted: true,
+            tools: &tools,
+            ceiling: false,
+        }),
     };
     let mut gate = gate(&[], &[], &[]);
-    let Outcome::Ask(pending) = gate.command("id", &actor("1")) else { panic!() };
+    let Outcome::Ask(pending) = gate.command("id", &actor("1")) else {
+        panic!()
+    };
     let grant: Grant = pending.answer(Answer::Always).unwrap().1.unwrap();
     gate.grants.push(grant);
-    let decide = |digest| gate.decide(&Action::Command { text: "id" }, &actor(digest)).verdict;
+    let decide = |digest| {
+        gate.decide(&Action::Command { text: "id" }, &actor(digest))
+            .verdict
+    };
     assert_eq!(decide("1"), Allow);
     assert_eq!(decide("2"), Ask);
     assert_eq!(verdict(&gate, "id"), Ask);
@@ -501,11 +615,22 @@ fn what_runs_is_what_was_checked() {
     };
     assert_eq!(
         plan("git  commit -m 'a b'"),
-        Plan::Words(vec!["git".into(), "commit".into(), "-m".into(), "a b".into()])
+        Plan::Words(vec![
+            "git".into(),
+            "commit".into(),
+            "-m".into(),
+            "a b".into()
+        ])
     );
     assert_eq!(plan("exit 3"), Plan::Script("'exit' '3'".into()));
-    assert_eq!(plan("git add src/*.rs"), Plan::Script("'git' 'add' 'src/'*'.rs'".into()));
-    assert_eq!(plan("a \"it's\" | b 2>&1 # c"), Plan::Script("'a' 'it'\\''s' | 'b' 2>&1".into()));
+    assert_eq!(
+        plan("git add src/*.rs"),
+        Plan::Script("'git' 'add' 'src/'*'.rs'".into())
+    );
+    assert_eq!(
+        plan("a \"it's\" | b 2>&1 # c"),
+        Plan::Script("'a' 'it'\\''s' | 'b' 2>&1".into())
+    );
 }
 
 #[test]
@@ -514,11 +639,19 @@ fn every_answer_says_why_and_what_would_help() {
     let decide = |text| gate.decide(&Action::Command { text }, &Actor::default());
     let decision = decide("cargo build --release");
     assert_eq!(&*decision.reason, "no rule allows `cargo build --release`");
-    assert!(decision.remedy.unwrap().starts_with("allow it with Bash(cargo"));
+    assert!(
+        decision
+            .remedy
+            .unwrap()
+            .starts_with("allow it with Bash(cargo")
+    );
     let decision = decide("rm -rf x");
     assert_eq!(decision.rule.unwrap().text, "Bash(rm:*)".into());
     let decision = decide("ls $x");
-    assert!(decision.reason.contains("a variable or substitution"), "{decision:?}");
+    assert!(
+        decision.reason.contains("a variable or substitution"),
+        "{decision:?}"
+    );
 }
 
 #[test]
@@ -543,7 +676,10 @@ fn scripts_of_authors_are_judged_with_their_values() {
         },
         other => panic!("{other:?}"),
     };
-    assert_eq!(words(decide(&tools, "gh pr view $0", &["12"])), ["gh", "pr", "view", "12"]);
+    assert_eq!(
+        words(decide(&tools, "gh pr view $0", &["12"])),
+        ["gh", "pr", "view", "12"]
+    );
     assert_eq!(
         words(decide(&tools, "gh pr view \"${0}\"", &["1; rm x"])),
         ["gh", "pr", "view", "1; rm x"]
@@ -562,7 +698,11 @@ fn scripts_of_authors_are_judged_with_their_values() {
         ("gh pr view ${0:-x}", "x"),
         ("gh pr view \"$0\"", "\u{202e}"),
     ] {
-        assert_eq!(decide(&tools, script, &[value]).decision().verdict, Ask, "{script} {value:?}");
+        assert_eq!(
+            decide(&tools, script, &[value]).decision().verdict,
+            Ask,
+            "{script} {value:?}"
+        );
     }
     // What cannot be proved runs only for a skill that may run everything, with its values beside it.
     let loops = "for x in a b; do echo \"$x $0\"; done";
@@ -570,8 +710,18 @@ fn scripts_of_authors_are_judged_with_their_values() {
     let run = words(decide(&any, loops, &["v"]));
     assert_eq!(run[0..3], ["env", "ARGUMENTS=a b", "bash"]);
     assert_eq!(run[run.len() - 2..], [loops.to_owned(), "v".to_owned()]);
-    assert_eq!(decide(&any, "for x in a; do rm $x; done", &[]).decision().verdict, Deny);
-    assert_eq!(decide(&any, "for x in a; do git push; done", &[]).decision().verdict, Ask);
+    assert_eq!(
+        decide(&any, "for x in a; do rm $x; done", &[])
+            .decision()
+            .verdict,
+        Deny
+    );
+    assert_eq!(
+        decide(&any, "for x in a; do git push; done", &[])
+            .decision()
+            .verdict,
+        Ask
+    );
     assert_eq!(decide(&any, "echo 'x", &[]).decision().verdict, Deny);
 }
 
@@ -582,12 +732,20 @@ fn a_yes_for_longer_is_about_the_values_too() {
     for script in ["gh pr view \"$0\"", "for x in a; do echo \"$0\"; done"] {
         let mut gate = gate(&[], &[], &[]);
         let ask = |gate: &Gate, value: &str| {
-            let bound = Bound { script, display: "shown", positionals: &[value], variables: &[] };
+            let bound = Bound {
+                script,
+                display: "shown",
+                positionals: &[value],
+                variables: &[],
+            };
             gate.bound(&bound, &skill(&tools, true, false))
         };
-        let Outcome::Ask(pending) = ask(&gate, "1") else { panic!("{script}") };
+        let Outcome::Ask(pending) = ask(&gate, "1") else {
+            panic!("{script}")
+        };
         assert_eq!(&*pending.command().text, "shown");
-        gate.grants.extend(pending.answer(Answer::Session).unwrap().1);
+        gate.grants
+            .extend(pending.answer(Answer::Session).unwrap().1);
         assert_eq!(ask(&gate, "1").decision().verdict, Allow, "{script}");
         assert_eq!(ask(&gate, "2").decision().verdict, Ask, "{script}");
     }

@@ -11,7 +11,10 @@ fn git() {
         (GIT, "git status --short --branch"),
         (GIT, "git log --oneline -20"),
         (GIT, "git log -p -3 -- src/main.rs"),
-        (GIT, "git log --since='2 weeks ago' --author=me --format='%h %an %s'"),
+        (
+            GIT,
+            "git log --since='2 weeks ago' --author=me --format='%h %an %s'",
+        ),
         (GIT, "git log main..HEAD --stat"),
         (GIT, "git diff"),
         (GIT, "git diff --cached"),
@@ -68,7 +71,10 @@ fn git() {
         (GIT, "git --no-pager diff"),
         (GIT, "git apply --check x.patch"),
         (&["Bash(git status:*)"], "git status --porcelain"),
-        (&["Bash(git add:*)", "Bash(git commit:*)"], "git add x && git commit -m y"),
+        (
+            &["Bash(git add:*)", "Bash(git commit:*)"],
+            "git add x && git commit -m y",
+        ),
     ]);
 }
 
@@ -82,18 +88,27 @@ fn tools() {
         (&["Bash(wc:*)"], "wc -l src/main.rs"),
         (&["Bash(grep:*)"], "grep -rn needle src"),
         (&["Bash(grep:*)", "Bash(wc:*)"], "grep -c x y | wc -l"),
-        (&["Bash(grep:*)", "Bash(sort:*)", "Bash(uniq:*)"], "grep -o x y | sort | uniq -c"),
+        (
+            &["Bash(grep:*)", "Bash(sort:*)", "Bash(uniq:*)"],
+            "grep -o x y | sort | uniq -c",
+        ),
         (&["Bash(rg:*)"], "rg -n 'fn main' src"),
         (&["Bash(rg:*)"], "rg --files -g '*.rs'"),
         (&["Bash(rg:*)"], "rg -i -C 3 x"),
         (&["Bash(find:*)"], "find . -name '*.rs' -type f"),
-        (&["Bash(find:*)"], "find src -maxdepth 2 -not -path '*/target/*'"),
+        (
+            &["Bash(find:*)"],
+            "find src -maxdepth 2 -not -path '*/target/*'",
+        ),
         (&["Bash(fd:*)"], "fd -e rs"),
         (&["Bash(sed:*)"], "sed -n '10,20p' src/main.rs"),
         (&["Bash(sed:*)"], "sed 's/a/b/g' x"),
         (&["Bash(sed -i:*)"], "sed -i s/a/b/ x"),
         (&["Bash(awk:*)"], "awk '{print $1}' x"),
-        (&["Bash(awk:*)"], "awk -F, '$3 > 10 { sum += $3 } END { print sum }' x.csv"),
+        (
+            &["Bash(awk:*)"],
+            "awk -F, '$3 > 10 { sum += $3 } END { print sum }' x.csv",
+        ),
         (&["Bash(sort:*)"], "sort -k2 -n x"),
         (&["Bash(sort:*)"], "sort -u x"),
         (&["Bash(uniq:*)"], "uniq -c x"),
@@ -113,7 +128,10 @@ fn tools() {
         (&["Bash(echo:*)"], "echo 'hello; world'"),
         (&["Bash(printf:*)"], "printf '%s\\n' x"),
         (&["Bash(test:*)"], "test -f x"),
-        (&["Bash(curl:*)"], "curl -s -o /dev/null -w x https://example.com"),
+        (
+            &["Bash(curl:*)"],
+            "curl -s -o /dev/null -w x https://example.com",
+        ),
         (&["Bash(wget:*)"], "wget -qO- https://example.com"),
         (&["Bash(bat:*)"], "bat -p x"),
         (&["Bash(command:*)"], "command -v git"),
@@ -126,7 +144,10 @@ fn tools() {
         (&["Bash(chmod:*)"], "chmod +x x.sh"),
         (&["Bash(tee:*)", "Bash(echo:*)"], "echo x | tee y"),
         (&["Bash(cd:*)"], "cd src"),
-        (&["Bash(cd:*)", "Bash(cargo:*)"], "cd crates/x && cargo test"),
+        (
+            &["Bash(cd:*)", "Bash(cargo:*)"],
+            "cd crates/x && cargo test",
+        ),
         (&["Bash(ps:*)"], "ps aux"),
         (&["Bash(du:*)"], "du -sh target"),
         (&["Bash(env)"], "env"),
@@ -138,7 +159,10 @@ fn builds() {
     tables::allowed(&[
         (&["Bash(cargo:*)"], "cargo build --release"),
         (&["Bash(cargo:*)"], "cargo test -p x -- --nocapture"),
-        (&["Bash(cargo:*)"], "cargo clippy --all-targets -- -D warnings"),
+        (
+            &["Bash(cargo:*)"],
+            "cargo clippy --all-targets -- -D warnings",
+        ),
         (&["Bash(cargo:*)"], "cargo fmt --check"),
         (&["Bash(cargo:*)"], "cargo tree -d"),
         (&["Bash(cargo:*)"], "cargo run -- --help"),

@@ -31,7 +31,9 @@ pub struct Stoppable {
 
 impl Debug for Stoppable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stoppable").field("runner", &self.runner).finish_non_exhaustive()
+        f.debug_struct("Stoppable")
+            .field("runner", &self.runner)
+            .finish_non_exhaustive()
     }
 }
 

@@ -111,7 +111,10 @@ impl ModelErrorKind {
 
     /// Whether asking again may help.
     pub fn is_passing(self) -> bool {
-        matches!(self, Self::RateLimit { .. } | Self::Transport | Self::Timeout | Self::BadReply)
+        matches!(
+            self,
+            Self::RateLimit { .. } | Self::Transport | Self::Timeout | Self::BadReply
+        )
     }
 }
 

@@ -127,7 +127,12 @@ pub struct UsageQuery {
 impl UsageQuery {
     /// Asks for everything that is known of one project.
     pub fn project(project: impl Into<Box<str>>) -> Self {
-        Self { project: Some(project.into()), team: None, whose: Whose::Everyone, limit: MAX_ROWS }
+        Self {
+            project: Some(project.into()),
+            team: None,
+            whose: Whose::Everyone,
+            limit: MAX_ROWS,
+        }
     }
 
     /// Asks for the rows of one agent of a team.
@@ -137,18 +142,28 @@ impl UsageQuery {
         agent: impl Into<Box<str>>,
     ) -> Self {
         let whose = Whose::Agent(agent.into());
-        Self { team: Some(team.into()), whose, ..Self::project(project) }
+        Self {
+            team: Some(team.into()),
+            whose,
+            ..Self::project(project)
+        }
     }
 
     /// Asks for the rows of all orchestrators of a team.
     pub fn orchestrators(project: impl Into<Box<str>>, team: impl Into<Box<str>>) -> Self {
         let whose = Whose::Type(ORCHESTRATOR.into());
-        Self { team: Some(team.into()), whose, ..Self::project(project) }
+        Self {
+            team: Some(team.into()),
+            whose,
+            ..Self::project(project)
+        }
     }
 
     /// Returns whether a row is asked for.
     pub fn matches(&self, row: &UsageRow) -> bool {
-        self.project.as_ref().is_none_or(|project| *project == row.project)
+        self.project
+            .as_ref()
+            .is_none_or(|project| *project == row.project)
             && self.team.as_ref().is_none_or(|team| *team == row.team)
             && match &self.whose {
                 Whose::Everyone => true,
@@ -198,7 +213,9 @@ impl Forget {
             && same(&self.team, &row.team)
             && same(&self.agent, &row.agent)
             && same(&self.skill, &row.usage.skill)
-            && self.before.is_none_or(|before| row.usage.last_used < before)
+            && self
+                .before
+                .is_none_or(|before| row.usage.last_used < before)
     }
 }
 
@@ -233,7 +250,14 @@ impl Summary {
     pub fn of(rows: impl IntoIterator<Item = UsageRow>, limit: usize) -> Self {
         type Agents = BTreeMap<(Box<str>, Box<str>), u64>;
         let mut found: BTreeMap<Box<str>, (SkillSummary, Agents)> = BTreeMap::new();
-        for UsageRow { project: _, team, agent, agent_type: _, usage } in rows {
+        for UsageRow {
+            project: _,
+            team,
+            agent,
+            agent_type: _,
+            usage,
+        } in rows
+        {
             let (sum, agents) = found.entry(usage.skill.clone()).or_insert_with(|| {
                 let sum = SkillSummary {
                     skill: usage.skill.clone(),
@@ -256,16 +280,22 @@ impl Summary {
             .into_values()
             .map(|(mut sum, agents)| {
                 sum.agent_count = agents.len();
-                sum.agents =
-                    agents.into_iter().map(|((team, agent), uses)| (team, agent, uses)).collect();
-                sum.agents.sort_by_key(|(_, _, uses)| std::cmp::Reverse(*uses));
+                sum.agents = agents
+                    .into_iter()
+                    .map(|((team, agent), uses)| (team, agent, uses))
+                    .collect();
+                sum.agents
+                    .sort_by_key(|(_, _, uses)| std::cmp::Reverse(*uses));
                 sum.agents.truncate(MAX_AGENTS);
                 sum
             })
             .collect();
         // Stable: equals stay in order of names.
         skills.sort_by(|one, other| {
-            other.uses.cmp(&one.uses).then_with(|| other.last_used.cmp(&one.last_used))
+            other
+                .uses
+                .cmp(&one.uses)
+                .then_with(|| other.last_used.cmp(&one.last_used))
         });
         skills.truncate(limit);
         Self { skills, total }

@@ -16,12 +16,33 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "tar xf x --to-com=y",
             )
             .starts(Starts::Script),
-            opt("--checkpoint-action:", Runs, "may start a program", "tar cf x --checkpoint-a=y z")
-                .starts(Starts::Setting),
-            opt("--rsh-command: --rmt-command:", Runs, "starts a program", "tar --rsh-c=x -tf y")
-                .starts(Starts::Script),
-            opt("-T: --files-from:", Reads, "takes names and options from a file", "tar cfT x y"),
-            opt("-f: --file:", Sends, "is on another machine", "tar cf host:x y").when(remote),
+            opt(
+                "--checkpoint-action:",
+                Runs,
+                "may start a program",
+                "tar cf x --checkpoint-a=y z",
+            )
+            .starts(Starts::Setting),
+            opt(
+                "--rsh-command: --rmt-command:",
+                Runs,
+                "starts a program",
+                "tar --rsh-c=x -tf y",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-T: --files-from:",
+                Reads,
+                "takes names and options from a file",
+                "tar cfT x y",
+            ),
+            opt(
+                "-f: --file:",
+                Sends,
+                "is on another machine",
+                "tar cf host:x y",
+            )
+            .when(remote),
             opt(
                 "-C: --directory: --cd: --one-top-level?",
                 Elsewhere,
@@ -41,7 +62,12 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "writes a file",
                 "tar tvf x --index-file=y",
             ),
-            opt("--remove-files --recursive-unlink", Writes, "removes files", "tar cf x --remov y"),
+            opt(
+                "--remove-files --recursive-unlink",
+                Writes,
+                "removes files",
+                "tar cf x --remov y",
+            ),
             opt(
                 "--keep-directory-symlink",
                 Elsewhere,
@@ -69,13 +95,33 @@ pub(super) const ARCHIVES: &[Program] = &[
     Program {
         names: list("zip"),
         options: &[
-            opt("-TT: --unzip-command:", Runs, "starts a program", "zip x y -T -TT z")
-                .starts(Starts::Script),
+            opt(
+                "-TT: --unzip-command:",
+                Runs,
+                "starts a program",
+                "zip x y -T -TT z",
+            )
+            .starts(Starts::Script),
             opt("-T --test", Runs, "starts another program", "zip x y -T"),
             opt("-m --move", Writes, "removes the files", "zip -m x y"),
-            opt("-@ --names-stdin", Reads, "takes names from its input", "zip x -@"),
-            opt("-O: --output-file: --out:", Writes, "writes there", "zip x --out y"),
-            opt("-lf: --logfile-path:", Writes, "writes a log", "zip -lf x y z"),
+            opt(
+                "-@ --names-stdin",
+                Reads,
+                "takes names from its input",
+                "zip x -@",
+            ),
+            opt(
+                "-O: --output-file: --out:",
+                Writes,
+                "writes there",
+                "zip x --out y",
+            ),
+            opt(
+                "-lf: --logfile-path:",
+                Writes,
+                "writes a log",
+                "zip -lf x y z",
+            ),
             opt("-b: --temp-path:", Writes, "writes there", "zip -b /x y z"),
         ],
         values: list("-x -i -n -t -P -Z -s -tt"),
@@ -86,7 +132,12 @@ pub(super) const ARCHIVES: &[Program] = &[
         names: list("unzip"),
         options: &[
             opt("-d:", Elsewhere, "writes there", "unzip x -d /tmp").when(outside),
-            opt("-:*", Elsewhere, "writes wherever the archive says", "unzip -: x"),
+            opt(
+                "-:*",
+                Elsewhere,
+                "writes wherever the archive says",
+                "unzip -: x",
+            ),
         ],
         special: Some(|words, at, report| {
             for (index, word) in words.iter().enumerate().skip(at + 1) {
@@ -107,15 +158,31 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt("-sdel -df", Writes, "removes the files", "7z a x y -sdel"),
         ],
         words: true,
-        operands: &[operand(0, at_file, Reads, "takes names from a file", "7z a x @y")],
+        operands: &[operand(
+            0,
+            at_file,
+            Reads,
+            "takes names from a file",
+            "7z a x @y",
+        )],
         plain: &["7z l x", "7z x y -oout"],
         ..NONE
     },
     Program {
         names: list("cpio pax ar gar llvm-ar shar"),
         options: &[
-            opt("--to-command: --rsh-command:", Runs, "starts a program", "cpio -i --to-command=x"),
-            opt("-O: -F: -E: -D:", Writes, "writes or reads a file it names", "cpio -o -O x"),
+            opt(
+                "--to-command: --rsh-command:",
+                Runs,
+                "starts a program",
+                "cpio -i --to-command=x",
+            ),
+            opt(
+                "-O: -F: -E: -D:",
+                Writes,
+                "writes or reads a file it names",
+                "cpio -o -O x",
+            ),
             opt(
                 "--absolute-filenames",
                 Elsewhere,
@@ -124,7 +191,13 @@ pub(super) const ARCHIVES: &[Program] = &[
             ),
             opt("--plugin:", Runs, "loads code", "ar --plugin=x t y"),
         ],
-        operands: &[operand(0, at_file, Reads, "takes options from a file", "ar @x")],
+        operands: &[operand(
+            0,
+            at_file,
+            Reads,
+            "takes options from a file",
+            "ar @x",
+        )],
         safe: "--no-absolute-filenames",
         plain: &["cpio -it", "ar t x.a"],
         ..NONE
@@ -139,7 +212,12 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "writes there",
                 "zstd --output-dir-flat /x y",
             ),
-            opt("--files: --files0: --filelist:", Reads, "takes names from a file", "xz --files=x"),
+            opt(
+                "--files: --files0: --filelist:",
+                Reads,
+                "takes names from a file",
+                "xz --files=x",
+            ),
         ],
         plain: &["gzip -k x", "xz -d x.xz", "zstd -o y x"],
         ..NONE

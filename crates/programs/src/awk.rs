@@ -21,8 +21,13 @@ pub(super) const AWK: &[Program] = &[Program {
         ),
         opt("-D? --debug?", Runs, "takes commands", "gawk -D '{}' x"),
         opt("-W:", Runs, "may run a file", "mawk -W exec x").when(|value| value != "version"),
-        opt("-e: --source:", Runs, "is a program of its own", "gawk -e '{print > $1}' x")
-            .when(active),
+        opt(
+            "-e: --source:",
+            Runs,
+            "is a program of its own",
+            "gawk -e '{print > $1}' x",
+        )
+        .when(active),
     ],
     values: list("-v! -F! --assign! --field-separator!"),
     operands: &[operand(
@@ -51,7 +56,12 @@ pub(super) const AWK: &[Program] = &[Program {
 /// Tells whether a program may start others, write or read files; also if it cannot be followed.
 fn active(program: &str) -> bool {
     program.contains("ENVIRON")
-        || Lexer { rest: program, operand: false, heads: Vec::new() }.active()
+        || Lexer {
+            rest: program,
+            operand: false,
+            heads: Vec::new(),
+        }
+        .active()
 }
 
 struct Lexer<'a> {
@@ -154,8 +164,9 @@ impl Lexer<'_> {
     /// Steps over a redirection to one of the program's own outputs.
     fn standard(&mut self) -> bool {
         let rest = self.rest[1..].trim_start_matches([' ', '\t']);
-        let after =
-            ["\"/dev/stderr\"", "\"/dev/stdout\""].iter().find_map(|n| rest.strip_prefix(n));
+        let after = ["\"/dev/stderr\"", "\"/dev/stdout\""]
+            .iter()
+            .find_map(|n| rest.strip_prefix(n));
         let Some(after) = after.map(|after| after.trim_start_matches([' ', '\t'])) else {
             return false;
         };

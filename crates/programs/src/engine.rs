@@ -51,7 +51,10 @@ pub(super) struct Program {
     /// What no list can say; `false` ends the search.
     pub(super) special: Option<Special>,
     /// Ordinary commands that must not be asked about, read by the tests.
-    #[cfg_attr(not(test), expect(dead_code, reason = "an entry and its proof stand together"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "an entry and its proof stand together")
+    )]
     pub(super) plain: &'static [&'static str],
 }
 
@@ -115,7 +118,11 @@ pub(super) const fn list(text: &'static str) -> List {
         }
         at += 1;
     }
-    List { text, starts, letters }
+    List {
+        text,
+        starts,
+        letters,
+    }
 }
 
 impl List {
@@ -127,7 +134,11 @@ impl List {
     /// The words, if one of them may begin like this; otherwise none.
     fn like(self, name: &str) -> impl Iterator<Item = &'static str> {
         let first = undashed(name).bytes().next().unwrap_or(0);
-        let text = if self.starts & (1 << (first & 127)) == 0 { "" } else { self.text };
+        let text = if self.starts & (1 << (first & 127)) == 0 {
+            ""
+        } else {
+            self.text
+        };
         Self { text, ..self }.words()
     }
 
@@ -142,7 +153,10 @@ pub(super) struct Reason {
     pub(super) effect: Effect,
     pub(super) why: &'static str,
     /// The program's own use of it, read by the tests.
-    #[cfg_attr(not(test), expect(dead_code, reason = "an entry and its proof stand together"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "an entry and its proof stand together")
+    )]
     pub(super) example: &'static str,
 }
 
@@ -187,7 +201,11 @@ pub(super) enum Starts {
 }
 
 pub(super) const fn because(effect: Effect, why: &'static str, example: &'static str) -> Reason {
-    Reason { effect, why, example }
+    Reason {
+        effect,
+        why,
+        example,
+    }
 }
 
 pub(super) const fn opt(
@@ -212,7 +230,14 @@ pub(super) const fn operand(
     example: &'static str,
 ) -> Operand {
     let reason = because(effect, why, example);
-    Operand { from, to: usize::MAX, when, reason, starts: Starts::No, globs: false }
+    Operand {
+        from,
+        to: usize::MAX,
+        when,
+        reason,
+        starts: Starts::No,
+        globs: false,
+    }
 }
 
 impl Opt {
@@ -259,13 +284,23 @@ const DEPTH: usize = 6;
 
 /// Looks at the command that begins at `at`.
 pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Report) {
-    let Some(program) = words.get(at).and_then(|word| super::find(&word.text)) else { return };
+    let Some(program) = words.get(at).and_then(|word| super::find(&word.text)) else {
+        return;
+    };
     if depth > DEPTH {
         return;
     }
     let levels = [program, &NONE, &NONE, &NONE];
-    Walk { words, report, depth, levels, level: 0, unsure: false, peeking: false }
-        .program(program, at, false);
+    Walk {
+        words,
+        report,
+        depth,
+        levels,
+        level: 0,
+        unsure: false,
+        peeking: false,
+    }
+    .program(program, at, false);
 }
 
 struct Walk<'a> {
@@ -285,9 +320,13 @@ impl Walk<'_> {
     fn program(&mut self, program: &'static Program, at: usize, inside: bool) {
         let last = self.words.len();
         if let Some(reason) = &program.always {
-            self.report.reason(if inside { at } else { (at + 1).min(last) }, reason);
+            self.report
+                .reason(if inside { at } else { (at + 1).min(last) }, reason);
         }
-        if program.special.is_some_and(|special| !special(self.words, at, self.report)) {
+        if program
+            .special
+            .is_some_and(|special| !special(self.words, at, self.report))
+        {
             return;
         }
         let commands = !program.subs.is_empty() || !program.quiet.is_empty();
@@ -311,7 +350,11 @@ impl Walk<'_> {
                 continue;
             }
             if program.assigns && operands == 0 && is_assignment(text) {
-                self.report.hit(index, Effect::Configures, "sets a variable for what it starts");
+                self.report.hit(
+                    index,
+                    Effect::Configures,
+                    "sets a variable for what it starts",
+                );
                 index += 1;
                 continue;
             }
@@ -351,7 +394,11 @@ impl Walk<'_> {
             if program.script && operands == 0 {
                 self.start(index, Starts::Script);
             }
-            operands += if word.is_glob() { usize::from(u16::MAX) } else { 1 };
+            operands += if word.is_glob() {
+                usize::from(u16::MAX)
+            } else {
+                1
+            };
             index += 1;
             if program.stops > 0 && operands >= program.stops {
                 break;
@@ -428,14 +475,19 @@ impl Walk<'_> {
             }
             _ => 0,
         };
-        self.report.attached.push(Attached { word, offset: offset + more });
+        self.report.attached.push(Attached {
+            word,
+            offset: offset + more,
+        });
     }
 
     /// Reads the option at `index`; returns where to go on.
     fn option(&mut self, index: usize, known: bool) -> usize {
         let text = &*self.words[index].text;
         let whole = self.levels[self.level].words || text.starts_with("--");
-        let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
+        let (name, value) = text
+            .split_once('=')
+            .map_or((text, None), |(n, v)| (n, Some(v)));
         let offset = name.len() + 1;
         let dashed;
         let name = if self.levels[self.level].underscores {
@@ -459,7 +511,9 @@ impl Walk<'_> {
             return self.cluster(index, &text[1..]);
         }
         for level in (0..=self.level).rev() {
-            let Some((takes, dashed)) = valued(self.levels[level], name) else { continue };
+            let Some((takes, dashed)) = valued(self.levels[level], name) else {
+                continue;
+            };
             if value.is_some() {
                 return index + 1;
             }
@@ -490,12 +544,17 @@ impl Walk<'_> {
         'letters: for (position, letter) in letters.char_indices() {
             let rest = &letters[position + letter.len_utf8()..];
             let attached = (!rest.is_empty() && !old).then(|| {
-                (rest.strip_prefix('=').unwrap_or(rest), self.words[index].text.len() - rest.len())
+                (
+                    rest.strip_prefix('=').unwrap_or(rest),
+                    self.words[index].text.len() - rest.len(),
+                )
             });
             for level in (0..=self.level).rev() {
                 let program = self.levels[level];
                 for option in program.options {
-                    let Some(takes) = short(option.names, letter) else { continue };
+                    let Some(takes) = short(option.names, letter) else {
+                        continue;
+                    };
                     let after = self.found(option, next - 1, attached, takes);
                     if old {
                         next = after.max(next);
@@ -535,7 +594,10 @@ impl Walk<'_> {
     fn behind(&mut self, index: usize, takes: usize, certain: bool) -> usize {
         let next = index + 1;
         let dashed = |word: &Word| word.text.len() > 1 && word.text.starts_with('-');
-        let dashed = self.words.get(next).is_some_and(|word| dashed(word) && &*word.text != "--");
+        let dashed = self
+            .words
+            .get(next)
+            .is_some_and(|word| dashed(word) && &*word.text != "--");
         if takes > 0 && dashed && !certain && !std::mem::replace(&mut self.peeking, true) {
             self.option(next, true);
             self.peeking = false;
@@ -557,11 +619,16 @@ impl Walk<'_> {
             (None, _) => None,
         };
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
-        let hit = !bare && option.when.zip(value).is_none_or(|(when, value)| when(value));
+        let hit = !bare
+            && option
+                .when
+                .zip(value)
+                .is_none_or(|(when, value)| when(value));
         let mut end = None;
         if hit {
             let apart = option.starts == Starts::Module && attached.is_none();
-            self.report.reason(index + usize::from(apart), &option.reason);
+            self.report
+                .reason(index + usize::from(apart), &option.reason);
             match attached {
                 Some(_) if option.starts == Starts::Module => end = Some(self.words.len()),
                 Some((_, offset)) if option.starts != Starts::No => {
@@ -645,7 +712,9 @@ impl Opt {
 type Value<'a> = Option<(&'a str, usize)>;
 
 fn undashed(name: &str) -> &str {
-    name.strip_prefix("--").or_else(|| name.strip_prefix('-')).unwrap_or(name)
+    name.strip_prefix("--")
+        .or_else(|| name.strip_prefix('-'))
+        .unwrap_or(name)
 }
 
 /// What a letter takes, if it is among these spellings.
@@ -698,7 +767,9 @@ pub(super) fn is_assignment(text: &str) -> bool {
         let name = name.trim_end_matches([':', '+', '?', '!']);
         !name.is_empty()
             && !name.starts_with('-')
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
     })
 }
 
@@ -708,7 +779,10 @@ pub(super) fn names_command(setting: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let parts = "alias pager editor command exec cmd driver clean smudge process askpass helper \
                  program textconv fsmonitor proxy external pack filter tool browser man. hook";
-    value.starts_with('!') || parts.split_ascii_whitespace().any(|part| name.contains(part))
+    value.starts_with('!')
+        || parts
+            .split_ascii_whitespace()
+            .any(|part| name.contains(part))
 }
 
 /// A path that may lead out of the working folder.

@@ -11,49 +11,131 @@ use crate::Word;
 pub(super) const GIT: &[Program] = &[Program {
     names: list("git"),
     options: &[
-        opt("-c: --config-env:", Configures, "sets git's configuration", "git -c a.b=c log")
-            .starts(Starts::Setting),
-        opt("--exec-path=*", Runs, "takes git's own programs from there", "git --exec-path=x log"),
+        opt(
+            "-c: --config-env:",
+            Configures,
+            "sets git's configuration",
+            "git -c a.b=c log",
+        )
+        .starts(Starts::Setting),
+        opt(
+            "--exec-path=*",
+            Runs,
+            "takes git's own programs from there",
+            "git --exec-path=x log",
+        ),
         opt("-p --paginate", Runs, "starts the pager", "git -p log"),
-        opt("-C:", Elsewhere, "works in another folder", "git -C /tmp/x status").when(outside),
-        opt("--git-dir:", Elsewhere, "obeys another repository", "git --git-dir=x/.git log"),
-        opt("--work-tree:", Elsewhere, "works on another folder", "git --work-tree=/ status"),
-        opt("--bare", Elsewhere, "takes the folder itself for a repository", "git --bare log"),
-        opt("--namespace:", Elsewhere, "works on other branches", "git --namespace=x log"),
+        opt(
+            "-C:",
+            Elsewhere,
+            "works in another folder",
+            "git -C /tmp/x status",
+        )
+        .when(outside),
+        opt(
+            "--git-dir:",
+            Elsewhere,
+            "obeys another repository",
+            "git --git-dir=x/.git log",
+        ),
+        opt(
+            "--work-tree:",
+            Elsewhere,
+            "works on another folder",
+            "git --work-tree=/ status",
+        ),
+        opt(
+            "--bare",
+            Elsewhere,
+            "takes the folder itself for a repository",
+            "git --bare log",
+        ),
+        opt(
+            "--namespace:",
+            Elsewhere,
+            "works on other branches",
+            "git --namespace=x log",
+        ),
     ],
     values: list("--attr-source --super-prefix --list-cmds"),
     safe: "-P -v -h --no-pager --version --help --html-path --man-path --info-path --exec-path \
            --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice \
            --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs",
-    unknown: Some(because(Runs, "is no option of git that is known here", "git --strange log")),
+    unknown: Some(because(
+        Runs,
+        "is no option of git that is known here",
+        "git --strange log",
+    )),
     before: true,
     subs: SUBS,
-    other: Some(because(Runs, "is an alias or a program of its own", "git deploy now")),
-    plain: &["git --no-pager log --oneline -5", "git -C sub/folder status", "git --version", "git"],
+    other: Some(because(
+        Runs,
+        "is an alias or a program of its own",
+        "git deploy now",
+    )),
+    plain: &[
+        "git --no-pager log --oneline -5",
+        "git -C sub/folder status",
+        "git --version",
+        "git",
+    ],
     ..NONE
 }];
 
 /// What everything that prints differences takes.
 const OUTPUT: Opt = opt("--output:", Writes, "writes to a file", "git diff --outp=x");
-const EXT_DIFF: Opt = opt("--ext-diff", Runs, "starts a configured program", "git log --ext-diff");
-const TEXTCONV: Opt = opt("--textconv", Runs, "starts a configured program", "git show --textconv");
+const EXT_DIFF: Opt = opt(
+    "--ext-diff",
+    Runs,
+    "starts a configured program",
+    "git log --ext-diff",
+);
+const TEXTCONV: Opt = opt(
+    "--textconv",
+    Runs,
+    "starts a configured program",
+    "git show --textconv",
+);
 const ORDER: Opt = opt("-O:", Reads, "takes the order from a file", "git diff -Ox");
-const NO_INDEX: Opt =
-    opt("--no-index", Elsewhere, "compares any two files", "git diff --no-index /etc/passwd x");
+const NO_INDEX: Opt = opt(
+    "--no-index",
+    Elsewhere,
+    "compares any two files",
+    "git diff --no-index /etc/passwd x",
+);
 const DIFF_VALUES: &str = "-S! -G! -L -n --author --committer --grep! --since --until --after \
     --before --format? --pretty? --diff-filter --max-count --skip -U? -l --unified? --src-prefix! \
     --dst-prefix! --line-prefix! --inter-hunk-context --word-diff-regex --output-indicator-new \
     --output-indicator-old --output-indicator-context --glob --exclude -M? -C? -B? -X?";
 
-const UPLOAD: Opt =
-    opt("--upload-pack: --exec:", Runs, "names the program of the other side", "git fetch --upl=x");
-const STRATEGY: Opt =
-    opt("-s: --strategy:", Runs, "starts a merge program of that name", "git merge -s x y")
-        .when(strange_strategy);
-const REMOTE: Operand =
-    operand(0, address, Sends, "is an address, not a configured remote", "git push ext::x").to(1);
-const REFSPEC: Operand =
-    operand(1, transport, Sends, "is an address, not a branch", "git fetch origin https://x/y");
+const UPLOAD: Opt = opt(
+    "--upload-pack: --exec:",
+    Runs,
+    "names the program of the other side",
+    "git fetch --upl=x",
+);
+const STRATEGY: Opt = opt(
+    "-s: --strategy:",
+    Runs,
+    "starts a merge program of that name",
+    "git merge -s x y",
+)
+.when(strange_strategy);
+const REMOTE: Operand = operand(
+    0,
+    address,
+    Sends,
+    "is an address, not a configured remote",
+    "git push ext::x",
+)
+.to(1);
+const REFSPEC: Operand = operand(
+    1,
+    transport,
+    Sends,
+    "is an address, not a branch",
+    "git fetch origin https://x/y",
+);
 
 const SUBS: &[Program] = &[
     Program {
@@ -82,8 +164,13 @@ const SUBS: &[Program] = &[
         options: &[
             OUTPUT,
             opt("-e --edit", Runs, "starts an editor", "git commit -e"),
-            opt("-F: --file: -t: --template:", Reads, "reads a file elsewhere", "git tag -F /x y")
-                .when(outside),
+            opt(
+                "-F: --file: -t: --template:",
+                Reads,
+                "reads a file elsewhere",
+                "git tag -F /x y",
+            )
+            .when(outside),
         ],
         values: list(
             "-m! -C -c -u? -S? --message! --author --date --fixup --squash --trailer \
@@ -131,7 +218,11 @@ const SUBS: &[Program] = &[
         names: list("stash range-diff"),
         options: &[OUTPUT, EXT_DIFF, TEXTCONV],
         values: list("-m! --message!"),
-        plain: &["git stash push -m wip", "git stash pop", "git stash show -p"],
+        plain: &[
+            "git stash push -m wip",
+            "git stash pop",
+            "git stash show -p",
+        ],
         ..NONE
     },
     Program {
@@ -140,7 +231,12 @@ const SUBS: &[Program] = &[
             OUTPUT,
             EXT_DIFF,
             ORDER,
-            opt("-o: --output-directory:", Writes, "writes there", "git format-patch -o x HEAD"),
+            opt(
+                "-o: --output-directory:",
+                Writes,
+                "writes there",
+                "git format-patch -o x HEAD",
+            ),
             opt(
                 "--signature-file:",
                 Reads,
@@ -160,7 +256,11 @@ const SUBS: &[Program] = &[
         options: &[OUTPUT, EXT_DIFF],
         subs: &[Program {
             names: list("expire delete drop"),
-            always: Some(because(Writes, "forgets history", "git reflog expire --all")),
+            always: Some(because(
+                Writes,
+                "forgets history",
+                "git reflog expire --all",
+            )),
             ..NONE
         }],
         plain: &["git reflog", "git reflog show HEAD", "git reflog -5"],
@@ -169,13 +269,27 @@ const SUBS: &[Program] = &[
     Program {
         names: list("grep"),
         options: &[
-            opt("--no-index", Elsewhere, "looks anywhere", "git grep --no-index x /etc"),
-            opt("-O? --open-files-in-pager?", Runs, "starts a program", "git grep -Oless x")
-                .starts(Starts::Script),
+            opt(
+                "--no-index",
+                Elsewhere,
+                "looks anywhere",
+                "git grep --no-index x /etc",
+            ),
+            opt(
+                "-O? --open-files-in-pager?",
+                Runs,
+                "starts a program",
+                "git grep -Oless x",
+            )
+            .starts(Starts::Script),
             TEXTCONV,
         ],
         values: list("-e! -f -A -B -C -m --max-depth --threads --max-count"),
-        plain: &["git grep -n -e --open -- src", "git grep -o x", "git grep -in needle"],
+        plain: &[
+            "git grep -n -e --open -- src",
+            "git grep -o x",
+            "git grep -in needle",
+        ],
         safe: "--text",
         ..NONE
     },
@@ -183,9 +297,19 @@ const SUBS: &[Program] = &[
         names: list("blame annotate cat-file"),
         options: &[
             OUTPUT,
-            opt("--contents:", Reads, "reads another file", "git blame --contents=/x y"),
+            opt(
+                "--contents:",
+                Reads,
+                "reads another file",
+                "git blame --contents=/x y",
+            ),
             TEXTCONV,
-            opt("--filters", Runs, "starts a filter", "git cat-file --filters x"),
+            opt(
+                "--filters",
+                Runs,
+                "starts a filter",
+                "git cat-file --filters x",
+            ),
         ],
         plain: &["git blame -L 1,20 src/main.rs", "git cat-file -p HEAD"],
         ..NONE
@@ -193,13 +317,27 @@ const SUBS: &[Program] = &[
     Program {
         names: list("rebase"),
         options: &[
-            opt("-x: --exec:", Runs, "runs its value after each commit", "git rebase -x 'rm x' m")
-                .starts(Starts::Script),
-            opt("-i --interactive --edit-todo", Runs, "starts an editor", "git rebase -i main"),
+            opt(
+                "-x: --exec:",
+                Runs,
+                "runs its value after each commit",
+                "git rebase -x 'rm x' m",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-i --interactive --edit-todo",
+                Runs,
+                "starts an editor",
+                "git rebase -i main",
+            ),
             STRATEGY,
         ],
         values: list("-X -C --onto --strategy-option --whitespace --empty"),
-        plain: &["git rebase main", "git rebase --continue", "git rebase --onto a b c"],
+        plain: &[
+            "git rebase main",
+            "git rebase --continue",
+            "git rebase --onto a b c",
+        ],
         ..NONE
     },
     Program {
@@ -208,10 +346,20 @@ const SUBS: &[Program] = &[
             OUTPUT,
             STRATEGY,
             opt("-e --edit", Runs, "starts an editor", "git merge -e x"),
-            opt("-F: --file:", Reads, "reads a file elsewhere", "git merge -F /x y").when(outside),
+            opt(
+                "-F: --file:",
+                Reads,
+                "reads a file elsewhere",
+                "git merge -F /x y",
+            )
+            .when(outside),
         ],
         values: list("-X -m! --strategy-option --message! --mainline --cleanup"),
-        plain: &["git merge --no-ff feature -m x", "git merge -s ours x", "git revert HEAD"],
+        plain: &[
+            "git merge --no-ff feature -m x",
+            "git merge -s ours x",
+            "git revert HEAD",
+        ],
         ..NONE
     },
     Program {
@@ -219,8 +367,13 @@ const SUBS: &[Program] = &[
         options: &[
             UPLOAD,
             STRATEGY,
-            opt("-r? --rebase?", Runs, "starts an editor", "git pull --rebase=interactive")
-                .when(|value| value.starts_with('i')),
+            opt(
+                "-r? --rebase?",
+                Runs,
+                "starts an editor",
+                "git pull --rebase=interactive",
+            )
+            .when(|value| value.starts_with('i')),
         ],
         values: list(
             "-o -j -X --depth --deepen --shallow-since --shallow-exclude --jobs --refmap \
@@ -245,7 +398,13 @@ const SUBS: &[Program] = &[
                 "names the program of the other side",
                 "git push --rec x origin",
             ),
-            opt("--repo:", Sends, "names where to send", "git push --repo=/tmp/x").when(address),
+            opt(
+                "--repo:",
+                Sends,
+                "names where to send",
+                "git push --repo=/tmp/x",
+            )
+            .when(address),
             opt(
                 "-f --force -d --delete --mirror --prune",
                 Sends,
@@ -290,7 +449,12 @@ const SUBS: &[Program] = &[
                 "sets git's configuration",
                 "git clone -c a.b=c https://h/r",
             ),
-            opt("--template:", Runs, "copies hooks from there", "git clone --templ=x https://h/r"),
+            opt(
+                "--template:",
+                Runs,
+                "copies hooks from there",
+                "git clone --templ=x https://h/r",
+            ),
             opt(
                 "--recurse-submodules? --recursive?",
                 Sends,
@@ -323,7 +487,13 @@ const SUBS: &[Program] = &[
                 "git clone ext::x",
             )
             .to(1),
-            operand(1, outside, Elsewhere, "is a folder elsewhere", "git clone https://h/r /x"),
+            operand(
+                1,
+                outside,
+                Elsewhere,
+                "is a folder elsewhere",
+                "git clone https://h/r /x",
+            ),
         ],
         plain: &[
             "git clone https://github.com/a/b",
@@ -336,14 +506,21 @@ const SUBS: &[Program] = &[
         options: &[UPLOAD],
         values: list("-o --server-option --sort"),
         operands: &[REMOTE],
-        plain: &["git ls-remote --heads origin", "git ls-remote origin refs/heads/main"],
+        plain: &[
+            "git ls-remote --heads origin",
+            "git ls-remote origin refs/heads/main",
+        ],
         ..NONE
     },
     Program {
         names: list("remote"),
         subs: &[],
         quiet: "show get-url update prune",
-        other: Some(because(Configures, "changes where git sends to", "git remote add x y")),
+        other: Some(because(
+            Configures,
+            "changes where git sends to",
+            "git remote add x y",
+        )),
         plain: &["git remote -v", "git remote", "git remote show origin"],
         ..NONE
     },
@@ -377,7 +554,12 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("branch add checkout switch restore replace am"),
-        options: &[opt("-e --edit --edit-description", Runs, "starts an editor", "git add -e")],
+        options: &[opt(
+            "-e --edit --edit-description",
+            Runs,
+            "starts an editor",
+            "git add -e",
+        )],
         values: list("-b -B -m -F -c -C -t -u -s -X"),
         safe: "--edit-none",
         plain: &[
@@ -396,8 +578,13 @@ const SUBS: &[Program] = &[
         names: list("notes"),
         options: &[
             opt("-e --edit", Runs, "starts an editor", "git notes add -e x"),
-            opt("-F: --file:", Reads, "reads a file elsewhere", "git notes add -F /x y")
-                .when(outside),
+            opt(
+                "-F: --file:",
+                Reads,
+                "reads a file elsewhere",
+                "git notes add -F /x y",
+            )
+            .when(outside),
         ],
         values: list("-m! -c -C --ref --message!"),
         subs: &[Program {
@@ -410,7 +597,12 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("clean"),
-        options: &[opt("-f --force -i --interactive", Writes, "removes files", "git clean -fd")],
+        options: &[opt(
+            "-f --force -i --interactive",
+            Writes,
+            "removes files",
+            "git clean -fd",
+        )],
         values: list("-e --exclude"),
         plain: &["git clean -n", "git clean -nd", "git clean --dry-run -e x"],
         ..NONE
@@ -438,7 +630,11 @@ const SUBS: &[Program] = &[
                 ..NONE
             },
         ],
-        plain: &["git bisect start HEAD v1", "git bisect good", "git bisect reset"],
+        plain: &[
+            "git bisect start HEAD v1",
+            "git bisect good",
+            "git bisect reset",
+        ],
         ..NONE
     },
     Program {
@@ -455,11 +651,19 @@ const SUBS: &[Program] = &[
             .to(1)
             .starts(Starts::Command)],
             stops: 1,
-            always: Some(because(Runs, "runs its words in each", "git submodule foreach")),
+            always: Some(because(
+                Runs,
+                "runs its words in each",
+                "git submodule foreach",
+            )),
             ..NONE
         }],
         quiet: "status summary",
-        other: Some(because(Configures, "changes or fetches submodules", "git submodule update")),
+        other: Some(because(
+            Configures,
+            "changes or fetches submodules",
+            "git submodule update",
+        )),
         plain: &["git submodule status", "git submodule"],
         ..NONE
     },
@@ -468,9 +672,14 @@ const SUBS: &[Program] = &[
         subs: &[Program {
             names: list("add move"),
             values: list("-b -B --reason"),
-            operands: &[
-                operand(0, outside, Elsewhere, "works elsewhere", "git worktree add ../x").to(2)
-            ],
+            operands: &[operand(
+                0,
+                outside,
+                Elsewhere,
+                "works elsewhere",
+                "git worktree add ../x",
+            )
+            .to(2)],
             plain: &["git worktree add -b x sub/x"],
             ..NONE
         }],
@@ -480,8 +689,13 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("difftool mergetool"),
-        options: &[opt("-x: --extcmd:", Runs, "names the program to start", "git difftool -x ls")
-            .starts(Starts::Script)],
+        options: &[opt(
+            "-x: --extcmd:",
+            Runs,
+            "names the program to start",
+            "git difftool -x ls",
+        )
+        .starts(Starts::Script)],
         always: Some(because(Runs, "starts another program", "git difftool HEAD")),
         ..NONE
     },
@@ -495,18 +709,47 @@ const SUBS: &[Program] = &[
             "git filter-branch --tree-filter 'rm x' HEAD",
         )
         .starts(Starts::Script)],
-        always: Some(because(Runs, "rewrites history with scripts", "git filter-branch HEAD")),
+        always: Some(because(
+            Runs,
+            "rewrites history with scripts",
+            "git filter-branch HEAD",
+        )),
         ..NONE
     },
     Program {
         names: list("archive"),
         options: &[
-            opt("-o: --output:", Writes, "writes to a file", "git archive -o x HEAD"),
-            opt("--remote:", Sends, "asks another machine", "git archive --rem x HEAD"),
-            opt("--exec:", Runs, "names the program of the other side", "git archive --ex=x HEAD"),
-            opt("--add-file:", Reads, "adds a file of any place", "git archive --add-file=x HEAD"),
-            opt("--format:", Runs, "may start a configured program", "git archive --format=x HEAD")
-                .when(|value| !listed("tar zip tgz tar.gz", value)),
+            opt(
+                "-o: --output:",
+                Writes,
+                "writes to a file",
+                "git archive -o x HEAD",
+            ),
+            opt(
+                "--remote:",
+                Sends,
+                "asks another machine",
+                "git archive --rem x HEAD",
+            ),
+            opt(
+                "--exec:",
+                Runs,
+                "names the program of the other side",
+                "git archive --ex=x HEAD",
+            ),
+            opt(
+                "--add-file:",
+                Reads,
+                "adds a file of any place",
+                "git archive --add-file=x HEAD",
+            ),
+            opt(
+                "--format:",
+                Runs,
+                "may start a configured program",
+                "git archive --format=x HEAD",
+            )
+            .when(|value| !listed("tar zip tgz tar.gz", value)),
         ],
         safe: "--format",
         plain: &["git archive HEAD", "git archive --format=tar HEAD"],
@@ -522,7 +765,12 @@ const SUBS: &[Program] = &[
     Program {
         names: list("apply"),
         options: &[
-            opt("--unsafe-paths", Elsewhere, "patches files elsewhere", "git apply --uns x"),
+            opt(
+                "--unsafe-paths",
+                Elsewhere,
+                "patches files elsewhere",
+                "git apply --uns x",
+            ),
             opt(
                 "--build-fake-ancestor:",
                 Writes,
@@ -536,22 +784,63 @@ const SUBS: &[Program] = &[
     Program {
         names: list("init"),
         options: &[
-            opt("--template:", Runs, "copies hooks from there", "git init --templ=x"),
-            opt("--separate-git-dir:", Writes, "writes there", "git init --separate-git-dir=x"),
+            opt(
+                "--template:",
+                Runs,
+                "copies hooks from there",
+                "git init --templ=x",
+            ),
+            opt(
+                "--separate-git-dir:",
+                Writes,
+                "writes there",
+                "git init --separate-git-dir=x",
+            ),
         ],
         values: list("-b --initial-branch --object-format --ref-format"),
-        operands: &[operand(0, outside, Elsewhere, "is a folder elsewhere", "git init /tmp/x")],
+        operands: &[operand(
+            0,
+            outside,
+            Elsewhere,
+            "is a folder elsewhere",
+            "git init /tmp/x",
+        )],
         plain: &["git init -q", "git init -b main sub"],
         ..NONE
     },
     Program {
         names: list("update-index interpret-trailers checkout-index read-tree help"),
         options: &[
-            opt("--fsmonitor", Runs, "starts a program", "git update-index --fsmonitor"),
-            opt("--in-place", Writes, "writes the file", "git interpret-trailers --in-place x"),
-            opt("--prefix:", Writes, "writes there", "git checkout-index --prefix=/x/ -a"),
-            opt("--index-output:", Writes, "writes there", "git read-tree --index-output=x y"),
-            opt("-w --web -i --info -m --man", Runs, "starts a viewer", "git help -w log"),
+            opt(
+                "--fsmonitor",
+                Runs,
+                "starts a program",
+                "git update-index --fsmonitor",
+            ),
+            opt(
+                "--in-place",
+                Writes,
+                "writes the file",
+                "git interpret-trailers --in-place x",
+            ),
+            opt(
+                "--prefix:",
+                Writes,
+                "writes there",
+                "git checkout-index --prefix=/x/ -a",
+            ),
+            opt(
+                "--index-output:",
+                Writes,
+                "writes there",
+                "git read-tree --index-output=x y",
+            ),
+            opt(
+                "-w --web -i --info -m --man",
+                Runs,
+                "starts a viewer",
+                "git help -w log",
+            ),
         ],
         plain: &["git update-index --refresh", "git help log"],
         ..NONE
@@ -564,7 +853,11 @@ const SUBS: &[Program] = &[
             "writes there",
             "git fast-export --export-marks=x HEAD",
         )],
-        always: Some(because(Runs, "acts beyond this repository", "git credential fill")),
+        always: Some(because(
+            Runs,
+            "acts beyond this repository",
+            "git credential fill",
+        )),
         ..NONE
     },
 ];
@@ -574,14 +867,18 @@ fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
     // Options count only in front of the first name; behind it, they are the value.
     let (mut first, mut value) = (None, false);
     for (index, word) in words.iter().enumerate().skip(at + 1) {
-        if !std::mem::replace(&mut value, listed("--type --default -f --file --blob", &word.text))
-            && !word.text.starts_with('-')
+        if !std::mem::replace(
+            &mut value,
+            listed("--type --default -f --file --blob", &word.text),
+        ) && !word.text.starts_with('-')
         {
             first = Some(index);
             break;
         }
     }
-    let second = first.map(|index| index + 1).filter(|&index| index < words.len());
+    let second = first
+        .map(|index| index + 1)
+        .filter(|&index| index < words.len());
     let reads = "--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list -l";
     let write = match first.map(|index| &*words[index].text) {
         Some("set" | "unset" | "edit" | "rename-section" | "remove-section") => first,
@@ -596,11 +893,16 @@ fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
     };
     if let Some(index) = write {
         report.hit(index, Configures, "changes git's configuration");
-        let named = words[at..index].iter().any(|word| names_command(&word.text));
+        let named = words[at..index]
+            .iter()
+            .any(|word| names_command(&word.text));
         for (word, value) in words.iter().enumerate().skip(index) {
             let (name, bang) = (&words[word - 1].text, value.text.starts_with('!'));
             if bang || named || names_command(name) {
-                report.attached.push(Attached { word, offset: usize::from(bang) });
+                report.attached.push(Attached {
+                    word,
+                    offset: usize::from(bang),
+                });
             }
         }
     }

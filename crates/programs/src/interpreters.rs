@@ -30,7 +30,12 @@ const DATABASE: &[Opt] = &[
         "writes to a file",
         "psql -o x",
     ),
-    opt("-h: --host: -u: --url: --endpoints:", Sends, "speaks to another machine", "psql -h x"),
+    opt(
+        "-h: --host: -u: --url: --endpoints:",
+        Sends,
+        "speaks to another machine",
+        "psql -h x",
+    ),
     opt("--pager:", Runs, "starts a program", "mysql --pager=x"),
 ];
 
@@ -42,15 +47,36 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ),
         options: &[
             opt("-c:", Runs, "runs its value as code", "python3 -c 'x'"),
-            opt("-i --interactive", Runs, "reads code from its input", "python3 -i x.py"),
-            opt("-m:", Runs, "is a module that runs as a program", "python3 -m http.server")
-                .starts(Starts::Module),
-            opt("-X:", Runs, "changes how code is loaded", "python -Xpresite=a b")
-                .when(|value| value.contains("presite") || value.contains("prefix")),
+            opt(
+                "-i --interactive",
+                Runs,
+                "reads code from its input",
+                "python3 -i x.py",
+            ),
+            opt(
+                "-m:",
+                Runs,
+                "is a module that runs as a program",
+                "python3 -m http.server",
+            )
+            .starts(Starts::Module),
+            opt(
+                "-X:",
+                Runs,
+                "changes how code is loaded",
+                "python -Xpresite=a b",
+            )
+            .when(|value| value.contains("presite") || value.contains("prefix")),
         ],
         values: list("-W"),
         safe: "-V -VV -h",
-        operands: &[operand(0, stdin, Runs, "runs code from its input", "python3 -")],
+        operands: &[operand(
+            0,
+            stdin,
+            Runs,
+            "runs code from its input",
+            "python3 -",
+        )],
         stops: 1,
         script: true,
         bare: Some(STDIN),
@@ -68,7 +94,12 @@ pub(super) const INTERPRETERS: &[Program] = &[
         names: list("node nodejs iojs electron"),
         underscores: true,
         options: &[
-            opt("-e: --eval: -p? --print?", Runs, "runs its value as code", "node -pe x"),
+            opt(
+                "-e: --eval: -p? --print?",
+                Runs,
+                "runs its value as code",
+                "node -pe x",
+            ),
             opt(
                 "-r: --require: --import: --loader: --experimental-loader: --env-file: \
                  --env-file-if-exists: --experimental-config-file: --openssl-config: --run: \
@@ -77,7 +108,12 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "loads code or settings from a file",
                 "node --import=x y.js",
             ),
-            opt("-i --interactive", Runs, "reads code from its input", "node -i"),
+            opt(
+                "-i --interactive",
+                Runs,
+                "reads code from its input",
+                "node -i",
+            ),
             opt(
                 "--inspect? --inspect-brk? --inspect-wait? --inspect-port?",
                 Sends,
@@ -107,7 +143,12 @@ pub(super) const INTERPRETERS: &[Program] = &[
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "node")),
-        plain: &["node x.js -e y", "node --test a.js", "node --version", "node --check x.js"],
+        plain: &[
+            "node x.js -e y",
+            "node --test a.js",
+            "node --version",
+            "node --check x.js",
+        ],
         ..NONE
     },
     Program {
@@ -137,17 +178,38 @@ pub(super) const INTERPRETERS: &[Program] = &[
         names: list("ruby jruby truffleruby irb rbx mruby crystal"),
         options: &[
             opt("-e:", Runs, "runs its value as code", "ruby -ne x"),
-            opt("-r: -I: -S -s -x? -C: -X:", Runs, "loads code from elsewhere", "ruby -rx y.rb"),
-            opt("-i?", Writes, "changes the files themselves", "ruby -i.bak x.rb y"),
+            opt(
+                "-r: -I: -S -s -x? -C: -X:",
+                Runs,
+                "loads code from elsewhere",
+                "ruby -rx y.rb",
+            ),
+            opt(
+                "-i?",
+                Writes,
+                "changes the files themselves",
+                "ruby -i.bak x.rb y",
+            ),
             opt("-n -p", Runs, "runs code for each line", "ruby -n x.rb"),
         ],
         values: list("-E -F?"),
         safe: "-v -h",
-        operands: &[operand(0, stdin, Runs, "runs code from its input", "ruby -")],
+        operands: &[operand(
+            0,
+            stdin,
+            Runs,
+            "runs code from its input",
+            "ruby -",
+        )],
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "ruby")),
-        plain: &["ruby x.rb -e y", "ruby -w x.rb", "ruby -v", "ruby --version"],
+        plain: &[
+            "ruby x.rb -e y",
+            "ruby -w x.rb",
+            "ruby -v",
+            "ruby --version",
+        ],
         ..NONE
     },
     Program {
@@ -160,12 +222,23 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "loads code from elsewhere",
                 "perl -Mx y.pl",
             ),
-            opt("-i?", Writes, "changes the files themselves", "perl -i.bak x.pl y"),
+            opt(
+                "-i?",
+                Writes,
+                "changes the files themselves",
+                "perl -i.bak x.pl y",
+            ),
             opt("-n -p", Runs, "runs code for each line", "perl -n x.pl"),
         ],
         values: list("-F?"),
         safe: "-v -V -h",
-        operands: &[operand(0, stdin, Runs, "runs code from its input", "perl -")],
+        operands: &[operand(
+            0,
+            stdin,
+            Runs,
+            "runs code from its input",
+            "perl -",
+        )],
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "perl")),
@@ -181,14 +254,24 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "runs its value as code",
                 "php -r x",
             ),
-            opt("-F: --process-file: -a --interactive", Runs, "runs code", "php -a"),
+            opt(
+                "-F: --process-file: -a --interactive",
+                Runs,
+                "runs code",
+                "php -a",
+            ),
             opt(
                 "-d: --define: -c: --php-ini: -z: --zend-extension:",
                 Runs,
                 "changes its settings",
                 "php -d auto_prepend_file=x y.php",
             ),
-            opt("-S: --server: -t: --docroot:", Sends, "lets other machines in", "php -S 0:80"),
+            opt(
+                "-S: --server: -t: --docroot:",
+                Sends,
+                "lets other machines in",
+                "php -S 0:80",
+            ),
         ],
         safe: "-v -i -m -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "php -")],
@@ -219,7 +302,12 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "loads code from elsewhere",
                 "lua -l x y.lua",
             ),
-            opt("-i --interactive", Runs, "reads code from its input", "lua -i x"),
+            opt(
+                "-i --interactive",
+                Runs,
+                "reads code from its input",
+                "lua -i x",
+            ),
         ],
         safe: "-v -h",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "lua -")],
@@ -233,12 +321,21 @@ pub(super) const INTERPRETERS: &[Program] = &[
         names: list("tclsh wish"),
         // No option of theirs only informs: what begins with a dash is no script.
         special: Some(|words, at, report| {
-            if words.get(at + 1).is_none_or(|word| word.text.starts_with('-')) {
+            if words
+                .get(at + 1)
+                .is_none_or(|word| word.text.starts_with('-'))
+            {
                 report.hit(words.len(), Runs, "runs code from its input");
             }
             true
         }),
-        operands: &[operand(0, stdin, Runs, "runs code from its input", "tclsh /dev/stdin")],
+        operands: &[operand(
+            0,
+            stdin,
+            Runs,
+            "runs code from its input",
+            "tclsh /dev/stdin",
+        )],
         stops: 1,
         script: true,
         plain: &["tclsh x.tcl -h"],
@@ -278,7 +375,11 @@ pub(super) const INTERPRETERS: &[Program] = &[
         words: true,
         stops: 1,
         script: true,
-        plain: &["java -version", "java -jar build/x.jar", "java -cp out Main"],
+        plain: &[
+            "java -version",
+            "java -jar build/x.jar",
+            "java -cp out Main",
+        ],
         ..NONE
     },
     Program {
@@ -303,7 +404,13 @@ pub(super) const INTERPRETERS: &[Program] = &[
     Program {
         names: list("redis-cli clickhouse bq influx etcdctl"),
         options: DATABASE,
-        operands: &[operand(0, script, Runs, "reaches beyond the data", "redis-cli eval x")],
+        operands: &[operand(
+            0,
+            script,
+            Runs,
+            "reaches beyond the data",
+            "redis-cli eval x",
+        )],
         bare: Some(because(Runs, "reads commands", "redis-cli")),
         plain: &["redis-cli get x", "etcdctl get x"],
         ..NONE
@@ -311,10 +418,25 @@ pub(super) const INTERPRETERS: &[Program] = &[
     Program {
         names: list("sqlite3 sqlite duckdb litecli"),
         options: &[
-            opt("-cmd: -c: -s: --execute: -e:", Runs, "runs its value", "sqlite3 -cmd x y z")
-                .starts(Starts::Script),
-            opt("-init: -f: -file: -A*", Reads, "runs commands from a file", "sqlite3 -init x y z"),
-            opt("-interactive", Runs, "reads commands from its input", "sqlite3 -interactive x y"),
+            opt(
+                "-cmd: -c: -s: --execute: -e:",
+                Runs,
+                "runs its value",
+                "sqlite3 -cmd x y z",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-init: -f: -file: -A*",
+                Reads,
+                "runs commands from a file",
+                "sqlite3 -init x y z",
+            ),
+            opt(
+                "-interactive",
+                Runs,
+                "reads commands from its input",
+                "sqlite3 -interactive x y",
+            ),
             opt(
                 "-unsafe-testing -unsigned -ui -vfs: -append -zip",
                 Configures,
@@ -326,11 +448,27 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "-separator! -newline! -nullvalue! -maxsize -mmap -heap -pagecache: -lookaside:",
         ),
         operands: &[
-            operand(0, script, Runs, "is a command of its own language", "sqlite3 x '.shell ls'"),
-            operand(1, dot_command, Runs, "is a command of its own language", "sqlite3 x '.sh ls'"),
+            operand(
+                0,
+                script,
+                Runs,
+                "is a command of its own language",
+                "sqlite3 x '.shell ls'",
+            ),
+            operand(
+                1,
+                dot_command,
+                Runs,
+                "is a command of its own language",
+                "sqlite3 x '.sh ls'",
+            ),
         ],
         words: true,
-        bare: Some(because(Runs, "reads commands from its input", "sqlite3 x.db")),
+        bare: Some(because(
+            Runs,
+            "reads commands from its input",
+            "sqlite3 x.db",
+        )),
         least: 2,
         safe: "-V",
         plain: &[
@@ -344,7 +482,9 @@ pub(super) const INTERPRETERS: &[Program] = &[
 ];
 
 fn stdin(text: &str) -> bool {
-    let mut parts = text.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let mut parts = text
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
     let device = |part: &str| matches!(part, "stdin" | "fd" | "tty");
     text == "-"
         || text.contains("://")
@@ -394,7 +534,9 @@ fn script(text: &str) -> bool {
 /// A command of sqlite that does more than show something. They may be abbreviated.
 fn dot_command(text: &str) -> bool {
     text.lines().any(|line| {
-        let Some(command) = line.trim_start().strip_prefix('.') else { return false };
+        let Some(command) = line.trim_start().strip_prefix('.') else {
+            return false;
+        };
         let name = command.split_ascii_whitespace().next().unwrap_or("");
         !listed(
             "tables schema indexes indices headers header mode help databases dump width show \

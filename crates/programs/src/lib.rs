@@ -121,7 +121,9 @@ const TABLE: &[&[Program]] = &[
 /// The table by name, made at the first question.
 static INDEX: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
     let programs = TABLE.iter().copied().flatten();
-    programs.flat_map(|program| program.names.words().map(move |name| (name, program))).collect()
+    programs
+        .flat_map(|program| program.names.words().map(move |name| (name, program)))
+        .collect()
 });
 
 /// The entry for a program by its file name, with or without a version: `/usr/bin/python3.11`.
@@ -130,6 +132,10 @@ fn find(word: &str) -> Option<&'static Program> {
     let name = name.strip_suffix(".exe").unwrap_or(name);
     INDEX.get(name).copied().or_else(|| {
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-        if plain.len() == name.len() { None } else { INDEX.get(plain).copied() }
+        if plain.len() == name.len() {
+            None
+        } else {
+            INDEX.get(plain).copied()
+        }
     })
 }

@@ -7,7 +7,13 @@ pub(super) const NETWORK: &[Program] = &[
     Program {
         names: list("curl"),
         options: &[
-            opt("-o: --output:", Writes, "writes to a file", "curl -sox https://x").when(is_file),
+            opt(
+                "-o: --output:",
+                Writes,
+                "writes to a file",
+                "curl -sox https://x",
+            )
+            .when(is_file),
             opt(
                 "-O --remote-name --remote-name-all -J --remote-header-name --output-dir: \
                  --create-dirs",
@@ -35,8 +41,13 @@ pub(super) const NETWORK: &[Program] = &[
                 "sends data",
                 "curl -d @x https://y",
             ),
-            opt("-X: --request:", Sends, "may change something there", "curl -XPOST https://y")
-                .when(|method| !matches!(method, "GET" | "HEAD")),
+            opt(
+                "-X: --request:",
+                Sends,
+                "may change something there",
+                "curl -XPOST https://y",
+            )
+            .when(|method| !matches!(method, "GET" | "HEAD")),
             opt("--url:", Reads, "is no web address", "curl --url file:///x").when(not_web),
             opt(
                 "-K: --config: -q: --etag-compare:",
@@ -59,8 +70,13 @@ pub(super) const NETWORK: &[Program] = &[
                 "curl -H @x https://y",
             )
             .when(|value| value.starts_with('@')),
-            opt("-w: --write-out:", Reads, "reads or writes a file", "curl -w @x https://y")
-                .when(|value| value.starts_with('@') || value.contains("output{")),
+            opt(
+                "-w: --write-out:",
+                Reads,
+                "reads or writes a file",
+                "curl -w @x https://y",
+            )
+            .when(|value| value.starts_with('@') || value.contains("output{")),
             opt(
                 "-x: --proxy: --proxy1.0: --ipfs-gateway: --preproxy: --socks4: --socks4a: --socks5: --socks5-hostname: \
                  --connect-to: --resolve: --unix-socket: --abstract-unix-socket: --dns-servers: \
@@ -94,7 +110,13 @@ pub(super) const NETWORK: &[Program] = &[
         ),
         safe: "--form-escape --cert-status --data-none --trace-time --create-file-mode \
                --compressed --http1.1 --http2 --head --include --location --fail --silent",
-        operands: &[operand(0, not_web, Reads, "is no web address", "curl file:///etc/passwd")],
+        operands: &[operand(
+            0,
+            not_web,
+            Reads,
+            "is no web address",
+            "curl file:///etc/passwd",
+        )],
         plain: &[
             "curl -fsSL https://example.com/x",
             "curl -I https://x.org",
@@ -107,8 +129,13 @@ pub(super) const NETWORK: &[Program] = &[
     Program {
         names: list("wget wget2"),
         options: &[
-            opt("-O: --output-document:", Writes, "writes to a file", "wget -Ox https://y")
-                .when(is_file),
+            opt(
+                "-O: --output-document:",
+                Writes,
+                "writes to a file",
+                "wget -Ox https://y",
+            )
+            .when(is_file),
             opt(
                 "-o: --output-file: -a: --append-output: -P: \
                  --directory-prefix: --save-cookies: --warc-file: --rejected-log: --hsts-file: \
@@ -135,7 +162,12 @@ pub(super) const NETWORK: &[Program] = &[
                 "takes options or addresses from a file",
                 "wget -i x",
             ),
-            opt("-e: --execute:", Configures, "sets an option", "wget -e use_askpass=x https://y"),
+            opt(
+                "-e: --execute:",
+                Configures,
+                "sets an option",
+                "wget -e use_askpass=x https://y",
+            ),
             opt(
                 "--header: --user: --password: --http-user: --http-password: --certificate: \
                  --private-key: --ftp-user: --ftp-password:",
@@ -177,8 +209,13 @@ pub(super) const NETWORK: &[Program] = &[
                 "may start a program",
                 "ssh -F x h",
             ),
-            opt("-o:", Runs, "sets what may start a program", "ssh -oProxyCommand=x h")
-                .starts(Starts::Setting),
+            opt(
+                "-o:",
+                Runs,
+                "sets what may start a program",
+                "ssh -oProxyCommand=x h",
+            )
+            .starts(Starts::Setting),
             opt(
                 "-L: -R: -D: -W: -J: -A -X -Y -K -g -M -B: -b:",
                 Sends,
@@ -189,7 +226,9 @@ pub(super) const NETWORK: &[Program] = &[
         ],
         values: list("-p -l -i -c -m -e -Q -P"),
         operands: &[
-            operand(1, any, Runs, "runs there", "ssh h rm x").to(2).starts(Starts::Command),
+            operand(1, any, Runs, "runs there", "ssh h rm x")
+                .to(2)
+                .starts(Starts::Command),
             operand(0, any, Sends, "opens a session on another machine", "ssh h").to(1),
         ],
         stops: 2,
@@ -199,13 +238,29 @@ pub(super) const NETWORK: &[Program] = &[
     Program {
         names: list("scp sftp rcp"),
         options: &[
-            opt("-o:", Runs, "sets what may start a program", "scp -oProxyCommand=x a b")
-                .starts(Starts::Setting),
-            opt("-F: -S: -D: -s: -X: -J: -b:", Runs, "may start a program", "scp -S x a h:b")
-                .starts(Starts::Script),
+            opt(
+                "-o:",
+                Runs,
+                "sets what may start a program",
+                "scp -oProxyCommand=x a b",
+            )
+            .starts(Starts::Setting),
+            opt(
+                "-F: -S: -D: -s: -X: -J: -b:",
+                Runs,
+                "may start a program",
+                "scp -S x a h:b",
+            )
+            .starts(Starts::Script),
         ],
         values: list("-P -i -c -l"),
-        operands: &[operand(0, host_path, Sends, "is on another machine", "scp a h:b")],
+        operands: &[operand(
+            0,
+            host_path,
+            Sends,
+            "is on another machine",
+            "scp a h:b",
+        )],
         plain: &["scp a b"],
         ..NONE
     },
@@ -251,7 +306,13 @@ pub(super) const NETWORK: &[Program] = &[
             "-B --exclude --include --bwlimit --max-size --min-size --chmod --chown --out-format",
         ),
         safe: "--progress --partial --info --stats",
-        operands: &[operand(0, host_path, Sends, "is on another machine", "rsync -a x h:y")],
+        operands: &[operand(
+            0,
+            host_path,
+            Sends,
+            "is on another machine",
+            "rsync -a x h:y",
+        )],
         plain: &["rsync -av --exclude target src/ out/"],
         ..NONE
     },
@@ -310,7 +371,12 @@ pub(super) const NETWORK: &[Program] = &[
                      ssh-agent ssh-copy-id keytool certtool bw gpgconf gpg-agent \
                      gpg-connect-agent",
         ),
-        options: &[opt("-o: --output: -f:", Writes, "writes to a file", "gpg -o x -d y")],
+        options: &[opt(
+            "-o: --output: -f:",
+            Writes,
+            "writes to a file",
+            "gpg -o x -d y",
+        )],
         quiet: "--version --verify",
         always: Some(because(Reads, "uses or makes keys and secrets", "gpg -d x")),
         ..NONE
@@ -319,13 +385,25 @@ pub(super) const NETWORK: &[Program] = &[
         names: list("dig host nslookup ping traceroute whois ssh-keyscan"),
         options: &[opt("-f: -k:", Reads, "takes names from a file", "dig -f x")],
         values: list("-t -p -c -x -W"),
-        operands: &[operand(0, at_sign, Sends, "asks a server of its choice", "dig @1.2.3.4 x")],
+        operands: &[operand(
+            0,
+            at_sign,
+            Sends,
+            "asks a server of its choice",
+            "dig @1.2.3.4 x",
+        )],
         plain: &["dig +short example.com", "ping -c 1 example.com"],
         ..NONE
     },
     Program {
         names: list("cd pushd chdir popd"),
-        operands: &[operand(0, leaves, Elsewhere, "leaves the working folder", "cd /tmp")],
+        operands: &[operand(
+            0,
+            leaves,
+            Elsewhere,
+            "leaves the working folder",
+            "cd /tmp",
+        )],
         bare: Some(because(Elsewhere, "leaves the working folder", "cd")),
         special: Some(|words, at, report| {
             if let Some(word) = words.get(at + 1)

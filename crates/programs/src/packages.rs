@@ -43,18 +43,36 @@ pub(super) const PACKAGES: &[Program] = &[
         subs: &[
             Program {
                 names: list("install i in ins add update up upgrade isntall"),
-                operands: &[operand(0, any, Runs, "fetches and runs a package", "npm i left-pad")],
-                plain: &["npm install", "pnpm install --frozen-lockfile", "yarn install"],
+                operands: &[operand(
+                    0,
+                    any,
+                    Runs,
+                    "fetches and runs a package",
+                    "npm i left-pad",
+                )],
+                plain: &[
+                    "npm install",
+                    "pnpm install --frozen-lockfile",
+                    "yarn install",
+                ],
                 ..NONE
             },
             Program {
                 names: list("config c pkg cache audit view info show"),
                 subs: &[Program {
                     names: list("set delete edit fix add clean unset rm import"),
-                    always: Some(because(Configures, "changes settings", "npm config set a=b")),
+                    always: Some(because(
+                        Configures,
+                        "changes settings",
+                        "npm config set a=b",
+                    )),
                     ..NONE
                 }],
-                plain: &["npm config get registry", "npm audit", "npm view react version"],
+                plain: &[
+                    "npm config get registry",
+                    "npm audit",
+                    "npm view react version",
+                ],
                 ..NONE
             },
             Program {
@@ -78,17 +96,27 @@ pub(super) const PACKAGES: &[Program] = &[
             },
             Program {
                 names: list("version"),
-                operands: &[operand(0, any, Writes, "changes and tags it", "npm version patch")],
+                operands: &[operand(
+                    0,
+                    any,
+                    Writes,
+                    "changes and tags it",
+                    "npm version patch",
+                )],
                 plain: &["npm version"],
                 ..NONE
             },
             Program {
                 names: list("exec dlx create init explore innit"),
-                operands: &[operand(0, any, Runs, "is a package or program to run", "npm exec x")
-                    .to(1)
-                    .starts(Starts::Command)],
-                options: &[opt("-c: --call:", Runs, "runs its value", "npm exec -c 'rm x'")
-                    .starts(Starts::Script)],
+                operands: &[
+                    operand(0, any, Runs, "is a package or program to run", "npm exec x")
+                        .to(1)
+                        .starts(Starts::Command),
+                ],
+                options: &[
+                    opt("-c: --call:", Runs, "runs its value", "npm exec -c 'rm x'")
+                        .starts(Starts::Script),
+                ],
                 always: Some(because(Runs, "runs another program", "pnpm dlx x")),
                 stops: 1,
                 ..NONE
@@ -102,8 +130,18 @@ pub(super) const PACKAGES: &[Program] = &[
         ],
         quiet: "ci ls list outdated why explain fund root prefix bin help ping doctor prune dedupe \
                 lint build test dev format typecheck check query search licenses",
-        other: Some(because(Runs, "runs a program, publishes or changes settings", "npm publish")),
-        plain: &["npm ci", "npm ls --depth 0", "yarn", "yarn build", "npm --version"],
+        other: Some(because(
+            Runs,
+            "runs a program, publishes or changes settings",
+            "npm publish",
+        )),
+        plain: &[
+            "npm ci",
+            "npm ls --depth 0",
+            "yarn",
+            "yarn build",
+            "npm --version",
+        ],
         ..NONE
     },
     Program {
@@ -133,9 +171,15 @@ pub(super) const PACKAGES: &[Program] = &[
                      pipenv pdm hatch rye tox nox bundle bundler rake gem composer cpan cpanm \
                      luarocks mix rebar3 cabal opam pixi rustup sdk jenv rbenv pyenv",
         ),
-        operands: &[operand(0, any, Runs, "fetches, runs or changes something", "npx cowsay")
-            .to(1)
-            .starts(Starts::Command)],
+        operands: &[operand(
+            0,
+            any,
+            Runs,
+            "fetches, runs or changes something",
+            "npx cowsay",
+        )
+        .to(1)
+        .starts(Starts::Command)],
         options: &[opt(
             "-c: --call: --with: --from: --spec: -p: --package:",
             Runs,
@@ -148,7 +192,9 @@ pub(super) const PACKAGES: &[Program] = &[
             let runs = |word: &Word| listed("run exec r", &word.text);
             if let Some(run) = words.iter().skip(at + 1).take(6).position(runs) {
                 let rest = words.iter().enumerate().skip(at + run + 2);
-                let program = rest.into_iter().find(|(_, word)| !word.text.starts_with('-'));
+                let program = rest
+                    .into_iter()
+                    .find(|(_, word)| !word.text.starts_with('-'));
                 report.starts.extend(program.map(|(index, _)| index));
             }
             true
@@ -177,11 +223,19 @@ pub(super) const PACKAGES: &[Program] = &[
         subs: &[Program {
             names: list("config cache"),
             quiet: "list get debug dir info",
-            other: Some(because(Configures, "changes settings", "pip config set a b")),
+            other: Some(because(
+                Configures,
+                "changes settings",
+                "pip config set a b",
+            )),
             ..NONE
         }],
         quiet: "list show freeze check help debug inspect --version",
-        other: Some(because(Runs, "fetches packages and runs their code", "pip install x")),
+        other: Some(because(
+            Runs,
+            "fetches packages and runs their code",
+            "pip install x",
+        )),
         plain: &["pip list --outdated", "pip3 show requests", "pip freeze"],
         ..NONE
     },
@@ -197,9 +251,11 @@ pub(super) const PACKAGES: &[Program] = &[
         subs: &[
             Program {
                 names: list("run"),
-                operands: &[operand(0, any, Runs, "is a program to run", "uv run pytest")
-                    .to(1)
-                    .starts(Starts::Command)],
+                operands: &[
+                    operand(0, any, Runs, "is a program to run", "uv run pytest")
+                        .to(1)
+                        .starts(Starts::Command),
+                ],
                 options: &[opt(
                     "--with: --with-requirements: --with-editable: -m: --module: --script: -s:",
                     Runs,
@@ -218,7 +274,11 @@ pub(super) const PACKAGES: &[Program] = &[
             },
         ],
         quiet: "tree lock version help",
-        other: Some(because(Runs, "fetches packages and runs their code", "uv add x")),
+        other: Some(because(
+            Runs,
+            "fetches packages and runs their code",
+            "uv add x",
+        )),
         plain: &["uv tree", "uv --version"],
         ..NONE
     },
@@ -234,11 +294,20 @@ pub(super) const PACKAGES: &[Program] = &[
                 "sets options that run programs",
                 "apt -o x=y list",
             ),
-            opt("-S* -R* -U* -Q* -F* -D* -T*", Runs, "changes packages", "pacman -Syu"),
+            opt(
+                "-S* -R* -U* -Q* -F* -D* -T*",
+                Runs,
+                "changes packages",
+                "pacman -Syu",
+            ),
         ],
         quiet: "list show search info policy depends rdepends madison showpkg leaves outdated deps \
                 doctor --version help provides repolist",
-        other: Some(because(Configures, "changes the system's packages", "apt install x")),
+        other: Some(because(
+            Configures,
+            "changes the system's packages",
+            "apt install x",
+        )),
         plain: &["apt list --installed", "apt-cache policy git", "brew list"],
         ..NONE
     },
@@ -273,7 +342,12 @@ pub(super) const PACKAGES: &[Program] = &[
     Program {
         names: list("gh glab hub"),
         options: &[
-            opt("--hostname:", Sends, "speaks to another server", "gh pr list --hostname x"),
+            opt(
+                "--hostname:",
+                Sends,
+                "speaks to another server",
+                "gh pr list --hostname x",
+            ),
             opt("-w --web", Runs, "starts a browser", "gh pr view -w"),
         ],
         values: list(
@@ -288,22 +362,40 @@ pub(super) const PACKAGES: &[Program] = &[
                 ),
                 quiet: "view list diff status checks watch prs issues repos commits code \
                         field-list item-list",
-                other: Some(because(Sends, "changes something for others", "gh pr create")),
-                plain: &["gh pr list --state open", "gh pr view 12 --json title", "gh run list"],
+                other: Some(because(
+                    Sends,
+                    "changes something for others",
+                    "gh pr create",
+                )),
+                plain: &[
+                    "gh pr list --state open",
+                    "gh pr view 12 --json title",
+                    "gh run list",
+                ],
                 ..NONE
             },
             Program {
                 names: list("api"),
                 options: &[
-                    opt("-X: --method:", Sends, "may change something", "gh api -X POST x")
-                        .when(|method| !method.eq_ignore_ascii_case("get")),
+                    opt(
+                        "-X: --method:",
+                        Sends,
+                        "may change something",
+                        "gh api -X POST x",
+                    )
+                    .when(|method| !method.eq_ignore_ascii_case("get")),
                     opt(
                         "-f: --raw-field: -F: --field: --input:",
                         Sends,
                         "sends data",
                         "gh api x -f a=b",
                     ),
-                    opt("-H: --header:", Sends, "sends more than a question", "gh api -H x y"),
+                    opt(
+                        "-H: --header:",
+                        Sends,
+                        "sends more than a question",
+                        "gh api -H x y",
+                    ),
                 ],
                 operands: &[operand(
                     0,
@@ -317,7 +409,12 @@ pub(super) const PACKAGES: &[Program] = &[
             },
             Program {
                 names: list("auth"),
-                options: &[opt("-t --show-token", Reads, "prints a secret", "gh auth status -t")],
+                options: &[opt(
+                    "-t --show-token",
+                    Reads,
+                    "prints a secret",
+                    "gh auth status -t",
+                )],
                 quiet: "status",
                 other: Some(because(Reads, "handles secrets", "gh auth token")),
                 plain: &["gh auth status"],
@@ -325,7 +422,11 @@ pub(super) const PACKAGES: &[Program] = &[
             },
         ],
         quiet: "status help version --version",
-        other: Some(because(Runs, "runs an extension or changes settings", "gh alias set x y")),
+        other: Some(because(
+            Runs,
+            "runs an extension or changes settings",
+            "gh alias set x y",
+        )),
         plain: &["gh --version"],
         ..NONE
     },

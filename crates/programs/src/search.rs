@@ -14,39 +14,78 @@ pub(super) const SEARCH: &[Program] = &[
                 "hg --config alias.x='!rm y' x",
             )
             .starts(Starts::Setting),
-            opt("-R: --repository: --cwd:", Elsewhere, "works elsewhere", "hg -R /x log"),
+            opt(
+                "-R: --repository: --cwd:",
+                Elsewhere,
+                "works elsewhere",
+                "hg -R /x log",
+            ),
             opt("-F: --file:", Reads, "reads a file", "svn log -F /x").when(outside),
         ],
         values: list("-m! --message! -r -l --rev --limit --revision"),
         quiet: "status st log diff di info blame annotate cat list ls heads id identify summary \
                 branches tags help version add commit ci update up --version",
-        plain: &["hg status", "svn log -l 5", "hg diff -r 1", "svn commit -m -x"],
+        plain: &[
+            "hg status",
+            "svn log -l 5",
+            "hg diff -r 1",
+            "svn commit -m -x",
+        ],
         ..NONE
     },
     Program {
         names: list("find gfind"),
         options: &[
-            opt("-exec: -execdir: -ok: -okdir:", Runs, "runs a program", "find . -exec rm {} +")
-                .starts(Starts::Command),
-            opt("-delete", Writes, "removes what it finds", "find . -name x -delete"),
+            opt(
+                "-exec: -execdir: -ok: -okdir:",
+                Runs,
+                "runs a program",
+                "find . -exec rm {} +",
+            )
+            .starts(Starts::Command),
+            opt(
+                "-delete",
+                Writes,
+                "removes what it finds",
+                "find . -name x -delete",
+            ),
             opt(
                 "-fprint: -fprint0: -fls: -fprintf:",
                 Writes,
                 "writes to a file",
                 "find . -fprintf x %p",
             ),
-            opt("-files0-from:", Reads, "takes places from a file", "find -files0-from x"),
+            opt(
+                "-files0-from:",
+                Reads,
+                "takes places from a file",
+                "find -files0-from x",
+            ),
         ],
         words: true,
-        plain: &["find . -name '*.rs' -type f -print0", "find src -newer x -printf %p"],
+        plain: &[
+            "find . -name '*.rs' -type f -print0",
+            "find src -newer x -printf %p",
+        ],
         ..NONE
     },
     Program {
         names: list("fd fdfind"),
         options: &[
-            opt("-x: --exec: -X: --exec-batch:", Runs, "runs a program", "fd -e rs -x rm")
-                .starts(Starts::Command),
-            opt("-C: --base-directory:", Elsewhere, "looks elsewhere", "fd -C / x").when(outside),
+            opt(
+                "-x: --exec: -X: --exec-batch:",
+                Runs,
+                "runs a program",
+                "fd -e rs -x rm",
+            )
+            .starts(Starts::Command),
+            opt(
+                "-C: --base-directory:",
+                Elsewhere,
+                "looks elsewhere",
+                "fd -C / x",
+            )
+            .when(outside),
         ],
         values: list(
             "-e -t -E -d -c -j -S -o --extension --type --exclude --max-depth --glob? --color",
@@ -58,10 +97,20 @@ pub(super) const SEARCH: &[Program] = &[
     Program {
         names: list("rg ripgrep"),
         options: &[
-            opt("--pre: --hostname-bin:", Runs, "starts a program", "rg --pre=x y")
-                .starts(Starts::Script),
+            opt(
+                "--pre: --hostname-bin:",
+                Runs,
+                "starts a program",
+                "rg --pre=x y",
+            )
+            .starts(Starts::Script),
             opt("-z --search-zip", Runs, "starts decompressors", "rg -z x"),
-            opt("-f: --file: --ignore-file:", Reads, "takes patterns from a file", "rg -f x"),
+            opt(
+                "-f: --file: --ignore-file:",
+                Reads,
+                "takes patterns from a file",
+                "rg -f x",
+            ),
         ],
         values: list(
             "-e! -g -t -T -A -B -C -m -j -r! -d -M -E --regexp! --glob --type --type-not --replace \
@@ -81,10 +130,25 @@ pub(super) const SEARCH: &[Program] = &[
     Program {
         names: list("ag ack ack-grep ugrep ug pt"),
         options: &[
-            opt("--pager: --filter: --view:", Runs, "starts a program", "ag --pager=x y")
-                .starts(Starts::Script),
-            opt("-z --search-zip --decompress", Runs, "starts decompressors", "ag -z x"),
-            opt("--output:", Runs, "is an expression to run", "ack --output='$1' x"),
+            opt(
+                "--pager: --filter: --view:",
+                Runs,
+                "starts a program",
+                "ag --pager=x y",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-z --search-zip --decompress",
+                Runs,
+                "starts decompressors",
+                "ag -z x",
+            ),
+            opt(
+                "--output:",
+                Runs,
+                "is an expression to run",
+                "ack --output='$1' x",
+            ),
             opt(
                 "--ackrc: -p: --path-to-ignore: --config? --save-config?",
                 Reads,
@@ -98,9 +162,13 @@ pub(super) const SEARCH: &[Program] = &[
     },
     Program {
         names: list("grep egrep fgrep ggrep zgrep locate updatedb"),
-        options: &[
-            opt("-U: --database-root:", Writes, "writes a list", "updatedb -U /").when(outside)
-        ],
+        options: &[opt(
+            "-U: --database-root:",
+            Writes,
+            "writes a list",
+            "updatedb -U /",
+        )
+        .when(outside)],
         plain: &["grep -rn needle src", "grep -E -o 'a|b' x", "grep -U x y"],
         ..NONE
     },

@@ -8,9 +8,24 @@ use crate::Word;
 pub(super) const SED: &[Program] = &[Program {
     names: list("sed gsed ssed"),
     options: &[
-        opt("-i? --in-place?", Writes, "changes the files themselves", "sed -i s/a/b/ x"),
-        opt("-I?", Writes, "changes the files themselves", "sed -I .bak s/a/b/ x"),
-        opt("-f: --file:", Reads, "takes its script from a file", "sed -f x y"),
+        opt(
+            "-i? --in-place?",
+            Writes,
+            "changes the files themselves",
+            "sed -i s/a/b/ x",
+        ),
+        opt(
+            "-I?",
+            Writes,
+            "changes the files themselves",
+            "sed -I .bak s/a/b/ x",
+        ),
+        opt(
+            "-f: --file:",
+            Reads,
+            "takes its script from a file",
+            "sed -f x y",
+        ),
     ],
     values: list("-e -l --expression --line-length"),
     special: Some(script),
@@ -38,7 +53,9 @@ fn script(words: &[Word], at: usize, report: &mut Report) -> bool {
     while let Some(word) = words.get(index) {
         let text = &*word.text;
         if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
-            let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+            let (name, value) = long
+                .split_once('=')
+                .map_or((long, None), |(n, v)| (n, Some(v)));
             if name.starts_with('e') {
                 named = true;
                 index += usize::from(value.is_none());
@@ -120,7 +137,10 @@ fn read(script: &str) -> Read {
                 Some(end) => at = end,
                 None => return Read::Unclear,
             },
-            b'\\' => match bytes.get(at + 1).and_then(|&mark| address_end(bytes, at + 2, mark)) {
+            b'\\' => match bytes
+                .get(at + 1)
+                .and_then(|&mark| address_end(bytes, at + 2, mark))
+            {
                 Some(end) => at = end,
                 None => return Read::Unclear,
             },
@@ -130,7 +150,9 @@ fn read(script: &str) -> Read {
                 // Some seds end a label at a blank, a semicolon or a brace, some at the end of the
                 // line: with one line, what follows is read either way.
                 let end = line_end(bytes, at);
-                let blanks = bytes[at + 1..end].iter().take_while(|b| b.is_ascii_whitespace());
+                let blanks = bytes[at + 1..end]
+                    .iter()
+                    .take_while(|b| b.is_ascii_whitespace());
                 let label = at + 1 + blanks.count();
                 let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b';' | b'}');
                 match bytes[label..end].iter().position(ends) {
@@ -144,9 +166,13 @@ fn read(script: &str) -> Read {
                 None => return Read::Unclear,
             },
             b's' => {
-                let Some(&mark) = bytes.get(at + 1) else { return Read::Unclear };
+                let Some(&mark) = bytes.get(at + 1) else {
+                    return Read::Unclear;
+                };
                 let end = regex_end(bytes, at + 2, mark).and_then(|to| part_end(bytes, to, mark));
-                let Some(mut flag) = end else { return Read::Unclear };
+                let Some(mut flag) = end else {
+                    return Read::Unclear;
+                };
                 loop {
                     match bytes.get(flag) {
                         Some(b'e') => return Read::Runs,
@@ -159,7 +185,9 @@ fn read(script: &str) -> Read {
                 at = flag;
             }
             b'y' => {
-                let Some(&mark) = bytes.get(at + 1) else { return Read::Unclear };
+                let Some(&mark) = bytes.get(at + 1) else {
+                    return Read::Unclear;
+                };
                 let end = part_end(bytes, at + 2, mark).and_then(|to| part_end(bytes, to, mark));
                 let Some(end) = end else { return Read::Unclear };
                 at = end;
@@ -173,7 +201,10 @@ fn read(script: &str) -> Read {
 }
 
 fn line_end(bytes: &[u8], at: usize) -> usize {
-    bytes[at..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |length| at + length)
+    bytes[at..]
+        .iter()
+        .position(|&byte| byte == b'\n')
+        .map_or(bytes.len(), |length| at + length)
 }
 
 /// Behind an address, with its `I` and `M`.
@@ -195,8 +226,10 @@ fn regex_end(bytes: &[u8], from: usize, mark: u8) -> Option<usize> {
             b'\\' => at += 1,
             b'[' if open && matches!(bytes[at + 1], b':' | b'.' | b'=') => {
                 let class = bytes[at + 1];
-                let close =
-                    bytes.get(at + 2..end)?.windows(2).position(|pair| pair == [class, b']'])?;
+                let close = bytes
+                    .get(at + 2..end)?
+                    .windows(2)
+                    .position(|pair| pair == [class, b']'])?;
                 at += close + 3;
             }
             b'[' if !open => {

@@ -12,7 +12,13 @@ pub(super) const SYSTEM: &[Program] = &[
             "changes the machine",
             "mount -a",
         )],
-        operands: &[operand(0, any, Configures, "changes the machine", "hostname x")],
+        operands: &[operand(
+            0,
+            any,
+            Configures,
+            "changes the machine",
+            "hostname x",
+        )],
         values: list("-t -o"),
         plain: &["hostname", "mount", "hostname -f"],
         ..NONE
@@ -74,14 +80,33 @@ pub(super) const SYSTEM: &[Program] = &[
         ),
         quiet: "status show list-units list-unit-files list-timers list-sockets is-active is-enabled \
                 is-failed list-dependencies cat get-default list query --version",
-        other: Some(because(Configures, "changes what runs", "systemctl restart x")),
-        plain: &["systemctl status nginx", "journalctl -u x -n 50", "systemctl list-units"],
+        other: Some(because(
+            Configures,
+            "changes what runs",
+            "systemctl restart x",
+        )),
+        plain: &[
+            "systemctl status nginx",
+            "journalctl -u x -n 50",
+            "systemctl list-units",
+        ],
         ..NONE
     },
     Program {
         names: list("ip ifconfig route arp iw iwconfig brctl tc bridge"),
-        options: &[opt("-b: -batch: -B: -n: -netns:", Runs, "runs a list of commands", "ip -b x")],
-        operands: &[operand(0, changes_network, Configures, "changes the network", "ip l set x")],
+        options: &[opt(
+            "-b: -batch: -B: -n: -netns:",
+            Runs,
+            "runs a list of commands",
+            "ip -b x",
+        )],
+        operands: &[operand(
+            0,
+            changes_network,
+            Configures,
+            "changes the network",
+            "ip l set x",
+        )],
         values: list("-f -family"),
         words: true,
         plain: &["ip addr show", "ip -br a", "ifconfig eth0"],
@@ -91,7 +116,12 @@ pub(super) const SYSTEM: &[Program] = &[
         names: list("ss netstat"),
         options: &[
             opt("-K --kill", Configures, "ends connections", "ss -K"),
-            opt("-D: --diag: -F: --filter:", Writes, "reads or writes a file", "ss -D x"),
+            opt(
+                "-D: --diag: -F: --filter:",
+                Writes,
+                "reads or writes a file",
+                "ss -D x",
+            ),
         ],
         values: list("-f -A -N"),
         plain: &["ss -tlnp", "netstat -an"],
@@ -107,7 +137,12 @@ pub(super) const SYSTEM: &[Program] = &[
                 "changes the log",
                 "dmesg -C",
             ),
-            opt("-F: --file: -K: --kmsg-file:", Reads, "reads another file", "dmesg -F /x"),
+            opt(
+                "-F: --file: -K: --kmsg-file:",
+                Reads,
+                "reads another file",
+                "dmesg -F /x",
+            ),
         ],
         values: list("-l -f -s --level --facility --since --until"),
         plain: &["dmesg -T", "dmesg --level err"],

@@ -55,8 +55,13 @@ fn every_example_is_asked_about_for_its_own_reason() {
     for (path, program) in programs() {
         let reasons = program.options.iter().map(|option| &option.reason);
         let reasons = reasons.chain(program.operands.iter().map(|operand| &operand.reason));
-        let single =
-            [&program.other, &program.unknown, &program.always, &program.bare].map(Option::as_ref);
+        let single = [
+            &program.other,
+            &program.unknown,
+            &program.always,
+            &program.bare,
+        ]
+        .map(Option::as_ref);
         for reason in reasons.chain(single.into_iter().flatten()) {
             let report = inspect(&split(reason.example));
             let found = |hit: &Hit| hit.why == reason.why && hit.effect == reason.effect;
@@ -89,7 +94,11 @@ fn every_plain_line_stays_quiet() {
 fn every_spelling_is_found() {
     let mut failures = Vec::new();
     for (path, program) in programs() {
-        for option in program.options.iter().filter(|option| option.when.is_none()) {
+        for option in program
+            .options
+            .iter()
+            .filter(|option| option.when.is_none())
+        {
             for spelling in option.names.text.split_ascii_whitespace() {
                 let name = spelling
                     .strip_suffix('*')
@@ -124,9 +133,15 @@ fn every_program_is_in_the_table_once() {
 
 #[test]
 fn anything_can_be_looked_at() {
-    let names: Vec<&str> =
-        TABLE.iter().copied().flatten().flat_map(|program| program.names.words()).collect();
-    let pieces: Vec<char> = "abeswiyxfcotm-=+:/\\[]^{}();,|>\"'@#$!.*~ \n\té日01".chars().collect();
+    let names: Vec<&str> = TABLE
+        .iter()
+        .copied()
+        .flatten()
+        .flat_map(|program| program.names.words())
+        .collect();
+    let pieces: Vec<char> = "abeswiyxfcotm-=+:/\\[]^{}();,|>\"'@#$!.*~ \n\té日01"
+        .chars()
+        .collect();
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = |below: usize| {
         state ^= state << 13;
@@ -144,8 +159,10 @@ fn anything_can_be_looked_at() {
             };
             words.push(Word::plain(text));
         }
-        words
-            .insert(0, Word::plain(["sed", "awk", "git", "jq", names[next(names.len())]][next(5)]));
+        words.insert(
+            0,
+            Word::plain(["sed", "awk", "git", "jq", names[next(names.len())]][next(5)]),
+        );
         for hit in inspect(&words).hits {
             assert!(hit.at <= words.len(), "{words:?}: {hit:?}");
         }
@@ -192,7 +209,10 @@ fn commands_inside_words_are_pointed_out() {
         let words = split(line);
         let report = inspect(&words);
         let starts = report.starts.iter().map(|&at| &*words[at].text);
-        let attached = report.attached.iter().map(|at| &words[at.word].text[at.offset..]);
+        let attached = report
+            .attached
+            .iter()
+            .map(|at| &words[at.word].text[at.offset..]);
         let mut all = starts.chain(attached);
         assert!(all.any(|found| found == script), "{line}: {report:?}");
     }
@@ -216,9 +236,15 @@ fn every_word_that_may_be_a_subcommand_is_pointed_out() {
     ] {
         let words = split(line);
         let report = inspect(&words);
-        let found = report.subcommands.iter().any(|&at| &*words[at].text == name);
+        let found = report
+            .subcommands
+            .iter()
+            .any(|&at| &*words[at].text == name);
         assert!(found, "{line}: {report:?}");
     }
-    assert_eq!(inspect(&split("cargo +nightly publish")).subcommand, Some(2));
+    assert_eq!(
+        inspect(&split("cargo +nightly publish")).subcommand,
+        Some(2)
+    );
     assert_eq!(inspect(&split("npm --tag x publish")).subcommand, Some(3));
 }

@@ -8,19 +8,49 @@ pub(super) const TEXT: &[Program] = &[
         names: list("sort gsort"),
         options: &[
             opt("-o: --output:", Writes, "writes to a file", "sort --ou=x y"),
-            opt("--compress-program:", Runs, "starts a program", "sort --comp=x y")
-                .starts(Starts::Script),
-            opt("-T: --temporary-directory:", Writes, "writes there", "sort -T /x y"),
-            opt("--files0-from:", Reads, "takes names from a file", "sort --files0-from=x"),
-            opt("--random-source:", Reads, "reads another file", "sort --random-source=x y"),
+            opt(
+                "--compress-program:",
+                Runs,
+                "starts a program",
+                "sort --comp=x y",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-T: --temporary-directory:",
+                Writes,
+                "writes there",
+                "sort -T /x y",
+            ),
+            opt(
+                "--files0-from:",
+                Reads,
+                "takes names from a file",
+                "sort --files0-from=x",
+            ),
+            opt(
+                "--random-source:",
+                Reads,
+                "reads another file",
+                "sort --random-source=x y",
+            ),
         ],
         values: list("-k -t! -S --key --field-separator --buffer-size --parallel --batch-size"),
-        plain: &["sort -k2 -t , -nr x", "sort -u a b", "sort -t -o x", "sort *.txt"],
+        plain: &[
+            "sort -k2 -t , -nr x",
+            "sort -u a b",
+            "sort -t -o x",
+            "sort *.txt",
+        ],
         ..NONE
     },
     Program {
         names: list("shuf gshuf iconv"),
-        options: &[opt("-o: --output:", Writes, "writes to a file", "shuf -ox y")],
+        options: &[opt(
+            "-o: --output:",
+            Writes,
+            "writes to a file",
+            "shuf -ox y",
+        )],
         values: list("-n -i -f -t --head-count --from-code --to-code"),
         plain: &["shuf -n 3 x", "iconv -f latin1 -t utf8 x"],
         ..NONE
@@ -43,12 +73,18 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("split gsplit"),
         options: &[
-            opt("--filter:", Runs, "runs its value", "split --fil='rm x' y").starts(Starts::Script)
+            opt("--filter:", Runs, "runs its value", "split --fil='rm x' y").starts(Starts::Script),
         ],
         values: list(
             "-a -b -C -l -n -t --lines --bytes --suffix-length --additional-suffix --number",
         ),
-        operands: &[operand(1, outside, Writes, "writes elsewhere", "split x /tmp/y")],
+        operands: &[operand(
+            1,
+            outside,
+            Writes,
+            "writes elsewhere",
+            "split x /tmp/y",
+        )],
         plain: &["split -l 100 x part-"],
         ..NONE
     },
@@ -60,7 +96,12 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("wc du gwc gdu"),
-        options: &[opt("--files0-from:", Reads, "takes names from a file", "wc --fi=x")],
+        options: &[opt(
+            "--files0-from:",
+            Reads,
+            "takes names from a file",
+            "wc --fi=x",
+        )],
         plain: &["wc -l x", "du -sh ."],
         ..NONE
     },
@@ -68,16 +109,37 @@ pub(super) const TEXT: &[Program] = &[
         names: list("date gdate"),
         options: &[
             opt("-s: --set:", Configures, "sets the clock", "date -s 12:00"),
-            opt("-f: --file:", Reads, "prints lines of a file", "date -f /etc/shadow"),
+            opt(
+                "-f: --file:",
+                Reads,
+                "prints lines of a file",
+                "date -f /etc/shadow",
+            ),
         ],
         values: list("-d -r -v -j --date --reference -I? --iso-8601?"),
-        operands: &[operand(0, not_format, Configures, "sets the clock", "date 010112002030")],
-        plain: &["date +%F", "date -u", "date -d yesterday +%F", "date -Iseconds"],
+        operands: &[operand(
+            0,
+            not_format,
+            Configures,
+            "sets the clock",
+            "date 010112002030",
+        )],
+        plain: &[
+            "date +%F",
+            "date -u",
+            "date -d yesterday +%F",
+            "date -Iseconds",
+        ],
         ..NONE
     },
     Program {
         names: list("diff gdiff"),
-        options: &[opt("-l --paginate", Runs, "starts another program", "diff -l a b")],
+        options: &[opt(
+            "-l --paginate",
+            Runs,
+            "starts another program",
+            "diff -l a b",
+        )],
         values: list("-U -C -I -x -X -F -W --label --exclude"),
         plain: &["diff -u a b", "diff -r --brief a b"],
         ..NONE
@@ -85,9 +147,19 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("sdiff diff3"),
         options: &[
-            opt("--diff-program:", Runs, "starts a program", "diff3 --diff=x a b c")
-                .starts(Starts::Script),
-            opt("-o: --output:", Writes, "writes to a file", "sdiff -o x a b"),
+            opt(
+                "--diff-program:",
+                Runs,
+                "starts a program",
+                "diff3 --diff=x a b c",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-o: --output:",
+                Writes,
+                "writes to a file",
+                "sdiff -o x a b",
+            ),
         ],
         values: list("-I -w -L --label --width --ignore-matching-lines"),
         plain: &["sdiff -w 80 a b", "diff3 -m a b c"],
@@ -97,8 +169,18 @@ pub(super) const TEXT: &[Program] = &[
         names: list("file"),
         options: &[
             opt("-C --compile", Writes, "writes a file", "file -C -m x"),
-            opt("-f: --files-from:", Reads, "takes names from a file", "file -f x"),
-            opt("-z -Z --uncompress --uncompress-noreport", Runs, "starts programs", "file -z x"),
+            opt(
+                "-f: --files-from:",
+                Reads,
+                "takes names from a file",
+                "file -f x",
+            ),
+            opt(
+                "-z -Z --uncompress --uncompress-noreport",
+                Runs,
+                "starts programs",
+                "file -z x",
+            ),
         ],
         values: list("-m -e -F -P"),
         plain: &["file -b --mime-type x"],
@@ -107,9 +189,19 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("tree cloc"),
         options: &[
-            opt("-o: --out: --report-file:", Writes, "writes to a file", "tree -o x"),
+            opt(
+                "-o: --out: --report-file:",
+                Writes,
+                "writes to a file",
+                "tree -o x",
+            ),
             opt("-R", Writes, "writes files below", "tree -H . -L 1 -R"),
-            opt("--config: --extract-with:", Runs, "starts a program", "cloc --extract-with=x y"),
+            opt(
+                "--config: --extract-with:",
+                Runs,
+                "starts a program",
+                "cloc --extract-with=x y",
+            ),
         ],
         values: list("-L -P -I -H -T --filelimit --charset"),
         plain: &["tree -L 2 src", "cloc src"],
@@ -117,7 +209,12 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("install ginstall"),
-        options: &[opt("--strip-program:", Runs, "starts a program", "install -s --strip-p=x a b")],
+        options: &[opt(
+            "--strip-program:",
+            Runs,
+            "starts a program",
+            "install -s --strip-p=x a b",
+        )],
         safe: "--strip",
         plain: &["install -m 755 a b"],
         ..NONE
@@ -125,9 +222,25 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("patch"),
         options: &[
-            opt("-e --ed", Runs, "runs the patch as a script of ed", "patch -e x y"),
-            opt("-o: --output: -r: --reject-file:", Writes, "writes to a file", "patch -o x y"),
-            opt("-d: --directory:", Writes, "patches elsewhere", "patch -d /x").when(outside),
+            opt(
+                "-e --ed",
+                Runs,
+                "runs the patch as a script of ed",
+                "patch -e x y",
+            ),
+            opt(
+                "-o: --output: -r: --reject-file:",
+                Writes,
+                "writes to a file",
+                "patch -o x y",
+            ),
+            opt(
+                "-d: --directory:",
+                Writes,
+                "patches elsewhere",
+                "patch -d /x",
+            )
+            .when(outside),
         ],
         values: list("-p -i -F -D -B -V -g -Y -z"),
         operands: &[operand(0, outside, Writes, "patches elsewhere", "patch /etc/x y").to(1)],
@@ -137,8 +250,18 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("jq gojq jaq"),
         options: &[
-            opt("-f --from-file", Reads, "takes its program from a file", "jq -rf x y"),
-            opt("-L: --library-path:", Reads, "takes modules from there", "jq -L /x . y"),
+            opt(
+                "-f --from-file",
+                Reads,
+                "takes its program from a file",
+                "jq -rf x y",
+            ),
+            opt(
+                "-L: --library-path:",
+                Reads,
+                "takes modules from there",
+                "jq -L /x . y",
+            ),
             opt(
                 "--slurpfile:: --rawfile:: --argfile::",
                 Reads,
@@ -148,28 +271,63 @@ pub(super) const TEXT: &[Program] = &[
             opt("-i --in-place", Writes, "writes the file", "jaq -i . x"),
         ],
         values: list("--arg: --argjson: --indent"),
-        operands: &[
-            operand(0, jq_environment, Reads, "reads variables or modules", "jq -n env").to(1)
+        operands: &[operand(
+            0,
+            jq_environment,
+            Reads,
+            "reads variables or modules",
+            "jq -n env",
+        )
+        .to(1)],
+        plain: &[
+            "jq -r .env.name x",
+            "jq --arg a b '{env: $a}' x",
+            "jq '.a | length' x",
         ],
-        plain: &["jq -r .env.name x", "jq --arg a b '{env: $a}' x", "jq '.a | length' x"],
         ..NONE
     },
     Program {
         names: list("yq xq dasel sponge sd"),
         options: &[
-            opt("-i --inplace --in-place", Writes, "writes the file", "yq -i .a=1 x"),
-            opt("-s: --split-exp: -o: --split-exp-file:", Writes, "writes files", "yq -s .a x")
-                .when(|value| !super::engine::listed("json yaml props csv tsv xml j y", value)),
-            opt("--from-file:", Reads, "takes its program from a file", "yq --from-file x y"),
+            opt(
+                "-i --inplace --in-place",
+                Writes,
+                "writes the file",
+                "yq -i .a=1 x",
+            ),
+            opt(
+                "-s: --split-exp: -o: --split-exp-file:",
+                Writes,
+                "writes files",
+                "yq -s .a x",
+            )
+            .when(|value| !super::engine::listed("json yaml props csv tsv xml j y", value)),
+            opt(
+                "--from-file:",
+                Reads,
+                "takes its program from a file",
+                "yq --from-file x y",
+            ),
         ],
-        operands: &[operand(0, yq_reads, Reads, "reads files or variables", "yq 'load(\"x\")'")],
+        operands: &[operand(
+            0,
+            yq_reads,
+            Reads,
+            "reads files or variables",
+            "yq 'load(\"x\")'",
+        )],
         plain: &["yq .a x.yaml", "yq -o json . x", "yq eval .a x"],
         ..NONE
     },
     Program {
         names: list("pandoc"),
         options: &[
-            opt("-o: --output: --extract-media:", Writes, "writes to a file", "pandoc -o x y"),
+            opt(
+                "-o: --output: --extract-media:",
+                Writes,
+                "writes to a file",
+                "pandoc -o x y",
+            ),
             opt(
                 "-F: --filter: -L: --lua-filter: --pdf-engine:",
                 Runs,
@@ -196,8 +354,18 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("xmllint xsltproc"),
         options: &[
-            opt("-o: --output: -output:", Writes, "writes to a file", "xmllint --output x y"),
-            opt("--shell -shell", Runs, "reads commands", "xmllint --shell x"),
+            opt(
+                "-o: --output: -output:",
+                Writes,
+                "writes to a file",
+                "xmllint --output x y",
+            ),
+            opt(
+                "--shell -shell",
+                Runs,
+                "reads commands",
+                "xmllint --shell x",
+            ),
             opt(
                 "--noent --xinclude --load-trace",
                 Reads,
@@ -215,8 +383,18 @@ pub(super) const TEXT: &[Program] = &[
                      gnuplot exiftool gs",
         ),
         options: &[
-            opt("-o: -O --output: -w:", Writes, "writes to a file", "dot -o x y"),
-            opt("-e: -E --eval: -p -c:", Runs, "runs its value", "gnuplot -e 'system(1)'"),
+            opt(
+                "-o: -O --output: -w:",
+                Writes,
+                "writes to a file",
+                "dot -o x y",
+            ),
+            opt(
+                "-e: -E --eval: -p -c:",
+                Runs,
+                "runs its value",
+                "gnuplot -e 'system(1)'",
+            ),
             opt(
                 "-U --unsafe --options: -config: -@: --shell-escape -shell-escape \
                  -enable-write18 -dNOSAFER",
@@ -237,7 +415,13 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("nm objdump readelf size"),
         options: &[opt("--plugin:", Runs, "loads code", "nm --plugin=x y").starts(Starts::Script)],
-        operands: &[operand(0, at_file, Reads, "takes options from a file", "nm @x")],
+        operands: &[operand(
+            0,
+            at_file,
+            Reads,
+            "takes options from a file",
+            "nm @x",
+        )],
         plain: &["nm -C x.o", "objdump -d x.o"],
         ..NONE
     },
@@ -251,8 +435,18 @@ pub(super) const TEXT: &[Program] = &[
                 "fzf --preview 'rm x'",
             )
             .starts(Starts::Script),
-            opt("--listen? --listen-unsafe?", Sends, "lets others in", "fzf --listen=1"),
-            opt("--history: --tmux?", Writes, "writes a file", "fzf --history=x"),
+            opt(
+                "--listen? --listen-unsafe?",
+                Sends,
+                "lets others in",
+                "fzf --listen=1",
+            ),
+            opt(
+                "--history: --tmux?",
+                Writes,
+                "writes a file",
+                "fzf --history=x",
+            ),
         ],
         values: list("-f! -q! -d -n --filter! --query! --height --prompt! --header!"),
         safe: "--preview-window --history-size",
@@ -261,7 +455,13 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("pdftotext qpdf pdftk ps2pdf exiftran"),
-        operands: &[operand(1, |name| name != "-", Writes, "is a file to write", "pdftotext x y")],
+        operands: &[operand(
+            1,
+            |name| name != "-",
+            Writes,
+            "is a file to write",
+            "pdftotext x y",
+        )],
         values: list("-f -l -r -x -y -W -H -enc"),
         words: true,
         plain: &["pdftotext x -", "qpdf --check x"],
@@ -269,7 +469,13 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("ffmpeg convert magick mogrify sox"),
-        operands: &[operand(0, any, Writes, "may be a file to write", "ffmpeg -i a.mp4 b.mp4")],
+        operands: &[operand(
+            0,
+            any,
+            Writes,
+            "may be a file to write",
+            "ffmpeg -i a.mp4 b.mp4",
+        )],
         words: true,
         values: list("-i"),
         plain: &["ffmpeg -version"],
@@ -277,15 +483,26 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("strings gstrings"),
-        operands: &[operand(0, at_file, Reads, "takes options from a file", "strings @x")],
+        operands: &[operand(
+            0,
+            at_file,
+            Reads,
+            "takes options from a file",
+            "strings @x",
+        )],
         plain: &["strings -n 8 x"],
         ..NONE
     },
     Program {
         names: list("bat batcat delta"),
         options: &[
-            opt("--pager: --paging: --diff-args:", Runs, "starts a program", "bat --pager=x y")
-                .when(|value| value != "never"),
+            opt(
+                "--pager: --paging: --diff-args:",
+                Runs,
+                "starts a program",
+                "bat --pager=x y",
+            )
+            .when(|value| value != "never"),
             opt(
                 "--config-file: --config-dir: --source:",
                 Reads,
@@ -299,7 +516,12 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("less more most w3m lynx elinks"),
         options: &[
-            opt("-o: -O: --log-file: --LOG-FILE:", Writes, "writes to a file", "less -o x y"),
+            opt(
+                "-o: -O: --log-file: --LOG-FILE:",
+                Writes,
+                "writes to a file",
+                "less -o x y",
+            ),
             opt(
                 "--pager: -k: --lesskey-file: --lesskey-src: --lesskey-content:",
                 Runs,
@@ -315,14 +537,23 @@ pub(super) const TEXT: &[Program] = &[
             "vi vim nvim view gvim ex ed red emacs emacsclient nano pico joe micro hx \
                      kak code subl vimdiff rvim mc",
         ),
-        always: Some(because(Runs, "is an editor and takes commands", "vim -c '!x' y")),
+        always: Some(because(
+            Runs,
+            "is an editor and takes commands",
+            "vim -c '!x' y",
+        )),
         ..NONE
     },
     Program {
         names: list("man apropos whatis info"),
         options: &[
-            opt("-P: --pager: -H? --html? --browser:", Runs, "starts a program", "man -Px ls")
-                .starts(Starts::Script),
+            opt(
+                "-P: --pager: -H? --html? --browser:",
+                Runs,
+                "starts a program",
+                "man -Px ls",
+            )
+            .starts(Starts::Script),
             opt(
                 "-p: --preprocessor: -X? --gxditview? -t --troff -T? --troff-device?",
                 Runs,
@@ -341,11 +572,22 @@ pub(super) const TEXT: &[Program] = &[
                 "writes or replays",
                 "info -o x ls",
             ),
-            opt("-u --update -D --default", Configures, "changes its database", "man -u ls"),
+            opt(
+                "-u --update -D --default",
+                Configures,
+                "changes its database",
+                "man -u ls",
+            ),
         ],
         values: list("-s -S -e -L -E -R -r --sections --prompt --encoding --locale"),
         safe: "--path",
-        operands: &[operand(0, |name| name.contains('/'), Reads, "is a file", "man ./x")],
+        operands: &[operand(
+            0,
+            |name| name.contains('/'),
+            Reads,
+            "is a file",
+            "man ./x",
+        )],
         plain: &["man ls", "man 5 passwd", "man -k git", "man -f ls"],
         ..NONE
     },
@@ -361,7 +603,9 @@ pub(super) fn at_file(text: &str) -> bool {
 }
 
 fn yq_reads(text: &str) -> bool {
-    ["load", "env(", "strenv", "envsubst", "$ENV", "system("].iter().any(|name| text.contains(name))
+    ["load", "env(", "strenv", "envsubst", "$ENV", "system("]
+        .iter()
+        .any(|name| text.contains(name))
 }
 
 /// A filter that looks at variables or at modules.
@@ -369,7 +613,15 @@ fn jq_environment(filter: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     filter.contains("$ENV")
         || filter.contains("$__prog")
-        || ["env", "import", "include", "input_filename", "get_search_list"].iter().any(|name| {
+        || [
+            "env",
+            "import",
+            "include",
+            "input_filename",
+            "get_search_list",
+        ]
+        .iter()
+        .any(|name| {
             filter.match_indices(name).any(|(at, _)| {
                 let before = filter[..at].chars().next_back();
                 let after = filter[at + name.len()..].trim_start().chars().next();

@@ -13,7 +13,10 @@ pub struct Word {
 impl Word {
     /// A word without patterns.
     pub fn plain(text: impl Into<Box<str>>) -> Self {
-        Self { text: text.into(), globs: Box::default() }
+        Self {
+            text: text.into(),
+            globs: Box::default(),
+        }
     }
 
     /// Tells whether the shell makes names of files of it.

@@ -10,17 +10,33 @@ const PROGRAM: Operand = operand(0, any, Runs, "is a program that it starts", "n
     .to(1)
     .starts(Starts::Command);
 /// So is the second.
-const SECOND: Operand = operand(1, any, Runs, "is a program that it starts", "timeout 5 rm x")
-    .to(2)
-    .starts(Starts::Command);
+const SECOND: Operand = operand(
+    1,
+    any,
+    Runs,
+    "is a program that it starts",
+    "timeout 5 rm x",
+)
+.to(2)
+.starts(Starts::Command);
 
 pub(super) const WRAPPERS: &[Program] = &[
     Program {
         names: list("env genv"),
         options: &[
-            opt("-S: --split-string:", Runs, "is a command line", "env -S 'rm x'")
-                .starts(Starts::Script),
-            opt("-C: --chdir:", Elsewhere, "works in another folder", "env -C /tmp ls"),
+            opt(
+                "-S: --split-string:",
+                Runs,
+                "is a command line",
+                "env -S 'rm x'",
+            )
+            .starts(Starts::Script),
+            opt(
+                "-C: --chdir:",
+                Elsewhere,
+                "works in another folder",
+                "env -C /tmp ls",
+            ),
         ],
         values: list("-u -a -P --unset --argv0 --block-signal? --default-signal? --ignore-signal?"),
         assigns: true,
@@ -32,8 +48,18 @@ pub(super) const WRAPPERS: &[Program] = &[
     Program {
         names: list("xargs gxargs"),
         options: &[
-            opt("-a: --arg-file:", Reads, "takes words from a file", "xargs -a x"),
-            opt("-p --interactive -o --open-tty", Runs, "takes the terminal", "xargs -p"),
+            opt(
+                "-a: --arg-file:",
+                Reads,
+                "takes words from a file",
+                "xargs -a x",
+            ),
+            opt(
+                "-p --interactive -o --open-tty",
+                Runs,
+                "takes the terminal",
+                "xargs -p",
+            ),
         ],
         values: list(
             "-I -n -P -L -s -d -E -R -S -J --max-args --max-procs --max-lines? --delimiter \
@@ -70,17 +96,33 @@ pub(super) const WRAPPERS: &[Program] = &[
         .starts(Starts::Script)],
         assigns: true,
         // Files, users and numbers come before the program: any of the first words may be it.
-        operands: &[operand(0, any, Runs, "may be a program that it starts", "flock x rm y")
-            .starts(Starts::Script)],
+        operands: &[operand(
+            0,
+            any,
+            Runs,
+            "may be a program that it starts",
+            "flock x rm y",
+        )
+        .starts(Starts::Script)],
         stops: 4,
         // Options with more than one value: the program comes late.
         special: Some(|words, at, report| {
-            if ["bwrap", "proot", "systemd-nspawn", "strace", "capsh", "nsenter", "firejail"]
-                .iter()
-                .any(|name| words[at].text.ends_with(name))
+            if [
+                "bwrap",
+                "proot",
+                "systemd-nspawn",
+                "strace",
+                "capsh",
+                "nsenter",
+                "firejail",
+            ]
+            .iter()
+            .any(|name| words[at].text.ends_with(name))
             {
                 let late = at + 5..words.len().min(at + 40);
-                report.starts.extend(late.filter(|&index| !words[index].text.starts_with('-')));
+                report
+                    .starts
+                    .extend(late.filter(|&index| !words[index].text.starts_with('-')));
             }
             true
         }),
@@ -131,7 +173,11 @@ pub(super) const WRAPPERS: &[Program] = &[
         assigns: true,
         operands: &[PROGRAM],
         stops: 1,
-        always: Some(because(Runs, "runs with the rights of another user", "sudo -u x ls")),
+        always: Some(because(
+            Runs,
+            "runs with the rights of another user",
+            "sudo -u x ls",
+        )),
         ..NONE
     },
     Program {
@@ -149,7 +195,9 @@ pub(super) const WRAPPERS: &[Program] = &[
         operands: &[PROGRAM],
         stops: 1,
         special: Some(|words, at, _| {
-            words.get(at + 1).is_none_or(|word| !matches!(&*word.text, "-v" | "-V"))
+            words
+                .get(at + 1)
+                .is_none_or(|word| !matches!(&*word.text, "-v" | "-V"))
         }),
         plain: &["command -v git", "command -V git"],
         ..NONE
@@ -189,18 +237,31 @@ pub(super) const WRAPPERS: &[Program] = &[
         options: &[
             opt("-C:", Runs, "is run as a command", "mapfile -C 'rm x'").starts(Starts::Script)
         ],
-        operands: &[operand(0, substitutes, Runs, "is evaluated", "let 'a[$(rm x)]=1'")
-            .starts(Starts::Inside)],
-        always: Some(because(Configures, "evaluates its words or changes the shell", "export A=b")),
+        operands: &[
+            operand(0, substitutes, Runs, "is evaluated", "let 'a[$(rm x)]=1'")
+                .starts(Starts::Inside),
+        ],
+        always: Some(because(
+            Configures,
+            "evaluates its words or changes the shell",
+            "export A=b",
+        )),
         ..NONE
     },
     Program {
         names: list("printf"),
-        options: &[opt("-v:", Runs, "evaluates the name of a variable", "printf -v 'a[b]' c")
-            .starts(Starts::Inside)],
+        options: &[opt(
+            "-v:",
+            Runs,
+            "evaluates the name of a variable",
+            "printf -v 'a[b]' c",
+        )
+        .starts(Starts::Inside)],
         stops: 1,
         special: Some(|words, at, _| {
-            words.get(at + 1).is_some_and(|word| word.text.starts_with("-v"))
+            words
+                .get(at + 1)
+                .is_some_and(|word| word.text.starts_with("-v"))
         }),
         plain: &["printf '%s\\n' -v x", "printf '-%s' x", "printf -- -v"],
         ..NONE
@@ -208,12 +269,23 @@ pub(super) const WRAPPERS: &[Program] = &[
     Program {
         names: list("test ["),
         special: Some(test),
-        plain: &["test -f x", "[ -d src ]", "[ a = b ]", "test 3 -gt 2", "test -n ''"],
+        plain: &[
+            "test -f x",
+            "[ -d src ]",
+            "[ a = b ]",
+            "test 3 -gt 2",
+            "test -n ''",
+        ],
         ..NONE
     },
     Program {
         names: list("hash"),
-        options: &[opt("-p:", Configures, "sets where a program is", "hash -p /tmp/x git")],
+        options: &[opt(
+            "-p:",
+            Configures,
+            "sets where a program is",
+            "hash -p /tmp/x git",
+        )],
         plain: &["hash -r", "hash"],
         ..NONE
     },
@@ -244,7 +316,12 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("wait jobs"),
-        options: &[opt("-p: -x:", Runs, "evaluates or runs its value", "jobs -x rm x")],
+        options: &[opt(
+            "-p: -x:",
+            Runs,
+            "evaluates or runs its value",
+            "jobs -x rm x",
+        )],
         plain: &["jobs -l", "wait"],
         ..NONE
     },
@@ -290,7 +367,9 @@ fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
         );
         let letters = text.starts_with(['-', '+']) && !text.starts_with("--");
         if code || letters && text.contains('c') {
-            let script = words[index + 1..].iter().position(|word| !word.text.starts_with('-'));
+            let script = words[index + 1..]
+                .iter()
+                .position(|word| !word.text.starts_with('-'));
             let script = index + 1 + script.unwrap_or(0);
             report.hit(index, Runs, "runs its value");
             if script < words.len() {

@@ -83,7 +83,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     let answer = runtime.task("Ticket 7 came in.").text().await?.value();
     assert_eq!(answer.as_deref(), Some("Call the fire brigade."));
-    assert_eq!(*declared.lock().unwrap(), [false, true, true], "with the skill came its tool");
+    assert_eq!(
+        *declared.lock().unwrap(),
+        [false, true, true],
+        "with the skill came its tool"
+    );
     println!("{}", answer.unwrap_or_default());
     Ok(())
 }

@@ -36,7 +36,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cancel = CancellationToken::new();
     let mut session = runtime.session("a greeting").await?;
     session.say("Ada is here.", &cancel).await?;
-    let Pause::Answered(text) = session.proceed(&cancel).await? else { panic!("no answer") };
+    let Pause::Answered(text) = session.proceed(&cancel).await? else {
+        panic!("no answer")
+    };
     assert_eq!(text, "Good morning, Ada.");
     assert_eq!(&*session.skills()[0].name, "greet");
     println!("{text}");

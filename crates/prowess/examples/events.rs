@@ -23,7 +23,11 @@ const SCRIPT: &str = r#"
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::default();
-    registry.register(NewSkill::builder("greet", "Greets.").instructions("Say hello.").build()?)?;
+    registry.register(
+        NewSkill::builder("greet", "Greets.")
+            .instructions("Say hello.")
+            .build()?,
+    )?;
     let (send, mut receive) = tokio::sync::mpsc::unbounded_channel();
     let runtime = Runtime::builder()
         .registry(registry)
@@ -50,7 +54,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{line}");
         lines.push(line);
     }
-    assert!(lines.iter().any(|line| line.starts_with("answer    ") && line.contains("greet")));
-    assert_eq!(lines.iter().filter(|line| line.starts_with("text")).count(), 4);
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("answer    ") && line.contains("greet"))
+    );
+    assert_eq!(
+        lines.iter().filter(|line| line.starts_with("text")).count(),
+        4
+    );
     Ok(())
 }

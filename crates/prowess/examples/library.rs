@@ -24,7 +24,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     for hit in registry.search(&Query::new(&words.join(" "))) {
-        println!("{:>6.2}  {:<24} {}", hit.score, hit.skill.name, hit.skill.listing_text());
+        println!(
+            "{:>6.2}  {:<24} {}",
+            hit.score,
+            hit.skill.name,
+            hit.skill.listing_text()
+        );
     }
     Ok(())
 }

@@ -31,14 +31,20 @@ const SCRIPT: &str = r#"
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let skill = NewSkill::builder("extract-invoice", "Reads invoices. Use for files with bills.")
-        .arguments(&["file"])
-        .instructions("Read the invoice $file and hand in who sent it and the total.")
-        .build()?;
+    let skill = NewSkill::builder(
+        "extract-invoice",
+        "Reads invoices. Use for files with bills.",
+    )
+    .arguments(&["file"])
+    .instructions("Read the invoice $file and hand in who sent it and the total.")
+    .build()?;
     let model = ScriptedModel::parse("invoices", SCRIPT)?;
     let runtime = Runtime::builder().model(Arc::new(model)).build()?;
 
-    let run = runtime.run_skill(skill).arg("file", "a.txt").budget(Budget::turns(8));
+    let run = runtime
+        .run_skill(skill)
+        .arg("file", "a.txt")
+        .budget(Budget::turns(8));
     match run.submit::<Invoice>().await? {
         Outcome::Submitted(invoice) => {
             // The first try had a text where a number belongs; the model was told, and mended it.

@@ -36,14 +36,19 @@ impl Host {
         gate.places = GatePlaces {
             root: spell(&self.workspace),
             cwd: None,
-            home: self.home.as_deref().map_or_else(|| gate.places.home.clone(), spell),
+            home: self
+                .home
+                .as_deref()
+                .map_or_else(|| gate.places.home.clone(), spell),
         };
         gate
     }
 
     /// Where trust is kept.
     pub fn trust(&self) -> Option<TrustStore> {
-        self.state.as_ref().map(|folder| TrustStore::new(folder.join("trust")))
+        self.state
+            .as_ref()
+            .map(|folder| TrustStore::new(folder.join("trust")))
     }
 
     /// A workshop with the rules of the settings and the trust of the person. It runs nothing until
@@ -71,9 +76,13 @@ impl Host {
                 strength: config.sandbox.unwrap_or_default(),
                 commands: config.skill_commands.unwrap_or(true),
                 confine: config.confine.unwrap_or(false),
-                deadline_ms: config.timeout.map_or(Settings::default().deadline_ms, |seconds| {
-                    u64::try_from(seconds).unwrap_or(u64::MAX).saturating_mul(1000)
-                }),
+                deadline_ms: config
+                    .timeout
+                    .map_or(Settings::default().deadline_ms, |seconds| {
+                        u64::try_from(seconds)
+                            .unwrap_or(u64::MAX)
+                            .saturating_mul(1000)
+                    }),
                 ..Settings::default()
             },
             ..Workshop::reading(Arc::new(registry.clone()), clock)

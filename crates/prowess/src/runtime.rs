@@ -54,7 +54,11 @@ impl Runtime {
 
     /// Does a task: the model finds the skills it needs.
     pub fn task(&self, text: impl Into<String>) -> TaskRun<'_> {
-        TaskRun { runtime: self, task: Task::new(text), cancel: CancellationToken::new() }
+        TaskRun {
+            runtime: self,
+            task: Task::new(text),
+            cancel: CancellationToken::new(),
+        }
     }
 
     /// Runs a skill on its own: one of the registry by name, or a definition.
@@ -354,8 +358,10 @@ impl Builder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         if let Some(folder) = &self.project {
             let real = folder.canonicalize();
-            let real =
-                real.map_err(|source| BuildError::NoProject { path: folder.clone(), source });
+            let real = real.map_err(|source| BuildError::NoProject {
+                path: folder.clone(),
+                source,
+            });
             self.host.workspace = real?;
         }
         let workspace = self.host.workspace.clone();
@@ -369,7 +375,8 @@ impl Builder {
         });
         let visibility = self.visibility.unwrap_or_default();
         let mut workshop =
-            self.host.workshop(&registry, &self.config, visibility, Arc::clone(&clock));
+            self.host
+                .workshop(&registry, &self.config, visibility, Arc::clone(&clock));
         workshop.runner = self.runner;
         workshop.usage = self.usage;
         if let Some(approver) = self.approver {
@@ -388,7 +395,9 @@ impl Builder {
             engine: Engine::new(Parts {
                 model,
                 models: self.models,
-                store: self.sessions.unwrap_or_else(|| Arc::new(MemorySessions::new())),
+                store: self
+                    .sessions
+                    .unwrap_or_else(|| Arc::new(MemorySessions::new())),
                 clock,
                 workshop,
                 tools: self.tools,
@@ -418,16 +427,32 @@ impl<F: Fn(&str, u8, Update<'_>) + Send + Sync> Watcher for Seeing<F> {
 /// was asked about it, so it comes from nowhere else: a link leads to another text (`.md`) of the
 /// repository or nowhere, and without a repository only the folder itself counts.
 fn project_notes(folder: &Path) -> Option<String> {
-    let root = folder.ancestors().find(|place| place.join(".git").exists()).unwrap_or(folder);
+    let root = folder
+        .ancestors()
+        .find(|place| place.join(".git").exists())
+        .unwrap_or(folder);
     let root = root.canonicalize().ok()?;
     let inside = SkillFolder::open(&root).ok()?;
     let folder = folder.canonicalize().ok()?;
-    for place in folder.ancestors().take_while(|place| place.starts_with(&root)) {
-        let Ok(real) = place.join("AGENTS.md").canonicalize() else { continue };
-        let is_text = real.extension().is_some_and(|end| end.eq_ignore_ascii_case("md"));
-        let inner = real.strip_prefix(&root).ok().and_then(Path::to_str).filter(|_| is_text);
+    for place in folder
+        .ancestors()
+        .take_while(|place| place.starts_with(&root))
+    {
+        let Ok(real) = place.join("AGENTS.md").canonicalize() else {
+            continue;
+        };
+        let is_text = real
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("md"));
+        let inner = real
+            .strip_prefix(&root)
+            .ok()
+            .and_then(Path::to_str)
+            .filter(|_| is_text);
         let found = inner.and_then(|inner| inside.read(inner, 0, MAX_NOTES).ok());
-        let Some(Resource::Text { text, next, .. }) = found else { continue };
+        let Some(Resource::Text { text, next, .. }) = found else {
+            continue;
+        };
         let mut text = text.trim().to_owned();
         if next.is_some() {
             text.push_str("\n[the rest of AGENTS.md was left out: it is too long]");
@@ -449,13 +474,20 @@ mod tests {
         let (root, sub) = (world.path().join("repo"), world.path().join("repo/sub"));
         std::fs::create_dir_all(root.join(".git")).unwrap();
         std::fs::create_dir_all(&sub).unwrap();
-        for (file, text) in
-            [("AGENTS.md", "above"), ("key", "secret"), ("repo/.env", "secret"), ("repo/B.md", "b")]
-        {
+        for (file, text) in [
+            ("AGENTS.md", "above"),
+            ("key", "secret"),
+            ("repo/.env", "secret"),
+            ("repo/B.md", "b"),
+        ] {
             std::fs::write(world.path().join(file), text).unwrap();
         }
         let link = root.join("AGENTS.md");
-        assert_eq!(project_notes(&root), None, "nothing above the repository counts");
+        assert_eq!(
+            project_notes(&root),
+            None,
+            "nothing above the repository counts"
+        );
         for (target, notes) in [
             ("../key", None),
             ("../AGENTS.md", None),
@@ -471,14 +503,19 @@ mod tests {
         std::fs::write(&link, "x".repeat(MAX_NOTES + 1)).unwrap();
         assert!(project_notes(&sub).is_some_and(|notes| notes.ends_with("it is too long]")));
         std::fs::remove_dir(root.join(".git")).unwrap();
-        assert_eq!(project_notes(&sub), None, "without a repository only the folder counts");
+        assert_eq!(
+            project_notes(&sub),
+            None,
+            "without a repository only the folder counts"
+        );
     }
 
     #[test]
     fn nobody_waits_for_a_fifo() {
         let world = tempfile::tempdir().unwrap();
-        let made =
-            std::process::Command::new("mkfifo").arg(world.path().join("AGENTS.md")).status();
+        let made = std::process::Command::new("mkfifo")
+            .arg(world.path().join("AGENTS.md"))
+            .status();
         assert!(made.unwrap().success());
         assert_eq!(project_notes(world.path()), None);
     }

@@ -56,14 +56,28 @@ pub enum LoadSkillError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn load_skill(path: &Path) -> Result<NewSkill, LoadSkillError> {
-    let file = if path.is_dir() { path.join("SKILL.md") } else { path.to_owned() };
-    if file.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("md")) {
-        return Err(LoadSkillError::NotASkill { path: path.to_owned() });
+    let file = if path.is_dir() {
+        path.join("SKILL.md")
+    } else {
+        path.to_owned()
+    };
+    if file
+        .extension()
+        .is_none_or(|ending| !ending.eq_ignore_ascii_case("md"))
+    {
+        return Err(LoadSkillError::NotASkill {
+            path: path.to_owned(),
+        });
     }
-    let failed = |source| LoadSkillError::Read { path: file.clone(), source };
+    let failed = |source| LoadSkillError::Read {
+        path: file.clone(),
+        source,
+    };
     let opened = std::fs::File::open(&file).map_err(failed)?;
     if !opened.metadata().map_err(failed)?.is_file() {
-        return Err(LoadSkillError::NotASkill { path: path.to_owned() });
+        return Err(LoadSkillError::NotASkill {
+            path: path.to_owned(),
+        });
     }
     let mut text = String::new();
     let mut limited = std::io::Read::take(opened, MAX_FILE as u64 + 1);
@@ -111,7 +125,11 @@ pub fn define_skill<T: JsonSchema + Serialize>(
         .map(|properties| properties.keys().cloned().collect())
         .unwrap_or_default();
     let skill = builder.arguments(&names).build()?;
-    Ok(TypedSkill { skill, schema, input: PhantomData })
+    Ok(TypedSkill {
+        skill,
+        schema,
+        input: PhantomData,
+    })
 }
 
 impl<T: Serialize> TypedSkill<T> {
@@ -127,7 +145,11 @@ impl<T: Serialize> TypedSkill<T> {
 
     /// Its instructions with a value filled in.
     pub fn render(&self, input: &T) -> Result<String, RenderError> {
-        render(self.skill.text(), &self.arguments(input)?, &Variables::default())
+        render(
+            self.skill.text(),
+            &self.arguments(input)?,
+            &Variables::default(),
+        )
     }
 }
 
@@ -167,8 +189,17 @@ pub fn render_skill(
 
 fn render(text: &str, arguments: &Arguments, variables: &Variables) -> Result<String, RenderError> {
     let parsed = parse(text.as_bytes());
-    let names: Vec<&str> = parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
-    let options = Prepare { names: &names, commands: Commands::Withhold, ..Prepare::default() };
+    let names: Vec<&str> = parsed
+        .manifest
+        .arguments
+        .iter()
+        .map(|name| &*name.value)
+        .collect();
+    let options = Prepare {
+        names: &names,
+        commands: Commands::Withhold,
+        ..Prepare::default()
+    };
     let rendered = prepare(parsed.text, parsed.body, &options)?.fill(arguments, variables)?;
     let piece = |part: Part| match part {
         Part::Text(text) => text,

@@ -11,7 +11,10 @@ const SKILLS: &[&str] = &[include_str!("../../../skills/prowess/SKILL.md")];
 /// holds each of them to the rules.
 pub fn bundled() -> MemorySource {
     let source = MemorySource::new(Origin::new(Scope::Bundled, u32::MAX, "bundled"));
-    for skill in SKILLS.iter().filter_map(|text| NewSkill::from_text(*text).ok()) {
+    for skill in SKILLS
+        .iter()
+        .filter_map(|text| NewSkill::from_text(*text).ok())
+    {
         source.add(skill);
     }
     source

@@ -102,8 +102,10 @@ impl Cache {
             return None;
         }
         let inner = location.strip_prefix(&*self.prefix)?;
-        let is_there =
-            |number| self.skill(number).is_some_and(|skill| *skill.location == *location);
+        let is_there = |number| {
+            self.skill(number)
+                .is_some_and(|skill| *skill.location == *location)
+        };
         let number = self.table.find(inner, is_there)?;
         let skill = self.skill(number)?;
         (skill.stamp == stamp && skill.sidecar == sidecar).then_some(number)
@@ -125,7 +127,9 @@ impl Cache {
     pub(crate) fn take_kept(&mut self) -> impl Iterator<Item = Arc<Skill>> {
         let skills = std::mem::take(&mut self.skills).into_iter();
         let found = std::mem::take(&mut self.found);
-        skills.zip(found).filter_map(|(skill, found)| found.into_inner().then_some(skill))
+        skills
+            .zip(found)
+            .filter_map(|(skill, found)| found.into_inner().then_some(skill))
     }
 
     /// Remembers the skills of a root, unless all of them came from here and none is missing.
@@ -162,7 +166,10 @@ impl Table {
     fn with_room(count: usize) -> Self {
         let slots = (count + count / 4 + 1).next_power_of_two();
         let slots = (0..slots).map(|_| AtomicU64::new(0)).collect();
-        Self { seed: RandomState::new().hash_one(0), slots }
+        Self {
+            seed: RandomState::new().hash_one(0),
+            slots,
+        }
     }
 
     /// Takes a number. At most four fifths of the slots are taken, so there is always a free one.
@@ -173,7 +180,12 @@ impl Table {
         let new = (u64::from(mark) << 32) | u64::from(number);
         // Threads meet before anybody asks, so that the order of what they did is of no account.
         let any = Ordering::Relaxed;
-        while self.slots.get(at & last)?.compare_exchange(0, new, any, any).is_err() {
+        while self
+            .slots
+            .get(at & last)?
+            .compare_exchange(0, new, any, any)
+            .is_err()
+        {
             at += 1;
         }
         Some(())
@@ -184,7 +196,9 @@ impl Table {
         let last = self.slots.len().checked_sub(1)?;
         for at in at..=at + last {
             let slot = self.slots.get(at & last)?.load(Ordering::Relaxed);
-            let number = usize::try_from(slot & u64::from(u32::MAX)).ok()?.checked_sub(1)?;
+            let number = usize::try_from(slot & u64::from(u32::MAX))
+                .ok()?
+                .checked_sub(1)?;
             if slot >> 32 == u64::from(mark) && is_it(number) {
                 return Some(number);
             }
@@ -198,7 +212,10 @@ impl Table {
         let (words, rest) = text.as_bytes().as_chunks::<8>();
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+        let words = words
+            .iter()
+            .chain([&last])
+            .map(|word| u64::from_le_bytes(*word));
         let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
         let hash = words.fold(self.seed ^ text.len() as u64, mix);
         let halves = hash.to_le_bytes();
@@ -210,7 +227,11 @@ impl Table {
 fn file_for(folder: &Path, root: &Path) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let hash = Sha256::digest(root.as_os_str().as_bytes());
-    let name: String = hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    let name: String = hash
+        .iter()
+        .take(12)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     folder.join(format!("heads-{name}.bin"))
 }
 
@@ -218,7 +239,11 @@ fn file_for(folder: &Path, root: &Path) -> PathBuf {
 /// file fill our memory.
 fn open_cache(file: &Path) -> Option<(File, usize)> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(file)
+        .ok()?;
     let facts = file.metadata().ok()?;
     if !facts.is_file() || facts.len() > MAX_CACHE {
         return None;
@@ -231,7 +256,11 @@ pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
     let (file, length) = open_cache(file)?;
     let mut bytes = vec![0; length];
     // The system copies page by page, and nothing else can begin before it is done.
-    let half = if bytes.len() < WORTH_TWO { bytes.len() } else { bytes.len() / 2 };
+    let half = if bytes.len() < WORTH_TWO {
+        bytes.len()
+    } else {
+        bytes.len() / 2
+    };
     let (first, second) = bytes.split_at_mut(half);
     std::thread::scope(|scope| {
         let file = &file;
@@ -247,7 +276,9 @@ pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
 pub(crate) fn write_cache(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut temporary = tempfile::Builder::new().prefix("new-").tempfile_in(folder)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix("new-")
+        .tempfile_in(folder)?;
     temporary.write_all(bytes)?;
     temporary.persist(file)?;
     Ok(())
@@ -287,7 +318,14 @@ fn read(file: &Path, prefix: &str, origin: &Arc<Origin>, threads: usize) -> Opti
     }
     let found = skills.iter().map(|_| AtomicBool::new(false)).collect();
     let (table, prefix) = (reader.table, prefix.into());
-    Some(Cache { began, heads, skills, found, table, prefix })
+    Some(Cache {
+        began,
+        heads,
+        skills,
+        found,
+        table,
+        prefix,
+    })
 }
 
 /// Reads what stands before the parts: when the scan began, how many heads there are, and where.
@@ -314,9 +352,17 @@ fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
         let (numbers, _) = entry.as_chunks::<4>();
         let [size, heads, sum] = [0, 1, 2].map(|cell| u32::from_le_bytes(numbers[cell]));
         let (size, heads) = (size as usize, heads as usize);
-        parts.push(Part { at, length: size, first, heads, sum });
+        parts.push(Part {
+            at,
+            length: size,
+            first,
+            heads,
+            sum,
+        });
         at = at.checked_add(size).filter(|at| *at <= length)?;
-        first = first.checked_add(heads).filter(|_| heads <= size / SMALLEST)?;
+        first = first
+            .checked_add(heads)
+            .filter(|_| heads <= size / SMALLEST)?;
     }
     if at != length || first != heads {
         return None;
@@ -427,18 +473,34 @@ mod tests {
     /// and of the sidecar.
     fn remembered(times: &[(i64, Option<i64>)]) -> Vec<usize> {
         let folder = tempfile::tempdir().unwrap();
-        let (root, origin) = (Path::new("/root"), Arc::new(Origin::new(Scope::User, 0, "/root")));
+        let (root, origin) = (
+            Path::new("/root"),
+            Arc::new(Origin::new(Scope::User, 0, "/root")),
+        );
         let head = |(number, &(changed, sidecar)): (usize, &(i64, Option<i64>))| {
             let place = Place {
-                id: SkillId { origin: Arc::clone(&origin), path: number.to_string().into() },
+                id: SkillId {
+                    origin: Arc::clone(&origin),
+                    path: number.to_string().into(),
+                },
                 form: Form::Folder,
                 location: format!("/root/{number}/SKILL.md").into(),
                 given: None,
-                stamp: Stamp { changed, ..Stamp::default() },
-                sidecar: sidecar.map(|modified| Stamp { modified, ..Stamp::default() }),
+                stamp: Stamp {
+                    changed,
+                    ..Stamp::default()
+                },
+                sidecar: sidecar.map(|modified| Stamp {
+                    modified,
+                    ..Stamp::default()
+                }),
                 fingerprint: 7,
             };
-            Arc::new(Skill::from_text(place, &parse(b"---\nname: a\n---\n"), None))
+            Arc::new(Skill::from_text(
+                place,
+                &parse(b"---\nname: a\n---\n"),
+                None,
+            ))
         };
         let skills: Vec<Arc<Skill>> = times.iter().enumerate().map(head).collect();
         Cache::default().save(folder.path(), root, &origin, (BEGAN, &skills), 0);
@@ -452,20 +514,34 @@ mod tests {
                 found.push(number);
             }
             // Another version of it is not remembered.
-            let other = Stamp { size: 1, ..skill.stamp };
+            let other = Stamp {
+                size: 1,
+                ..skill.stamp
+            };
             assert_eq!(cache.find(&skill.location, other, skill.sidecar), None);
         }
         assert_eq!(cache.find("/root/x/SKILL.md", Stamp::default(), None), None);
         let kept: Vec<_> = cache.take_kept().collect();
-        assert_eq!(kept, found.iter().map(|&at| Arc::clone(&skills[at])).collect::<Vec<_>>());
+        assert_eq!(
+            kept,
+            found
+                .iter()
+                .map(|&at| Arc::clone(&skills[at]))
+                .collect::<Vec<_>>()
+        );
         found
     }
 
     #[test]
     fn what_changed_just_before_it_was_read_is_read_again() {
         let (old, recent, later) = (BEGAN - 3 * SECOND, BEGAN - SECOND, BEGAN + SECOND);
-        let times =
-            [(old, None), (recent, None), (later, None), (old, Some(old)), (old, Some(recent))];
+        let times = [
+            (old, None),
+            (recent, None),
+            (later, None),
+            (old, Some(old)),
+            (old, Some(recent)),
+        ];
         assert_eq!(remembered(&times), [0, 3]);
     }
 
@@ -482,7 +558,10 @@ mod tests {
         let file = folder.path().join("heads");
         let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
         let place = Place {
-            id: SkillId { origin: Arc::clone(&origin), path: "a".into() },
+            id: SkillId {
+                origin: Arc::clone(&origin),
+                path: "a".into(),
+            },
             form: Form::Folder,
             location: "/root/a/SKILL.md".into(),
             given: None,
@@ -490,7 +569,11 @@ mod tests {
             sidecar: None,
             fingerprint: 7,
         };
-        let skill = Arc::new(Skill::from_text(place, &parse(b"---\nname: a\n---\n"), None));
+        let skill = Arc::new(Skill::from_text(
+            place,
+            &parse(b"---\nname: a\n---\n"),
+            None,
+        ));
         write(&file, BEGAN, &[&skill]).unwrap();
         let bytes = std::fs::read(&file).unwrap();
         let heads = |bytes: &[u8]| {

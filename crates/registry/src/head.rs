@@ -68,10 +68,15 @@ pub(crate) fn write(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
     for count in [skill.tags.len(), skill.metadata.len(), skill.paths.len()] {
         out.extend_from_slice(&u16::try_from(count).ok()?.to_le_bytes());
     }
-    let pairs = skill.metadata.iter().flat_map(|(key, value)| [&**key, &**value]);
+    let pairs = skill
+        .metadata
+        .iter()
+        .flat_map(|(key, value)| [&**key, &**value]);
     let texts = [&*skill.id.path, &*skill.name, &*skill.description].into_iter();
     let texts = texts.chain(optional.into_iter().filter_map(|(_, text)| text));
-    let texts = texts.chain(skill.tags.iter().map(|tag| &**tag)).chain(pairs);
+    let texts = texts
+        .chain(skill.tags.iter().map(|tag| &**tag))
+        .chain(pairs);
     let texts = texts.chain(skill.paths.iter().map(|path| &**path));
     for text in texts.clone() {
         out.extend_from_slice(&u32::try_from(text.len()).ok()?.to_le_bytes());
@@ -84,7 +89,11 @@ impl<'a> Head<'a> {
     /// Finds the parts of a head; nothing when these bytes cannot be one.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (numbers, rest) = bytes.split_first_chunk::<NUMBERS>()?;
-        let mut head = Self { numbers, lengths: &[], texts: &[] };
+        let mut head = Self {
+            numbers,
+            lengths: &[],
+            texts: &[],
+        };
         let optional =
             flag::ALIAS | flag::WHEN_TO_USE | flag::ARGUMENT_HINT | flag::VERSION | flag::CREATOR;
         let [tags, metadata, paths] = head.counts();
@@ -98,8 +107,10 @@ impl<'a> Head<'a> {
     pub(crate) fn into_skill(self, origin: &Arc<Origin>, prefix: &str) -> Option<Arc<Skill>> {
         let [tags, metadata, paths] = self.counts();
         let (flags, stamp, sidecar) = (self.flags(), self.stamp(0), self.sidecar());
-        let mut texts =
-            Texts { lengths: self.lengths, text: simdutf8::basic::from_utf8(self.texts).ok()? };
+        let mut texts = Texts {
+            lengths: self.lengths,
+            text: simdutf8::basic::from_utf8(self.texts).ok()?,
+        };
         let has = |flag: u16| flags & flag != 0;
         let path = texts.next()?;
         let mut location = String::with_capacity(prefix.len() + path.len() + FILE.len());
@@ -107,7 +118,10 @@ impl<'a> Head<'a> {
         location.push_str(&path);
         location.push_str(FILE);
         Some(Arc::new(Skill {
-            id: SkillId { origin: Arc::clone(origin), path },
+            id: SkillId {
+                origin: Arc::clone(origin),
+                path,
+            },
             name: texts.next()?,
             description: texts.next()?,
             alias: texts.optional(has(flag::ALIAS))?,
@@ -183,7 +197,9 @@ struct Texts<'a> {
 impl Texts<'_> {
     fn next(&mut self) -> Option<Box<str>> {
         let (length, lengths) = self.lengths.split_first_chunk::<4>()?;
-        let (text, rest) = self.text.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let (text, rest) = self
+            .text
+            .split_at_checked(u32::from_le_bytes(*length) as usize)?;
         (self.lengths, self.text) = (lengths, rest);
         Some(text.into())
     }
@@ -191,7 +207,11 @@ impl Texts<'_> {
     /// The next text if there is one; nothing only when these cannot be texts.
     #[expect(clippy::option_option, reason = "the outer one is for `?`")]
     fn optional(&mut self, is_there: bool) -> Option<Option<Box<str>>> {
-        if is_there { self.next().map(Some) } else { Some(None) }
+        if is_there {
+            self.next().map(Some)
+        } else {
+            Some(None)
+        }
     }
 }
 
@@ -205,7 +225,10 @@ mod tests {
         let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
         let text = |text: &str| full.then(|| Box::from(text));
         let skill = Skill {
-            id: SkillId { origin: Arc::clone(&origin), path: "group/技能".into() },
+            id: SkillId {
+                origin: Arc::clone(&origin),
+                path: "group/技能".into(),
+            },
             name: "name".into(),
             alias: text("alias"),
             description: if full { "Ünïcode".into() } else { "".into() },
@@ -222,8 +245,18 @@ mod tests {
             pinned: full,
             form: Form::Folder,
             location: "/root/group/技能/SKILL.md".into(),
-            stamp: Stamp { size: 1, modified: -2, changed: i64::MAX, inode: u64::MAX },
-            sidecar: full.then_some(Stamp { size: 5, modified: 6, changed: 7, inode: 8 }),
+            stamp: Stamp {
+                size: 1,
+                modified: -2,
+                changed: i64::MAX,
+                inode: u64::MAX,
+            },
+            sidecar: full.then_some(Stamp {
+                size: 5,
+                modified: 6,
+                changed: 7,
+                inode: 8,
+            }),
             fingerprint: 1 << 40,
             problems: 3,
             seal: None,
@@ -249,7 +282,11 @@ mod tests {
         write(&skill, &mut bytes).unwrap();
         for end in 0..bytes.len() {
             let head = Head::read(&bytes[..end]);
-            assert_eq!(head.and_then(|head| head.into_skill(&origin, "/x")), None, "{end}");
+            assert_eq!(
+                head.and_then(|head| head.into_skill(&origin, "/x")),
+                None,
+                "{end}"
+            );
         }
         // Lengths that end inside a character.
         let at = NUMBERS;

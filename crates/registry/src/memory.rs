@@ -40,7 +40,12 @@ impl NewSkill {
             ("name", write::scalar(&name.into())),
             ("description", write::scalar(&description.into())),
         ];
-        SkillBuilder { fields, metadata: Vec::new(), body: String::new(), files: Vec::new() }
+        SkillBuilder {
+            fields,
+            metadata: Vec::new(),
+            body: String::new(),
+            files: Vec::new(),
+        }
     }
 
     /// Takes the text of a `SKILL.md`, held to the same rules as a file: the open standard's.
@@ -55,7 +60,10 @@ impl NewSkill {
     ) -> Result<Self, Invalid> {
         let parsed = parse(text.as_bytes());
         let package = Package::default();
-        let mut findings = check(&Subject::new(&parsed, &package), &RuleSet::new(profile, None));
+        let mut findings = check(
+            &Subject::new(&parsed, &package),
+            &RuleSet::new(profile, None),
+        );
         findings.retain(|finding| finding.severity == Severity::Error);
         if parsed.body_text().trim().is_empty() {
             let rules = RuleSet::new(Profile::ClaudeCode, None).select(&["body-empty"]);
@@ -66,9 +74,17 @@ impl NewSkill {
             let rules = RuleSet::new(Profile::Spec, None).select(&["name-missing"]);
             findings.extend(check(&Subject::new(&parsed, &package), &rules));
         }
-        let name = parsed.manifest.name.as_ref().map(|name| name::normalise(&name.value).into());
+        let name = parsed
+            .manifest
+            .name
+            .as_ref()
+            .map(|name| name::normalise(&name.value).into());
         match name {
-            Some(name) if findings.is_empty() => Ok(Self { name, text: text.into(), files }),
+            Some(name) if findings.is_empty() => Ok(Self {
+                name,
+                text: text.into(),
+                files,
+            }),
             _ => Err(Invalid { findings }),
         }
     }
@@ -144,7 +160,10 @@ impl SkillBuilder {
     /// Names its arguments, in order: the words that `$name` stands for.
     #[must_use]
     pub fn arguments<T: AsRef<str>>(self, names: &[T]) -> Self {
-        let names: Vec<String> = names.iter().map(|name| write::scalar(name.as_ref())).collect();
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| write::scalar(name.as_ref()))
+            .collect();
         self.field("arguments", format!("[{}]", names.join(", ")))
     }
 
@@ -183,7 +202,11 @@ impl SkillBuilder {
         if !self.metadata.is_empty() {
             text.push_str("metadata:\n");
             for (key, value) in &self.metadata {
-                text.push_str(&format!("  {}: {}\n", write::scalar(key), write::quoted(value)));
+                text.push_str(&format!(
+                    "  {}: {}\n",
+                    write::scalar(key),
+                    write::quoted(value)
+                ));
             }
         }
         text.push_str(&format!("---\n\n{}\n", self.body.trim_end()));
@@ -220,7 +243,10 @@ type Held = BTreeMap<Box<str>, (Arc<Skill>, NewSkill)>;
 impl MemorySource {
     /// Makes an empty source.
     pub fn new(origin: Origin) -> Self {
-        Self { origin: Arc::new(origin), skills: Mutex::default() }
+        Self {
+            origin: Arc::new(origin),
+            skills: Mutex::default(),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
@@ -241,7 +267,9 @@ impl MemorySource {
     /// Adds a skill in place of one of its name; tells whether there was one.
     pub fn replace(&self, skill: NewSkill) -> bool {
         let head = self.head(&skill);
-        self.lock().insert(skill.name.clone(), (head, skill)).is_some()
+        self.lock()
+            .insert(skill.name.clone(), (head, skill))
+            .is_some()
     }
 
     /// Takes a skill away; tells whether there was one.
@@ -264,10 +292,14 @@ impl MemorySource {
         path: &str,
         read: impl FnOnce(&[u8]) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let wanted = ResourcePath::new(path)
-            .map_err(|fault| Error::Path { path: path.to_owned(), fault })?;
+        let wanted = ResourcePath::new(path).map_err(|fault| Error::Path {
+            path: path.to_owned(),
+            fault,
+        })?;
         let skills = self.lock();
-        let missing = || Error::Missing { path: path.to_owned() };
+        let missing = || Error::Missing {
+            path: path.to_owned(),
+        };
         let held = skills.get(&id.path).filter(|_| self.owns(id));
         let (_, skill) = held.ok_or_else(missing)?;
         match wanted.as_str() {
@@ -278,11 +310,17 @@ impl MemorySource {
 
     fn head(&self, skill: &NewSkill) -> Arc<Skill> {
         let place = Place {
-            id: SkillId { origin: Arc::clone(&self.origin), path: skill.name.clone() },
+            id: SkillId {
+                origin: Arc::clone(&self.origin),
+                path: skill.name.clone(),
+            },
             form: Form::Memory,
             location: format!("{}:{}", self.origin.scope.as_str(), skill.name).into(),
             given: None,
-            stamp: Stamp { size: skill.text.len() as u64, ..Stamp::default() },
+            stamp: Stamp {
+                size: skill.text.len() as u64,
+                ..Stamp::default()
+            },
             sidecar: None,
             fingerprint: skill.fingerprint(),
         };
@@ -292,8 +330,15 @@ impl MemorySource {
 
 impl SkillSource for MemorySource {
     fn scan(&self, _known: Known<'_>) -> Scan {
-        let skills = self.lock().values().map(|(head, _)| Arc::clone(head)).collect();
-        Scan { skills, ..Scan::default() }
+        let skills = self
+            .lock()
+            .values()
+            .map(|(head, _)| Arc::clone(head))
+            .collect();
+        Scan {
+            skills,
+            ..Scan::default()
+        }
     }
 
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
@@ -304,12 +349,17 @@ impl SkillSource for MemorySource {
     }
 
     fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
-        self.with_content(id, path, |content| Ok(resource::page(content, offset, limit)))
+        self.with_content(id, path, |content| {
+            Ok(resource::page(content, offset, limit))
+        })
     }
 
     fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error> {
         self.with_content(id, path, |content| match content.len() as u64 {
-            size if size > most => Err(Error::TooLarge { path: path.to_owned(), size }),
+            size if size > most => Err(Error::TooLarge {
+                path: path.to_owned(),
+                size,
+            }),
             _ => Ok(content.to_vec()),
         })
     }
@@ -318,7 +368,10 @@ impl SkillSource for MemorySource {
         let skills = self.lock();
         let (_, skill) = skills.get(&id.path).filter(|_| self.owns(id))?;
         let mut files = vec![("SKILL.md".to_owned(), skill.text.len() as u64)];
-        let others = skill.files.iter().map(|(path, content)| (path, content.len() as u64));
+        let others = skill
+            .files
+            .iter()
+            .map(|(path, content)| (path, content.len() as u64));
         files.extend(others.map(|(path, size)| (path.as_str().to_owned(), size)));
         files.sort();
         Some(files)

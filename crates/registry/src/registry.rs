@@ -143,7 +143,9 @@ impl Registry {
             subscribers: Subscribers::default(),
             searching: Searching::default(),
         };
-        let registry = Self { shared: Arc::new(shared) };
+        let registry = Self {
+            shared: Arc::new(shared),
+        };
         registry.add_source(program);
         registry
     }
@@ -170,23 +172,42 @@ impl Registry {
     }
 
     fn add(&self, writer: &mut Writer, live: Live) {
-        let mut sources = self.shared.sources.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self
+            .shared
+            .sources
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         sources.push(Arc::clone(&live.source));
         writer.sources.push(live);
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the catalogue as it is now. It never changes; a later one has a higher generation.
     pub fn snapshot(&self) -> Arc<Catalog> {
-        Arc::clone(&self.shared.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(
+            &self
+                .shared
+                .current
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Returns what the last scan could not read or did not look at.
     pub fn report(&self) -> Arc<Report> {
-        Arc::clone(&self.shared.report.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(
+            &self
+                .shared
+                .report
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Announces every change from now on.
@@ -208,9 +229,14 @@ impl Registry {
         let mut writer = self.writer();
         let mut texts: Option<Vec<Arc<Skill>>> = Some(Vec::new());
         for live in &mut writer.sources {
-            let Some(source) = live.files.clone() else { continue };
-            let mine: Vec<PathBuf> =
-                files.iter().filter(|file| source.has_root_of(file)).cloned().collect();
+            let Some(source) = live.files.clone() else {
+                continue;
+            };
+            let mine: Vec<PathBuf> = files
+                .iter()
+                .filter(|file| source.has_root_of(file))
+                .cloned()
+                .collect();
             if mine.is_empty() {
                 continue;
             }
@@ -241,14 +267,20 @@ impl Registry {
         let kept = texts.and_then(|texts| before.with_texts(texts, generation));
         let after = Arc::new(kept.unwrap_or_else(|| {
             let all = writer.sources.iter().flat_map(|live| &live.skills);
-            Catalog::of_parts(parts(&all.collect::<Vec<_>>(), shared.precedence), generation)
+            Catalog::of_parts(
+                parts(&all.collect::<Vec<_>>(), shared.precedence),
+                generation,
+            )
         }));
         let mut report = Report::default();
         for live in &writer.sources {
             report.faults.extend(live.faults.iter().cloned());
             report.notices.extend(live.notices.iter().cloned());
         }
-        *shared.report.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(report);
+        *shared
+            .report
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(report);
         let is_first = before.generation() == 0;
         let changes = if is_first && shared.subscribers.is_empty() {
             Vec::new()
@@ -258,9 +290,16 @@ impl Registry {
         if changes.is_empty() && !is_first {
             return before;
         }
-        *shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&after);
+        *shared
+            .current
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::clone(&after);
         if !changes.is_empty() {
-            shared.subscribers.announce(ChangeSet { generation, changes, lagged: false });
+            shared.subscribers.announce(ChangeSet {
+                generation,
+                changes,
+                lagged: false,
+            });
         }
         after
     }
@@ -299,40 +338,66 @@ impl Registry {
     /// Only the skills built in code changed; no folder is looked at.
     fn refresh_program(&self) {
         let mut writer = self.writer();
-        let program = writer.sources.iter_mut().filter(|live| live.holds(&self.shared.program));
+        let program = writer
+            .sources
+            .iter_mut()
+            .filter(|live| live.holds(&self.shared.program));
         program.for_each(Live::scan);
         self.publish(&writer, None);
     }
 
     /// Returns the skill that a name means.
     pub fn get(&self, name: &str) -> Result<Arc<Skill>, NotFound> {
-        self.snapshot().resolve(name).map(|entry| Arc::clone(&entry.skill))
+        self.snapshot()
+            .resolve(name)
+            .map(|entry| Arc::clone(&entry.skill))
     }
 
     /// Returns every skill that is not shadowed, in order of name.
     pub fn list(&self) -> Vec<Arc<Skill>> {
-        self.snapshot().listed().map(|entry| Arc::clone(&entry.skill)).collect()
+        self.snapshot()
+            .listed()
+            .map(|entry| Arc::clone(&entry.skill))
+            .collect()
     }
 
     /// Loads every skill below a folder. One that is bad does not keep the others away; loading a
     /// folder again reads it again.
     pub fn load_dir(&self, folder: &Path) -> Result<LoadReport, LoadError> {
-        let failed = |source| LoadError::Folder { path: folder.to_owned(), source };
+        let failed = |source| LoadError::Folder {
+            path: folder.to_owned(),
+            source,
+        };
         let real = std::fs::canonicalize(folder).map_err(failed)?;
         std::fs::read_dir(&real).map_err(failed)?;
         let mut writer = self.writer();
-        let has_it = |live: &Live| live.files.as_ref().is_some_and(|files| files.is_only(&real));
+        let has_it = |live: &Live| {
+            live.files
+                .as_ref()
+                .is_some_and(|files| files.is_only(&real))
+        };
         let known = writer.sources.iter().position(has_it);
         let index = known.unwrap_or(writer.sources.len());
         if known.is_none() {
-            let options = FileOptions { first_order: index * ORDERS, ..FileOptions::default() };
+            let options = FileOptions {
+                first_order: index * ORDERS,
+                ..FileOptions::default()
+            };
             let source = Arc::new(FileSource::of_folder(real, options));
-            self.add(&mut writer, Live::new(Arc::clone(&source) as _, Some(source)));
+            self.add(
+                &mut writer,
+                Live::new(Arc::clone(&source) as _, Some(source)),
+            );
         }
         let live = &mut writer.sources[index];
         live.scan();
-        let mut report = LoadReport { loaded: live.skills.clone(), faults: live.faults.clone() };
-        report.loaded.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+        let mut report = LoadReport {
+            loaded: live.skills.clone(),
+            faults: live.faults.clone(),
+        };
+        report
+            .loaded
+            .sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
         self.publish(&writer, None);
         Ok(report)
     }
@@ -366,13 +431,23 @@ impl Registry {
     }
 
     fn source_of(&self, id: &SkillId) -> Result<Arc<dyn SkillSource>, ReadError> {
-        let sources = self.shared.sources.read().unwrap_or_else(PoisonError::into_inner);
-        sources.iter().find(|source| source.owns(id)).map(Arc::clone).ok_or(ReadError::Gone)
+        let sources = self
+            .shared
+            .sources
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        sources
+            .iter()
+            .find(|source| source.owns(id))
+            .map(Arc::clone)
+            .ok_or(ReadError::Gone)
     }
 
     /// Where the first source of folders keeps its cache.
     pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
-        self.file_sources().iter().find_map(|source| source.cache_folder().map(Path::to_owned))
+        self.file_sources()
+            .iter()
+            .find_map(|source| source.cache_folder().map(Path::to_owned))
     }
 
     pub(crate) fn searching(&self) -> &Searching {
@@ -381,20 +456,39 @@ impl Registry {
 
     /// The sources of folders, for whoever watches them.
     pub(crate) fn file_sources(&self) -> Vec<Arc<FileSource>> {
-        self.writer().sources.iter().filter_map(|live| live.files.clone()).collect()
+        self.writer()
+            .sources
+            .iter()
+            .filter_map(|live| live.files.clone())
+            .collect()
     }
 }
 
 impl Live {
     fn new(source: Arc<dyn SkillSource>, files: Option<Arc<FileSource>>) -> Self {
         let (skills, places, faults, notices) = Default::default();
-        Self { source, files, skills, places, faults, notices, scanned: false }
+        Self {
+            source,
+            files,
+            skills,
+            places,
+            faults,
+            notices,
+            scanned: false,
+        }
     }
 
     fn scan(&mut self) {
         // The first scan takes what it finds; later ones keep what was good.
-        let known = Known { skills: &self.skills, keep_last_good: self.scanned };
-        let Scan { skills, faults, notices } = self.source.scan(known);
+        let known = Known {
+            skills: &self.skills,
+            keep_last_good: self.scanned,
+        };
+        let Scan {
+            skills,
+            faults,
+            notices,
+        } = self.source.scan(known);
         (self.skills, self.faults, self.notices) = (skills, faults, notices);
         self.places = Places::default();
         self.scanned = true;
@@ -416,7 +510,9 @@ fn parts(skills: &[&Arc<Skill>], precedence: Precedence) -> Vec<Part> {
     std::thread::scope(|scope| {
         let second = scope.spawn(|| part(second));
         let first = part(first);
-        let second = second.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault));
+        let second = second
+            .join()
+            .unwrap_or_else(|fault| std::panic::resume_unwind(fault));
         vec![first, second]
     })
 }

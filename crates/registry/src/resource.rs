@@ -110,28 +110,44 @@ impl SkillFolder {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
         match rustix::fs::open(folder, flags, Mode::empty()) {
             Ok(handle) => Ok(Self { handle }),
-            Err(error) => {
-                Err(Error::Read { path: folder.display().to_string(), source: error.into() })
-            }
+            Err(error) => Err(Error::Read {
+                path: folder.display().to_string(),
+                source: error.into(),
+            }),
         }
     }
 
     /// Reads a part of a file: `limit` bytes from `offset` on, cut between characters.
     pub fn read(&self, raw: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
         let (path, file, size) = self.open_file(raw, MAX_RESOURCE)?;
-        part(&|from, length| read_at(&file, from, length), size, offset, limit)
-            .map_err(|error| Error::Read { path, source: error.into() })
+        part(
+            &|from, length| read_at(&file, from, length),
+            size,
+            offset,
+            limit,
+        )
+        .map_err(|error| Error::Read {
+            path,
+            source: error.into(),
+        })
     }
 
     /// Reads the whole of a file, of at most so many bytes.
     pub fn bytes(&self, raw: &str, most: u64) -> Result<Vec<u8>, Error> {
         let (path, file, size) = self.open_file(raw, most)?;
         // One byte more, to see a file that grows.
-        let length = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1);
-        let failed = |source| Error::Read { path: path.clone(), source };
+        let length = usize::try_from(size)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1);
+        let failed = |source| Error::Read {
+            path: path.clone(),
+            source,
+        };
         let bytes = read_at(&file, 0, length).map_err(|error| failed(error.into()))?;
         if bytes.len() as u64 != size {
-            return Err(failed(std::io::Error::other("the file changed while it was read")));
+            return Err(failed(std::io::Error::other(
+                "the file changed while it was read",
+            )));
         }
         Ok(bytes)
     }
@@ -143,10 +159,15 @@ impl SkillFolder {
 
     /// Opens a regular file, and says how large it is.
     fn open_file(&self, raw: &str, most: u64) -> Result<(String, OwnedFd, u64), Error> {
-        let path =
-            ResourcePath::new(raw).map_err(|fault| Error::Path { path: raw.to_owned(), fault })?;
+        let path = ResourcePath::new(raw).map_err(|fault| Error::Path {
+            path: raw.to_owned(),
+            fault,
+        })?;
         let path = path.as_str();
-        let failed = |error: Errno| Error::Read { path: path.to_owned(), source: error.into() };
+        let failed = |error: Errno| Error::Read {
+            path: path.to_owned(),
+            source: error.into(),
+        };
         let file = self.open_beneath(path)?;
         let stat = rustix::fs::fstat(&file).map_err(failed)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -158,7 +179,10 @@ impl SkillFolder {
         }
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if size > most {
-            return Err(Error::TooLarge { path: path.to_owned(), size });
+            return Err(Error::TooLarge {
+                path: path.to_owned(),
+                size,
+            });
         }
         Ok((path.to_owned(), file, size))
     }
@@ -174,17 +198,29 @@ impl SkillFolder {
             tries += 1;
             return Err(match error {
                 Errno::AGAIN if tries < MAX_TRIES => continue,
-                Errno::NOENT | Errno::NOTDIR => Error::Missing { path: path.to_owned() },
-                Errno::XDEV | Errno::LOOP => Error::Outside { path: path.to_owned() },
-                Errno::NXIO => Error::NotAFile { path: path.to_owned(), kind: "a socket" },
-                error => Error::Read { path: path.to_owned(), source: error.into() },
+                Errno::NOENT | Errno::NOTDIR => Error::Missing {
+                    path: path.to_owned(),
+                },
+                Errno::XDEV | Errno::LOOP => Error::Outside {
+                    path: path.to_owned(),
+                },
+                Errno::NXIO => Error::NotAFile {
+                    path: path.to_owned(),
+                    kind: "a socket",
+                },
+                error => Error::Read {
+                    path: path.to_owned(),
+                    source: error.into(),
+                },
             });
         }
     }
 }
 
-const OPEN_FILE: OFlags =
-    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+const OPEN_FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
 
 #[cfg(target_os = "linux")]
 fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
@@ -247,9 +283,17 @@ fn part<E>(read: ReadAt<'_, E>, size: u64, offset: u64, limit: usize) -> Result<
             let end = offset + text.len() as u64;
             // An empty part that is not at the end would be asked for for ever.
             let next = (end < size && !text.is_empty()).then_some(end);
-            Resource::Text { text, offset, size, next }
+            Resource::Text {
+                text,
+                offset,
+                size,
+                next,
+            }
         }
-        None => Resource::Binary { kind: "text that is not UTF-8", size },
+        None => Resource::Binary {
+            kind: "text that is not UTF-8",
+            size,
+        },
     })
 }
 
@@ -261,7 +305,10 @@ fn read_text<E>(
 ) -> Result<(Option<String>, u64), E> {
     // A character has at most four bytes: look back for its start, and ahead for its end.
     let back = offset.min(3);
-    let mut bytes = read(offset - back, limit + usize::try_from(back).unwrap_or(0) + 3)?;
+    let mut bytes = read(
+        offset - back,
+        limit + usize::try_from(back).unwrap_or(0) + 3,
+    )?;
     let is_start = |byte: &u8| byte & 0xc0 != 0x80;
     let at = usize::try_from(back).unwrap_or(0).min(bytes.len());
     let start = if bytes.get(at).is_none_or(is_start) {
@@ -278,7 +325,11 @@ fn read_text<E>(
         }
         // A limit smaller than one character still gives that character.
         if end == 0 {
-            end = bytes.iter().skip(1).position(is_start).map_or(bytes.len(), |next| next + 1);
+            end = bytes
+                .iter()
+                .skip(1)
+                .position(is_start)
+                .map_or(bytes.len(), |next| next + 1);
         }
     }
     bytes.truncate(end);
@@ -290,7 +341,9 @@ pub fn folder_of(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).to_owned()
 }
 

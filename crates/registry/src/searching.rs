@@ -33,7 +33,11 @@ impl Registry {
 
     /// Returns the index of the catalogue as it is now.
     pub fn search_index(&self) -> Arc<SearchIndex> {
-        let mut made = self.searching().made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self
+            .searching()
+            .made
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let now = self.snapshot();
         let index = match &*made {
             Some((then, index)) if Arc::ptr_eq(then, &now) => return Arc::clone(index),
@@ -49,7 +53,9 @@ impl Registry {
     /// Makes the first index: of what the last program remembered, as far as it still holds.
     fn first(&self, now: &Catalog) -> SearchIndex {
         let skills: Vec<Arc<Skill>> = now.listed().map(|entry| Arc::clone(&entry.skill)).collect();
-        let file = self.cache_folder().map(|folder| folder.join(file_name(&skills)));
+        let file = self
+            .cache_folder()
+            .map(|folder| folder.join(file_name(&skills)));
         let remembered = file.as_deref().and_then(read_cache);
         let remembered = remembered.and_then(|bytes| SearchIndex::from_bytes(&bytes, &skills));
         let index = match remembered {
@@ -57,8 +63,10 @@ impl Registry {
                 return index;
             }
             Some((index, missing)) if missing.len() <= skills.len() / 10 => {
-                let missing: Vec<&Arc<Skill>> =
-                    missing.iter().filter_map(|&place| skills.get(place)).collect();
+                let missing: Vec<&Arc<Skill>> = missing
+                    .iter()
+                    .filter_map(|&place| skills.get(place))
+                    .collect();
                 index.with_part(&[], self.take_apart_alone(&missing))
             }
             _ => SearchIndex::from_parts(self.take_apart(&skills.iter().collect::<Vec<_>>())),
@@ -79,7 +87,9 @@ impl Registry {
             // The first of a name is the one that is not shadowed.
             let entry = now.group(&change.name).first().into_iter();
             added.extend(
-                entry.filter(|entry| entry.skill.id == change.id).map(|entry| &entry.skill),
+                entry
+                    .filter(|entry| entry.skill.id == change.id)
+                    .map(|entry| &entry.skill),
             );
         }
         let mut parts = self.take_apart(&added).into_iter();
@@ -102,11 +112,20 @@ impl Registry {
         std::thread::scope(|scope| {
             // A part at a time: what a part needs while it is made is used again for the next.
             let apart = |chunk: &[&Arc<Skill>]| -> Vec<Part> {
-                chunk.chunks(SKILLS_PER_PART).map(|some| self.take_apart_alone(some)).collect()
+                chunk
+                    .chunks(SKILLS_PER_PART)
+                    .map(|some| self.take_apart_alone(some))
+                    .collect()
             };
-            let workers: Vec<_> =
-                skills.chunks(each).map(|chunk| scope.spawn(move || apart(chunk))).collect();
-            workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
+            let workers: Vec<_> = skills
+                .chunks(each)
+                .map(|chunk| scope.spawn(move || apart(chunk)))
+                .collect();
+            workers
+                .into_iter()
+                .filter_map(|worker| worker.join().ok())
+                .flatten()
+                .collect()
         })
     }
 
@@ -125,7 +144,10 @@ impl Registry {
                 buffer = self.text(&skill.id).unwrap_or_default();
             }
             let parsed = parse(&buffer);
-            builder.add(Document { skill, body: parsed.body_text() });
+            builder.add(Document {
+                skill,
+                body: parsed.body_text(),
+            });
         }
         builder.finish()
     }
@@ -139,6 +161,11 @@ fn file_name(skills: &[Arc<Skill>]) -> String {
         hasher.update((root.len() as u64).to_le_bytes());
         hasher.update(root);
     }
-    let name: String = hasher.finalize().iter().take(12).map(|b| format!("{b:02x}")).collect();
+    let name: String = hasher
+        .finalize()
+        .iter()
+        .take(12)
+        .map(|b| format!("{b:02x}"))
+        .collect();
     format!("search-{name}.bin")
 }

@@ -117,7 +117,11 @@ impl std::fmt::Display for FaultKind {
             Self::Read(ReadFault::Missing) => f.write_str("there is no such file"),
             Self::Read(ReadFault::NotAFile(what)) => write!(f, "it is {what}, not a regular file"),
             Self::Read(ReadFault::TooLarge { bytes }) => {
-                write!(f, "it has {}, more than is read", prowess_diag::wording::size(*bytes))
+                write!(
+                    f,
+                    "it has {}, more than is read",
+                    prowess_diag::wording::size(*bytes)
+                )
             }
             Self::Read(ReadFault::Unreadable(reason)) => f.write_str(reason),
             Self::Broken => f.write_str("its frontmatter cannot be read"),
@@ -173,7 +177,10 @@ mod tests {
         let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
         let skill = |location: &str| {
             let place = Place {
-                id: SkillId { origin: Arc::clone(&origin), path: "x".into() },
+                id: SkillId {
+                    origin: Arc::clone(&origin),
+                    path: "x".into(),
+                },
                 form: Form::Folder,
                 location: location.into(),
                 given: None,
@@ -181,14 +188,22 @@ mod tests {
                 sidecar: None,
                 fingerprint: 7,
             };
-            Arc::new(Skill::from_text(place, &parse(b"---\nname: a\n---\n"), None))
+            Arc::new(Skill::from_text(
+                place,
+                &parse(b"---\nname: a\n---\n"),
+                None,
+            ))
         };
         // Two roots may lead to one file; the first of them counts.
         let skills = [skill("/a"), skill("/b"), skill("/b"), skill("/c")];
         let mut places = Places::default();
-        for (location, expected) in
-            [("/b", Some(1)), ("/c", Some(3)), ("/a", Some(0)), ("/d", None), ("", None)]
-        {
+        for (location, expected) in [
+            ("/b", Some(1)),
+            ("/c", Some(3)),
+            ("/a", Some(0)),
+            ("/d", None),
+            ("", None),
+        ] {
             assert_eq!(places.find(&skills, location), expected, "{location}");
         }
     }

@@ -35,14 +35,24 @@ pub struct Subscription {
 impl Subscription {
     /// Returns the next announcement, if there is one.
     pub fn try_next(&self) -> Option<Arc<ChangeSet>> {
-        self.mailbox.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.mailbox
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
     }
 
     /// Waits for the next announcement, but not for ever.
     pub fn next_within(&self, patience: Duration) -> Option<Arc<ChangeSet>> {
-        let waiting = self.mailbox.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited =
-            self.mailbox.wake.wait_timeout_while(waiting, patience, |queue| queue.is_empty());
+        let waiting = self
+            .mailbox
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .mailbox
+            .wake
+            .wait_timeout_while(waiting, patience, |queue| queue.is_empty());
         waited.unwrap_or_else(PoisonError::into_inner).0.pop_front()
     }
 }
@@ -56,28 +66,44 @@ pub(crate) struct Subscribers {
 impl Subscribers {
     pub(crate) fn subscribe(&self) -> Subscription {
         let mailbox = Arc::<Mailbox>::default();
-        let mut mailboxes = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mailboxes = self
+            .mailboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         mailboxes.push(Arc::downgrade(&mailbox));
         Subscription { mailbox }
     }
 
     /// Whether nobody wants to know.
     pub(crate) fn is_empty(&self) -> bool {
-        let mailboxes = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mailboxes = self
+            .mailboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         mailboxes.iter().all(|mailbox| mailbox.strong_count() == 0)
     }
 
     pub(crate) fn announce(&self, set: ChangeSet) {
         let generation = set.generation;
         let set = Arc::new(set);
-        let mut mailboxes = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mailboxes = self
+            .mailboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         mailboxes.retain(|mailbox| mailbox.strong_count() > 0);
         for mailbox in mailboxes.iter().filter_map(Weak::upgrade) {
-            let mut waiting = mailbox.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = mailbox
+                .waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             if waiting.len() >= MOST_WAITING {
                 waiting.clear();
                 let changes = Vec::new();
-                waiting.push_back(Arc::new(ChangeSet { generation, changes, lagged: true }));
+                waiting.push_back(Arc::new(ChangeSet {
+                    generation,
+                    changes,
+                    lagged: true,
+                }));
             } else {
                 waiting.push_back(Arc::clone(&set));
             }

@@ -24,23 +24,34 @@ fn template(text: &str) -> Option<Template> {
 }
 
 fn variables() -> Variables {
-    Variables { skill_dir: Some("/skills/x".into()), ..Variables::default() }
+    Variables {
+        skill_dir: Some("/skills/x".into()),
+        ..Variables::default()
+    }
 }
 
 #[divan::bench(args = [1_000, 10_000, 100_000, 1_000_000])]
 fn fill(bencher: Bencher<'_, '_>, bytes: usize) {
     let text = body(bytes);
     let template = template(&text);
-    let (arguments, variables) = (Arguments::from_text("first 'second one' third"), variables());
+    let (arguments, variables) = (
+        Arguments::from_text("first 'second one' third"),
+        variables(),
+    );
     bencher.bench_local(|| {
-        template.as_ref().map(|template| template.fill(&arguments, &variables).map(|_| ()))
+        template
+            .as_ref()
+            .map(|template| template.fill(&arguments, &variables).map(|_| ()))
     });
 }
 
 #[divan::bench(args = [1_000, 10_000, 100_000, 1_000_000])]
 fn prepare_and_fill(bencher: Bencher<'_, '_>, bytes: usize) {
     let text = body(bytes);
-    let (arguments, variables) = (Arguments::from_text("first 'second one' third"), variables());
+    let (arguments, variables) = (
+        Arguments::from_text("first 'second one' third"),
+        variables(),
+    );
     bencher.bench_local(|| {
         template(&text).map(|template| template.fill(&arguments, &variables).map(|_| ()))
     });
@@ -70,7 +81,9 @@ fn fill_plain_10_kb(bencher: Bencher<'_, '_>) {
     let template = template(&text);
     let variables = variables();
     bencher.bench_local(|| {
-        template.as_ref().map(|template| template.fill(&Arguments::none(), &variables).map(|_| ()))
+        template
+            .as_ref()
+            .map(|template| template.fill(&Arguments::none(), &variables).map(|_| ()))
     });
 }
 
@@ -79,6 +92,8 @@ fn fill_a_megabyte_of_arguments(bencher: Bencher<'_, '_>) {
     let template = template("Do $0 and $ARGUMENTS");
     let (arguments, variables) = (Arguments::from_text("word ".repeat(200_000)), variables());
     bencher.bench_local(|| {
-        template.as_ref().map(|template| template.fill(&arguments, &variables).map(|_| ()))
+        template
+            .as_ref()
+            .map(|template| template.fill(&arguments, &variables).map(|_| ()))
     });
 }

@@ -39,7 +39,11 @@ impl Arguments {
 
     /// Takes words that are split already. `$ARGUMENTS` is a line that splits into them again.
     pub fn from_words(words: Vec<String>) -> Self {
-        let raw = words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
+        let raw = words
+            .iter()
+            .map(|word| quote(word))
+            .collect::<Vec<_>>()
+            .join(" ");
         Self(Given::Words { raw, words })
     }
 
@@ -49,7 +53,10 @@ impl Arguments {
         match value {
             Value::Null => Self::none(),
             Value::String(text) => Self::from_text(text),
-            value => Self(Given::Json { raw: value.to_string(), value }),
+            value => Self(Given::Json {
+                raw: value.to_string(),
+                value,
+            }),
         }
     }
 
@@ -65,7 +72,11 @@ impl Arguments {
     /// has `$ARGUMENTS` does not count them.
     pub(crate) fn resolve(&self, names: &[Box<str>], compat: Compat, counts: bool) -> Resolved<'_> {
         let raw = self.raw().unwrap_or_default();
-        let mut resolved = Resolved { raw, is_given: self.raw().is_some(), ..Resolved::default() };
+        let mut resolved = Resolved {
+            raw,
+            is_given: self.raw().is_some(),
+            ..Resolved::default()
+        };
         match &self.0 {
             _ if !counts => {}
             Given::Nothing => {}
@@ -80,16 +91,25 @@ impl Arguments {
             Given::Words { words, .. } => {
                 resolved.positions = words.iter().map(|word| word.as_str().into()).collect();
             }
-            Given::Json { value: Value::Object(members), .. } => {
+            Given::Json {
+                value: Value::Object(members),
+                ..
+            } => {
                 resolved.members = Some(members);
                 resolved.positions = if names.is_empty() {
                     members.values().map(text_of).collect()
                 } else {
                     let value = |name: &str| members.get(name).map(text_of);
-                    names.iter().map(|name| value(name).unwrap_or_default()).collect()
+                    names
+                        .iter()
+                        .map(|name| value(name).unwrap_or_default())
+                        .collect()
                 };
             }
-            Given::Json { value: Value::Array(items), .. } => {
+            Given::Json {
+                value: Value::Array(items),
+                ..
+            } => {
                 resolved.positions = items.iter().map(text_of).collect();
                 resolved.is_unnamed = true;
             }
@@ -184,7 +204,11 @@ fn one_word<'t>(
             c if c.is_whitespace() => break,
             '\'' | '"' => {
                 let partner = &mut has_partner[usize::from(c == '"')];
-                let close = if *partner { closing(text, next, c) } else { None };
+                let close = if *partner {
+                    closing(text, next, c)
+                } else {
+                    None
+                };
                 let Some(close) = close else {
                     *partner = false;
                     unbalanced.get_or_insert(at);
@@ -211,7 +235,9 @@ fn one_word<'t>(
                     at = next;
                     continue;
                 };
-                owned.get_or_insert_with(|| text[start..at].to_owned()).push(escaped);
+                owned
+                    .get_or_insert_with(|| text[start..at].to_owned())
+                    .push(escaped);
                 at = next + escaped.len_utf8();
             }
             c => {
@@ -222,7 +248,10 @@ fn one_word<'t>(
             }
         }
     }
-    (owned.map_or_else(|| Cow::Borrowed(&text[start..at]), Cow::Owned), at)
+    (
+        owned.map_or_else(|| Cow::Borrowed(&text[start..at]), Cow::Owned),
+        at,
+    )
 }
 
 /// Offset of the mark that closes a quotation; in double quotes a backslash hides it.
@@ -297,7 +326,11 @@ mod tests {
     fn text_is_split_like_a_shell_would() {
         for (text, words, is_balanced) in [
             ("a b", vec!["a", "b"], true),
-            ("\"hello world\" second", vec!["hello world", "second"], true),
+            (
+                "\"hello world\" second",
+                vec!["hello world", "second"],
+                true,
+            ),
             ("a'b c'd ''", vec!["ab cd", ""], true),
             ("\"a \\\" b\\n\" x\\ y", vec!["a \" b\\n", "x y"], true),
             ("don't stop now", vec!["don't", "stop", "now"], false),
@@ -326,7 +359,9 @@ mod tests {
 
     #[test]
     fn words_become_a_line_that_splits_into_them() {
-        let words = ["a", "b c", "", "it's", "\"", "\\", "$1"].map(String::from).to_vec();
+        let words = ["a", "b c", "", "it's", "\"", "\\", "$1"]
+            .map(String::from)
+            .to_vec();
         let arguments = Arguments::from_words(words.clone());
         assert_eq!(split(arguments.raw().unwrap()).words, words);
     }

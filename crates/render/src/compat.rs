@@ -62,6 +62,10 @@ impl Compat {
 
     /// Which argument `$N` stands for.
     pub(crate) fn position(self, index: usize) -> Option<usize> {
-        if self == Self::Goose { index.checked_sub(1) } else { Some(index) }
+        if self == Self::Goose {
+            index.checked_sub(1)
+        } else {
+            Some(index)
+        }
     }
 }

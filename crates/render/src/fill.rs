@@ -141,7 +141,10 @@ impl Template {
             variables,
             parts: Vec::new(),
             text: String::with_capacity(self.text.len() + self.text.len() / 8),
-            report: Report { unbalanced: resolved.unbalanced, ..Report::default() },
+            report: Report {
+                unbalanced: resolved.unbalanced,
+                ..Report::default()
+            },
             received: false,
             size: 0,
         };
@@ -155,7 +158,10 @@ impl Template {
         filler.push(&self.text[at - self.start..])?;
         filler.append()?;
         filler.flush();
-        Ok(Rendered { parts: filler.parts, report: filler.report })
+        Ok(Rendered {
+            parts: filler.parts,
+            report: filler.report,
+        })
     }
 }
 
@@ -177,7 +183,11 @@ struct Filler<'a> {
 impl<'a> Filler<'a> {
     fn grow(&mut self, bytes: usize) -> Result<(), FillError> {
         self.size = self.size.saturating_add(bytes);
-        if self.size > MAX_OUTPUT { Err(FillError::TooLarge { limit: MAX_OUTPUT }) } else { Ok(()) }
+        if self.size > MAX_OUTPUT {
+            Err(FillError::TooLarge { limit: MAX_OUTPUT })
+        } else {
+            Ok(())
+        }
     }
 
     fn push(&mut self, text: &str) -> Result<(), FillError> {
@@ -222,7 +232,12 @@ impl<'a> Filler<'a> {
             }
             PieceKind::Escape => {
                 self.note(span, Became::Escaped);
-                self.push(self.template.of(span).strip_prefix('\\').unwrap_or_default())
+                self.push(
+                    self.template
+                        .of(span)
+                        .strip_prefix('\\')
+                        .unwrap_or_default(),
+                )
             }
             PieceKind::Code => self.value(span, None, Became::Code),
             PieceKind::Command(index) => {
@@ -234,7 +249,8 @@ impl<'a> Filler<'a> {
             }
             PieceKind::Withheld(index) => {
                 self.flush();
-                self.parts.push(Part::Withheld(self.template.withheld[*index].clone()));
+                self.parts
+                    .push(Part::Withheld(self.template.withheld[*index].clone()));
                 Ok(())
             }
         }
@@ -245,14 +261,17 @@ impl<'a> Filler<'a> {
         let resolved = self.resolved;
         let compat = self.template.compat;
         match *placeholder {
-            Placeholder::All => {
-                (resolved.is_given.then_some(Cow::Borrowed(resolved.raw)), Became::Empty)
-            }
+            Placeholder::All => (
+                resolved.is_given.then_some(Cow::Borrowed(resolved.raw)),
+                Became::Empty,
+            ),
             Placeholder::Element(index) => {
                 (resolved.position(index).map(Cow::Borrowed), Became::Missing)
             }
             Placeholder::Index(index) => {
-                let value = compat.position(index).and_then(|index| resolved.position(index));
+                let value = compat
+                    .position(index)
+                    .and_then(|index| resolved.position(index));
                 (value.map(Cow::Borrowed), Became::Missing)
             }
             Placeholder::Named(index) => {
@@ -261,7 +280,14 @@ impl<'a> Filler<'a> {
                 let value = resolved.named(index, name, is_declared);
                 let value = value.or_else(|| (!is_declared).then(|| self.shorter(name))?);
                 let keeps = compat.keeps_missing_names();
-                (value, if keeps { Became::Missing } else { Became::Empty })
+                (
+                    value,
+                    if keeps {
+                        Became::Missing
+                    } else {
+                        Became::Empty
+                    },
+                )
             }
         }
     }
@@ -272,7 +298,9 @@ impl<'a> Filler<'a> {
         word.rmatch_indices('-').find_map(|(at, _)| {
             let name = &word[..at];
             let index = declared.iter().position(|known| **known == *name);
-            let value = self.resolved.named(index.unwrap_or(usize::MAX), name, index.is_some())?;
+            let value = self
+                .resolved
+                .named(index.unwrap_or(usize::MAX), name, index.is_some())?;
             Some(Cow::Owned(format!("{value}{}", &word[at..])))
         })
     }
@@ -339,17 +367,27 @@ impl<'a> Filler<'a> {
                 }
                 Source::Variable(index) => {
                     let variable = command.variables.get(*index);
-                    variable.and_then(|variable| self.variables.get(variable)).unwrap_or("").into()
+                    variable
+                        .and_then(|variable| self.variables.get(variable))
+                        .unwrap_or("")
+                        .into()
                 }
             };
             check(name, &value, command.span)?;
             variables.push((name.clone(), value));
         }
-        let values = positionals.iter().chain(variables.iter().map(|(_, value)| value));
+        let values = positionals
+            .iter()
+            .chain(variables.iter().map(|(_, value)| value));
         let bytes: usize = values.map(|value| value.len()).sum();
         if bytes > MAX_BINDINGS {
             let (value, limit) = ("$ARGUMENTS".to_owned(), MAX_BINDINGS);
-            return Err(FillError::TooLong { value, bytes, limit, command: command.span });
+            return Err(FillError::TooLong {
+                value,
+                bytes,
+                limit,
+                command: command.span,
+            });
         }
         self.grow(bytes + command.script.len())?;
         Ok(Slot {
@@ -365,13 +403,17 @@ impl<'a> Filler<'a> {
     /// The positionals that a command can see; at least `$0`.
     fn positionals(&mut self, command: &Command) -> Result<Vec<Arc<str>>, FillError> {
         let resolved = self.resolved;
-        let count = command.positions.unwrap_or(usize::MAX).min(resolved.positions.len());
+        let count = command
+            .positions
+            .unwrap_or(usize::MAX)
+            .min(resolved.positions.len());
         if count == 0 {
             return Ok(vec!["".into()]);
         }
         while self.shared.len() < count {
             let index = self.shared.len();
-            self.shared.push(resolved.position(index).unwrap_or_default().into());
+            self.shared
+                .push(resolved.position(index).unwrap_or_default().into());
         }
         for (index, value) in self.shared[..count].iter().enumerate() {
             check(&index, value, command.span)?;
@@ -389,11 +431,19 @@ fn receives(placeholder: &Placeholder, has_value: bool) -> bool {
 fn check(name: &dyn std::fmt::Display, value: &str, command: Span) -> Result<(), FillError> {
     let shown = || format!("${name}");
     if value.contains('\0') {
-        return Err(FillError::Nul { value: shown(), command });
+        return Err(FillError::Nul {
+            value: shown(),
+            command,
+        });
     }
     if value.len() > MAX_BINDING {
         let (bytes, limit) = (value.len(), MAX_BINDING);
-        return Err(FillError::TooLong { value: shown(), bytes, limit, command });
+        return Err(FillError::TooLong {
+            value: shown(),
+            bytes,
+            limit,
+            command,
+        });
     }
     Ok(())
 }

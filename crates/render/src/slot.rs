@@ -103,11 +103,17 @@ pub(crate) fn read(
                 ItemKind::Escape => Kind::Escape,
                 _ => return None,
             };
-            Some(Place { range: local(item.span), kind })
+            Some(Place {
+                range: local(item.span),
+                kind,
+            })
         })
         .collect();
-    let exported: Vec<Arc<str>> =
-        names.iter().enumerate().map(|(index, name)| shell_name(index, name)).collect();
+    let exported: Vec<Arc<str>> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| shell_name(index, name))
+        .collect();
     let mut bound: Vec<&str> = vec!["ARGUMENTS"];
     bound.extend(exported.iter().map(AsRef::as_ref));
     let found = if written.contains(['$', '`']) || !places.is_empty() {
@@ -128,7 +134,11 @@ pub(crate) fn read(
     if !refusals.is_empty() {
         return Err(refusals);
     }
-    let mut writer = Writer { exported: &exported, compat, ..Writer::default() };
+    let mut writer = Writer {
+        exported: &exported,
+        compat,
+        ..Writer::default()
+    };
     let mut copied = 0;
     let mut quotings = vec![Quoting::Bare; places.len()];
     for found in &found {
@@ -164,7 +174,10 @@ pub(crate) fn read(
 }
 
 pub(crate) fn is_filled(kind: &ItemKind) -> bool {
-    matches!(kind, ItemKind::Placeholder(_) | ItemKind::Variable | ItemKind::Escape)
+    matches!(
+        kind,
+        ItemKind::Placeholder(_) | ItemKind::Variable | ItemKind::Escape
+    )
 }
 
 /// What to say about a place that is not safe.
@@ -180,7 +193,10 @@ fn refusal(written: &str, start: usize, found: &Found) -> Option<Diagnostic> {
         rule: "unsafe-placeholder",
         severity: Severity::Error,
         message: format!("`{text}` stands in an unsafe place of a command").into(),
-        span: Some(Span::new(start + found.range.start, start + found.range.end)),
+        span: Some(Span::new(
+            start + found.range.start,
+            start + found.range.end,
+        )),
         label: Some(reason.explain().into()),
         help: Some(reason.remedy(&text).into()),
         fix: None,
@@ -245,7 +261,8 @@ impl Writer<'_> {
                 // The shell reads the backslash as the author's rules do, except where it reads
                 // none at all.
                 let literal = quoting == Quoting::Literal;
-                self.script.push_str(if literal { &written[1..] } else { written });
+                self.script
+                    .push_str(if literal { &written[1..] } else { written });
                 What::Escape
             }
         };
@@ -291,7 +308,8 @@ impl Writer<'_> {
         } else if name == "ARGUMENTS" {
             self.exports.insert(("ARGUMENTS".into(), Source::All));
         } else if let Some(index) = self.exported.iter().position(|known| **known == *name) {
-            self.exports.insert((self.exported[index].clone(), Source::Named(index)));
+            self.exports
+                .insert((self.exported[index].clone(), Source::Named(index)));
         } else if name == "@" || name == "*" {
             self.positions = None;
         }
@@ -316,10 +334,20 @@ fn is_argument(name: &str, bound: &[&str]) -> bool {
 /// The name under which a declared argument is exported: its own, if no shell or program knows that
 /// name. Those in use are written in capitals, but for a few.
 fn shell_name(index: usize, name: &str) -> Arc<str> {
-    const TAKEN: [&str; 8] =
-        ["auto_resume", "cdpath", "fpath", "histchars", "home", "manpath", "path", "prompt"];
+    const TAKEN: [&str; 8] = [
+        "auto_resume",
+        "cdpath",
+        "fpath",
+        "histchars",
+        "home",
+        "manpath",
+        "path",
+        "prompt",
+    ];
     let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let lower = name.to_ascii_lowercase();
     if is_plain && !lower.ends_with("proxy") && !TAKEN.contains(&lower.as_str()) {
         name.into()

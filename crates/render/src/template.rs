@@ -131,8 +131,10 @@ pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template
         },
     };
     if let Some(more) = options.names.len().checked_sub(MAX_NAMES + 1) {
-        let message =
-            format!("{} declared arguments are left alone, more than {MAX_NAMES}", more + 1);
+        let message = format!(
+            "{} declared arguments are left alone, more than {MAX_NAMES}",
+            more + 1
+        );
         reader.note("too-many-arguments", message, None);
     }
     let mut rest = items.as_slice();
@@ -142,7 +144,9 @@ pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template
     if reader.refusals.is_empty() {
         Ok(reader.template)
     } else {
-        Err(Refused { diagnostics: reader.refusals })
+        Err(Refused {
+            diagnostics: reader.refusals,
+        })
     }
 }
 
@@ -162,7 +166,15 @@ impl Reader<'_> {
         if self.template.notes.len() < MOST_REFUSALS {
             let message = message.into();
             let (severity, label, help, fix) = (Severity::Note, None, None, None);
-            let note = Diagnostic { rule, severity, message, span, label, help, fix };
+            let note = Diagnostic {
+                rule,
+                severity,
+                message,
+                span,
+                label,
+                help,
+                fix,
+            };
             self.template.notes.push(note);
         }
     }
@@ -192,8 +204,10 @@ impl Reader<'_> {
             ItemKind::Command { command, block } => {
                 let is_live = item.place == Place::Text || compat.runs_in_fences();
                 if is_live && !self.is_quotation(item.span, *block) {
-                    let length =
-                        more.iter().take_while(|inner| command.contains(inner.span)).count();
+                    let length = more
+                        .iter()
+                        .take_while(|inner| command.contains(inner.span))
+                        .count();
                     self.command(item.span, *command, *block, &more[..length]);
                     return &more[length..];
                 }
@@ -221,7 +235,11 @@ impl Reader<'_> {
         if self.options.commands == Commands::Withhold {
             let display: Arc<str> = command.of(self.text).trim_end_matches(['\r', '\n']).into();
             self.push(span, PieceKind::Withheld(self.template.withheld.len()));
-            self.template.withheld.push(Withheld { display, block, span });
+            self.template.withheld.push(Withheld {
+                display,
+                block,
+                span,
+            });
             return;
         }
         let (names, compat) = (&self.template.names, self.options.compat);

@@ -28,10 +28,19 @@ impl Variable {
     pub(crate) fn read(inner: &str) -> Self {
         if let Some(name) = inner.strip_prefix("env:") {
             let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            return if is_name { Self::Env(name.to_owned()) } else { Self::Unknown };
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            return if is_name {
+                Self::Env(name.to_owned())
+            } else {
+                Self::Unknown
+            };
         }
-        match PREFIXES.iter().find_map(|prefix| inner.strip_prefix(prefix)) {
+        match PREFIXES
+            .iter()
+            .find_map(|prefix| inner.strip_prefix(prefix))
+        {
             Some("SKILL_DIR") => Self::SkillDir,
             Some("SESSION_ID") => Self::SessionId,
             Some("PROJECT_DIR") => Self::ProjectDir,

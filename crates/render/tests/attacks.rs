@@ -158,7 +158,11 @@ fn run(slot: &Slot, folder: &Path) -> String {
         .args(slot.positionals.iter().map(AsRef::<str>::as_ref))
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
-        .envs(slot.variables.iter().map(|(name, value)| (&**name, &**value)))
+        .envs(
+            slot.variables
+                .iter()
+                .map(|(name, value)| (&**name, &**value)),
+        )
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
@@ -186,7 +190,10 @@ fn no_value_is_ever_run() {
         for (turn, (what, value)) in VALUES.iter().enumerate() {
             let (form, names) = FORMS[(number + turn) % FORMS.len()];
             let body = body_of(&script.replace('§', form));
-            let options = Prepare { names, ..Prepare::default() };
+            let options = Prepare {
+                names,
+                ..Prepare::default()
+            };
             let template = prepare(&body, Span::new(0, body.len()), &options);
             assert_eq!(template.is_ok(), *is_fit, "{script}, {form}: {template:?}");
             let Ok(template) = template else {
@@ -208,10 +215,16 @@ fn no_value_is_ever_run() {
                 }
             }
             let canary = folder.path().join(CANARY);
-            assert!(!canary.exists(), "{script} ran {what} as {form}: {rendered:?}");
+            assert!(
+                !canary.exists(),
+                "{script} ran {what} as {form}: {rendered:?}"
+            );
         }
     }
-    assert!(refused > 1_000 && ran > 1_000, "{refused} refused, {ran} ran");
+    assert!(
+        refused > 1_000 && ran > 1_000,
+        "{refused} refused, {ran} ran"
+    );
 }
 
 /// The control: the same attacks, with values put into the script as text. Many of them work, in
@@ -236,9 +249,16 @@ fn splicing_is_what_these_attacks_need() {
             run(&slot, folder.path());
             canary.exists()
         });
-        if worked { open.push(script) } else { closed.push(script) }
+        if worked {
+            open.push(script)
+        } else {
+            closed.push(script)
+        }
     }
-    assert!(open.len() * 10 > TEMPLATES.len() * 9, "not reached by splicing: {closed:#?}");
+    assert!(
+        open.len() * 10 > TEMPLATES.len() * 9,
+        "not reached by splicing: {closed:#?}"
+    );
 }
 
 /// Binding alone would not do: without the refusals, values reach these places as code.
@@ -281,7 +301,10 @@ fn the_refused_places_are_dangerous_indeed() {
         ("set -- x \"${1}\"; eval \"$2\"", "touch pwned"),
         ("bash -c 'eval \"$1\"' -- \"${1}\"", "touch pwned"),
         ("echo \"${1}\" | xargs -I{} sh -c '{}'", "touch pwned"),
-        ("python3 -c \"${1}\"", "__import__('os').system('touch pwned')"),
+        (
+            "python3 -c \"${1}\"",
+            "__import__('os').system('touch pwned')",
+        ),
         ("perl -e \"${1}\"", "system('touch pwned')"),
     ];
     let mut harmless = Vec::new();
@@ -312,11 +335,16 @@ fn values_arrive_as_they_are() {
     for (what, value) in VALUES {
         for (form, names) in FORMS {
             let body = body_of(&format!("printf '%s' \"{form}\""));
-            let options = Prepare { names, ..Prepare::default() };
+            let options = Prepare {
+                names,
+                ..Prepare::default()
+            };
             let template = prepare(&body, Span::new(0, body.len()), &options).unwrap();
             let arguments = Arguments::from_words(vec![(*value).into(), (*value).into()]);
             let rendered = template.fill(&arguments, &Variables::default()).unwrap();
-            let Part::Command(slot) = &rendered.parts[0] else { panic!() };
+            let Part::Command(slot) = &rendered.parts[0] else {
+                panic!()
+            };
             let raw = arguments.raw().unwrap();
             let expected = if *form == "$ARGUMENTS" { raw } else { value };
             assert_eq!(run(slot, folder.path()), expected, "{what} as {form}");
@@ -332,10 +360,18 @@ fn long_values_arrive_and_longer_ones_are_refused() {
     let fill =
         |value: String| template.fill(&Arguments::from_words(vec![value]), &Variables::default());
     let rendered = fill("; touch pwned ".repeat(9_000)).unwrap();
-    let Part::Command(slot) = &rendered.parts[0] else { panic!() };
+    let Part::Command(slot) = &rendered.parts[0] else {
+        panic!()
+    };
     assert_eq!(run(slot, folder.path()).trim(), "126000");
-    assert!(matches!(fill("x".repeat(1 << 20)), Err(FillError::TooLong { .. })));
-    assert!(matches!(fill("x\0; touch pwned".into()), Err(FillError::Nul { .. })));
+    assert!(matches!(
+        fill("x".repeat(1 << 20)),
+        Err(FillError::TooLong { .. })
+    ));
+    assert!(matches!(
+        fill("x\0; touch pwned".into()),
+        Err(FillError::Nul { .. })
+    ));
     assert!(!folder.path().join(CANARY).exists());
 }
 
@@ -348,7 +384,11 @@ fn positionals_and_variables_mean_what_authors_expect() {
         ("echo \"$1M\"", "a b", "bM\n"),
         ("echo \"$#:$*\"", "a b c", "2:b c\n"),
         ("echo \"<$0>\"", "", "<>\n"),
-        ("echo \"$ARGUMENTS\" \"$ARGUMENTS[1]\"", "'a  b' c", "'a  b' c c\n"),
+        (
+            "echo \"$ARGUMENTS\" \"$ARGUMENTS[1]\"",
+            "'a  b' c",
+            "'a  b' c c\n",
+        ),
         ("f() { echo \"$1:$ARGUMENTS[1]\"; }; f x y", "a b", "x:b\n"),
         ("echo \\$1 \"\\$1\" '\\$1'", "a b", "$1 $1 $1\n"),
         ("echo $0", "'a   b'", "a b\n"),
@@ -357,9 +397,16 @@ fn positionals_and_variables_mean_what_authors_expect() {
     ] {
         let body = body_of(script);
         let template = prepare(&body, Span::new(0, body.len()), &Prepare::default()).unwrap();
-        let variables = Variables { skill_dir: Some("/s p".into()), ..Variables::default() };
-        let rendered = template.fill(&Arguments::from_text(arguments), &variables).unwrap();
-        let Part::Command(slot) = &rendered.parts[0] else { panic!() };
+        let variables = Variables {
+            skill_dir: Some("/s p".into()),
+            ..Variables::default()
+        };
+        let rendered = template
+            .fill(&Arguments::from_text(arguments), &variables)
+            .unwrap();
+        let Part::Command(slot) = &rendered.parts[0] else {
+            panic!()
+        };
         assert_eq!(run(slot, folder.path()), expected, "{script}");
     }
 }

@@ -9,7 +9,10 @@ use prowess_render::{
 };
 
 fn variables() -> Variables {
-    Variables { skill_dir: Some("/skills/x".into()), ..Variables::default() }
+    Variables {
+        skill_dir: Some("/skills/x".into()),
+        ..Variables::default()
+    }
 }
 
 fn compat() -> impl Strategy<Value = Compat> {
@@ -78,7 +81,11 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 fn render(body: &str, compat: Compat, arguments: &Arguments) -> Option<Rendered> {
-    let options = Prepare { names: &["name", "a-b"], compat, commands: Commands::Bind };
+    let options = Prepare {
+        names: &["name", "a-b"],
+        compat,
+        commands: Commands::Bind,
+    };
     let template = prepare(body, Span::new(0, body.len()), &options).ok()?;
     match template.fill(arguments, &variables()) {
         Ok(rendered) => Some(rendered),

@@ -177,8 +177,9 @@ const SCRIPTS: usize = 3_000;
 #[test]
 fn random_scripts_run_no_value() {
     let folder = tempfile::tempdir().unwrap();
-    let count =
-        option_env!("PROWESS_RANDOM_SCRIPTS").and_then(|text| text.parse().ok()).unwrap_or(SCRIPTS);
+    let count = option_env!("PROWESS_RANDOM_SCRIPTS")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(SCRIPTS);
     let mut state = option_env!("PROWESS_RANDOM_SEED")
         .and_then(|text| text.parse().ok())
         .unwrap_or(0x2545_f491_4f6c_dd1d_u64);
@@ -196,8 +197,13 @@ fn random_scripts_run_no_value() {
             continue;
         }
         let body = format!("```!\n{script}\n```\n");
-        let options = Prepare { names: &["value"], ..Prepare::default() };
-        let Ok(template) = prepare(&body, Span::new(0, body.len()), &options) else { continue };
+        let options = Prepare {
+            names: &["value"],
+            ..Prepare::default()
+        };
+        let Ok(template) = prepare(&body, Span::new(0, body.len()), &options) else {
+            continue;
+        };
         accepted += 1;
         let value = VALUES[number % VALUES.len()];
         let arguments = Arguments::from_words(vec![value.into(), value.into(), value.into()]);
@@ -213,7 +219,11 @@ fn random_scripts_run_no_value() {
                 .args(slot.positionals.iter().map(AsRef::<str>::as_ref))
                 .env_clear()
                 .env("PATH", "/usr/bin:/bin")
-                .envs(slot.variables.iter().map(|(name, value)| (&**name, &**value)))
+                .envs(
+                    slot.variables
+                        .iter()
+                        .map(|(name, value)| (&**name, &**value)),
+                )
                 .current_dir(folder.path())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -224,5 +234,8 @@ fn random_scripts_run_no_value() {
             assert!(!canary.exists(), "{script:?} ran {value:?}: {slot:?}");
         }
     }
-    assert!(bound * 20 > count, "{accepted} accepted, {bound} with values");
+    assert!(
+        bound * 20 > count,
+        "{accepted} accepted, {bound} with values"
+    );
 }

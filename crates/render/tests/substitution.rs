@@ -11,7 +11,11 @@ use prowess_spec::parse;
 use serde_json::json;
 
 fn template(body: &str, names: &[&str], compat: Compat) -> Template {
-    let options = Prepare { names, compat, commands: Commands::Bind };
+    let options = Prepare {
+        names,
+        compat,
+        commands: Commands::Bind,
+    };
     prepare(body, Span::new(0, body.len()), &options).unwrap()
 }
 
@@ -26,7 +30,9 @@ fn variables() -> Variables {
 }
 
 fn fill(body: &str, names: &[&str], compat: Compat, arguments: &Arguments) -> Rendered {
-    template(body, names, compat).fill(arguments, &variables()).unwrap()
+    template(body, names, compat)
+        .fill(arguments, &variables())
+        .unwrap()
 }
 
 /// The text, with `<script|positionals|variables>` for each command.
@@ -37,9 +43,17 @@ fn show(rendered: &Rendered) -> String {
         .map(|part| match part {
             Part::Text(text) => text.clone(),
             Part::Command(slot) => {
-                let variables: Vec<String> =
-                    slot.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                format!("<{}|{}|{}>", slot.script, slot.positionals.join(","), variables.join(","))
+                let variables: Vec<String> = slot
+                    .variables
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
+                format!(
+                    "<{}|{}|{}>",
+                    slot.script,
+                    slot.positionals.join(","),
+                    variables.join(",")
+                )
             }
             other => format!("{other:?}"),
         })
@@ -62,7 +76,14 @@ const G: Compat = Compat::Goose;
 
 /// Case, rules, declared names, body, arguments, result.
 const CASES: &[Case] = &[
-    Case("73", P, &[], "Fix $ARGUMENTS now", Some("123 high"), "Fix 123 high now"),
+    Case(
+        "73",
+        P,
+        &[],
+        "Fix $ARGUMENTS now",
+        Some("123 high"),
+        "Fix 123 high now",
+    ),
     Case(
         "74",
         P,
@@ -79,8 +100,22 @@ const CASES: &[Case] = &[
         Some("\"hello world\" second"),
         "hello world|second",
     ),
-    Case("75 raw", P, &[], "$ARGUMENTS", Some("\"hello world\" second"), "\"hello world\" second"),
-    Case("76", P, &[], "[$0][$1][$2]", Some("one two"), "[one][two][$2]"),
+    Case(
+        "75 raw",
+        P,
+        &[],
+        "$ARGUMENTS",
+        Some("\"hello world\" second"),
+        "\"hello world\" second",
+    ),
+    Case(
+        "76",
+        P,
+        &[],
+        "[$0][$1][$2]",
+        Some("one two"),
+        "[one][two][$2]",
+    ),
     Case(
         "77",
         P,
@@ -90,19 +125,75 @@ const CASES: &[Case] = &[
         "$0 $ARGUMENTS[1] ! $foo $HOME",
     ),
     Case("77 all", P, &[], "a${x}$ARGUMENTS.", None, "a${x}."),
-    Case("78", P, &["issue", "branch"], "$issue@$branch", Some("7 main"), "7@main"),
-    Case("79", P, &["issue"], "$issues $issue", Some("7"), "$issues 7"),
+    Case(
+        "78",
+        P,
+        &["issue", "branch"],
+        "$issue@$branch",
+        Some("7 main"),
+        "7@main",
+    ),
+    Case(
+        "79",
+        P,
+        &["issue"],
+        "$issues $issue",
+        Some("7"),
+        "$issues 7",
+    ),
     Case("79 digits", P, &[], "$10 $0", Some("a b"), "$10 a"),
-    Case("79 price", C, &[], "$200K $1M $0.01", Some("a b"), "$200K bM a.01"),
+    Case(
+        "79 price",
+        C,
+        &[],
+        "$200K $1M $0.01",
+        Some("a b"),
+        "$200K bM a.01",
+    ),
     Case("80", P, &[], "\\$1.00 $0", Some("a b"), "$1.00 a"),
     Case("80 none", P, &[], "\\$1.00", None, "$1.00"),
     Case("81", P, &[], "\\\\$1", Some("a b"), "\\\\b"),
     Case("81 other", P, &[], "\\$HOME $0", Some("a"), "\\$HOME a"),
-    Case("81 variable", P, &[], "\\${CLAUDE_SKILL_DIR}", None, "\\/skills/a b"),
-    Case("82", P, &[], "Do it.", Some("SOLO"), "Do it.\n\nARGUMENTS: SOLO"),
-    Case("82 line", P, &[], "Do it.\n", Some("SOLO"), "Do it.\n\nARGUMENTS: SOLO"),
-    Case("82 claude", C, &[], "Do it.\n", Some("SOLO"), "Do it.\n\n\nARGUMENTS: SOLO"),
-    Case("83", P, &[], "Do $1", Some("SOLO"), "Do $1\n\nARGUMENTS: SOLO"),
+    Case(
+        "81 variable",
+        P,
+        &[],
+        "\\${CLAUDE_SKILL_DIR}",
+        None,
+        "\\/skills/a b",
+    ),
+    Case(
+        "82",
+        P,
+        &[],
+        "Do it.",
+        Some("SOLO"),
+        "Do it.\n\nARGUMENTS: SOLO",
+    ),
+    Case(
+        "82 line",
+        P,
+        &[],
+        "Do it.\n",
+        Some("SOLO"),
+        "Do it.\n\nARGUMENTS: SOLO",
+    ),
+    Case(
+        "82 claude",
+        C,
+        &[],
+        "Do it.\n",
+        Some("SOLO"),
+        "Do it.\n\n\nARGUMENTS: SOLO",
+    ),
+    Case(
+        "83",
+        P,
+        &[],
+        "Do $1",
+        Some("SOLO"),
+        "Do $1\n\nARGUMENTS: SOLO",
+    ),
     Case("84", P, &[], "Do $0", Some("SOLO"), "Do SOLO"),
     Case("84 name", P, &["a", "b"], "Do $b.", Some("SOLO"), "Do ."),
     Case("85", P, &[], "Do it.", Some(""), "Do it."),
@@ -115,7 +206,14 @@ const CASES: &[Case] = &[
         Some("\"$ARGUMENTS from yesterday\""),
         "Summarize $ARGUMENTS from yesterday",
     ),
-    Case("87", P, &[], "<$ARGUMENTS>", Some("$& $$ $1 $`"), "<$& $$ $1 $`>"),
+    Case(
+        "87",
+        P,
+        &[],
+        "<$ARGUMENTS>",
+        Some("$& $$ $1 $`"),
+        "<$& $$ $1 $`>",
+    ),
     Case(
         "88",
         P,
@@ -132,7 +230,14 @@ const CASES: &[Case] = &[
         None,
         "/skills/a b /skills/a b s-1 /project",
     ),
-    Case("88 value", P, &[], "$ARGUMENTS", Some("${CLAUDE_SKILL_DIR}"), "${CLAUDE_SKILL_DIR}"),
+    Case(
+        "88 value",
+        P,
+        &[],
+        "$ARGUMENTS",
+        Some("${CLAUDE_SKILL_DIR}"),
+        "${CLAUDE_SKILL_DIR}",
+    ),
     Case(
         "89",
         P,
@@ -150,9 +255,30 @@ const CASES: &[Case] = &[
         "```sh\nawk '{print b}'\n```\n`b`",
     ),
     Case("89 escape", P, &[], "`\\$1` $0", Some("a"), "`$1` a"),
-    Case("90", P, &[], "- diff: !`printf hi`", None, "- diff: <printf hi||>"),
-    Case("91", P, &[], "KEY=!`cmd` `format!` macro", None, "KEY=!`cmd` `format!` macro"),
-    Case("92", P, &[], "```!\necho a\necho b\n```\n", None, "<echo a\necho b\n||>\n"),
+    Case(
+        "90",
+        P,
+        &[],
+        "- diff: !`printf hi`",
+        None,
+        "- diff: <printf hi||>",
+    ),
+    Case(
+        "91",
+        P,
+        &[],
+        "KEY=!`cmd` `format!` macro",
+        None,
+        "KEY=!`cmd` `format!` macro",
+    ),
+    Case(
+        "92",
+        P,
+        &[],
+        "```!\necho a\necho b\n```\n",
+        None,
+        "<echo a\necho b\n||>\n",
+    ),
     Case(
         "92 crlf",
         P,
@@ -161,9 +287,30 @@ const CASES: &[Case] = &[
         None,
         "<echo a\necho b\n||>\r\n",
     ),
-    Case("92 quotation", P, &[], "> ```!\n> echo a\n> ```\n", None, "> ```!\n> echo a\n> ```\n"),
-    Case("94", P, &[], "Do $ARGUMENTS", Some("x !`touch pwned`"), "Do x !`touch pwned`"),
-    Case("94 line", P, &[], "$ARGUMENTS", Some("```!\ntouch pwned\n```"), "```!\ntouch pwned\n```"),
+    Case(
+        "92 quotation",
+        P,
+        &[],
+        "> ```!\n> echo a\n> ```\n",
+        None,
+        "> ```!\n> echo a\n> ```\n",
+    ),
+    Case(
+        "94",
+        P,
+        &[],
+        "Do $ARGUMENTS",
+        Some("x !`touch pwned`"),
+        "Do x !`touch pwned`",
+    ),
+    Case(
+        "94 line",
+        P,
+        &[],
+        "$ARGUMENTS",
+        Some("```!\ntouch pwned\n```"),
+        "```!\ntouch pwned\n```",
+    ),
     Case(
         "95",
         P,
@@ -173,7 +320,14 @@ const CASES: &[Case] = &[
         "<echo \"${ARGUMENTS}\"||ARGUMENTS=a\"; touch pwned; echo \">",
     ),
     Case("104", P, &[], "A $ARGUMENTS", Some("123"), "A 123"),
-    Case("example fence", P, &[], "```\n!`ls $ARGUMENTS`\n```", Some("x"), "```\n!`ls x`\n```"),
+    Case(
+        "example fence",
+        P,
+        &[],
+        "```\n!`ls $ARGUMENTS`\n```",
+        Some("x"),
+        "```\n!`ls x`\n```",
+    ),
     Case(
         "example fence, claude",
         C,
@@ -198,7 +352,14 @@ const CASES: &[Case] = &[
         Some("a b c d"),
         "<cmp ${1} ${10} ${2} ${ARGUMENTS_0}|a,b,c,d|ARGUMENTS_0=a>",
     ),
-    Case("command: only what it can see", P, &[], "!`echo $0`", Some("a b c"), "<echo ${0}|a|>"),
+    Case(
+        "command: only what it can see",
+        P,
+        &[],
+        "!`echo $0`",
+        Some("a b c"),
+        "<echo ${0}|a|>",
+    ),
     Case(
         "command: all",
         P,
@@ -239,9 +400,30 @@ const CASES: &[Case] = &[
         None,
         "<awk '{print $1}' \"\\$2\"||>",
     ),
-    Case("command: takes the arguments", P, &[], "!`echo $0`", Some("a"), "<echo ${0}|a|>"),
-    Case("command: takes none", P, &[], "!`echo $1`", Some("a"), "<echo ${1}|a|>\n\nARGUMENTS: a"),
-    Case("huge index", P, &[], "!`echo $99999999999999999999`", None, "<echo ${2147483647}||>"),
+    Case(
+        "command: takes the arguments",
+        P,
+        &[],
+        "!`echo $0`",
+        Some("a"),
+        "<echo ${0}|a|>",
+    ),
+    Case(
+        "command: takes none",
+        P,
+        &[],
+        "!`echo $1`",
+        Some("a"),
+        "<echo ${1}|a|>\n\nARGUMENTS: a",
+    ),
+    Case(
+        "huge index",
+        P,
+        &[],
+        "!`echo $99999999999999999999`",
+        None,
+        "<echo ${2147483647}||>",
+    ),
     Case(
         "command: its own variables",
         P,
@@ -251,11 +433,39 @@ const CASES: &[Case] = &[
         "<read x < f; eval \"$x\"||>",
     ),
     // Agentick, section 3.
-    Case("agentick: string", A, &[], "Do $ARGUMENTS and $ARGUMENTS", Some("a b"), "Do a b and a b"),
+    Case(
+        "agentick: string",
+        A,
+        &[],
+        "Do $ARGUMENTS and $ARGUMENTS",
+        Some("a b"),
+        "Do a b and a b",
+    ),
     Case("agentick: none", A, &[], "Do $ARGUMENTS.", None, "Do ."),
-    Case("agentick: quotes", A, &[], "$0|$1", Some("'a b' c"), "a b|c"),
-    Case("agentick: element", A, &[], "$ARGUMENTS[0]=$0", Some("x"), "x=x"),
-    Case("agentick: out of range", A, &[], "$0 $3 $ARGUMENTS[3]", Some("x"), "x $3 $ARGUMENTS[3]"),
+    Case(
+        "agentick: quotes",
+        A,
+        &[],
+        "$0|$1",
+        Some("'a b' c"),
+        "a b|c",
+    ),
+    Case(
+        "agentick: element",
+        A,
+        &[],
+        "$ARGUMENTS[0]=$0",
+        Some("x"),
+        "x=x",
+    ),
+    Case(
+        "agentick: out of range",
+        A,
+        &[],
+        "$0 $3 $ARGUMENTS[3]",
+        Some("x"),
+        "x $3 $ARGUMENTS[3]",
+    ),
     Case(
         "agentick: named from string",
         A,
@@ -264,8 +474,22 @@ const CASES: &[Case] = &[
         Some("1 2"),
         "2-1\n\nARGUMENTS: 1 2",
     ),
-    Case("agentick: unknown", A, &["a"], "$nope $0", Some("1"), "$nope 1"),
-    Case("agentick: missing name", A, &["a", "b"], "$b $0", Some("1"), "$b 1"),
+    Case(
+        "agentick: unknown",
+        A,
+        &["a"],
+        "$nope $0",
+        Some("1"),
+        "$nope 1",
+    ),
+    Case(
+        "agentick: missing name",
+        A,
+        &["a", "b"],
+        "$b $0",
+        Some("1"),
+        "$b 1",
+    ),
     Case(
         "agentick: variables",
         A,
@@ -276,18 +500,81 @@ const CASES: &[Case] = &[
     ),
     Case("agentick: no escape", A, &[], "\\$0", Some("x"), "\\x"),
     Case("agentick: code", A, &[], "`$0`", Some("x"), "`x`"),
-    Case("agentick: appendix", A, &[], "Do it.", Some("x"), "Do it.\n\nARGUMENTS: x"),
-    Case("agentick: empty appendix", A, &[], "Do it.", Some(""), "Do it.\n\nARGUMENTS: "),
-    Case("agentick: price counts", A, &[], "costs $5", Some("x"), "costs $5"),
-    Case("agentick: no second reading", A, &[], "$ARGUMENTS", Some("$1 two"), "$1 two"),
-    Case("agentick: examples are text", A, &[], "```\n!`ls`\n```", None, "```\n!`ls`\n```"),
+    Case(
+        "agentick: appendix",
+        A,
+        &[],
+        "Do it.",
+        Some("x"),
+        "Do it.\n\nARGUMENTS: x",
+    ),
+    Case(
+        "agentick: empty appendix",
+        A,
+        &[],
+        "Do it.",
+        Some(""),
+        "Do it.\n\nARGUMENTS: ",
+    ),
+    Case(
+        "agentick: price counts",
+        A,
+        &[],
+        "costs $5",
+        Some("x"),
+        "costs $5",
+    ),
+    Case(
+        "agentick: no second reading",
+        A,
+        &[],
+        "$ARGUMENTS",
+        Some("$1 two"),
+        "$1 two",
+    ),
+    Case(
+        "agentick: examples are text",
+        A,
+        &[],
+        "```\n!`ls`\n```",
+        None,
+        "```\n!`ls`\n```",
+    ),
     Case("agentick: glued", A, &[], "prose!`ls`", None, "prose!`ls`"),
     // Goose counts `$1` from 1 and `$ARGUMENTS[0]` from 0.
-    Case("goose", G, &[], "$1 $2 $ARGUMENTS[0] $0 $3", Some("a b"), "a b a $0 $3"),
-    Case("goose: command", G, &[], "!`echo $1 $0`", Some("a b"), "<echo ${0} ${2147483647}|a,b|>"),
+    Case(
+        "goose",
+        G,
+        &[],
+        "$1 $2 $ARGUMENTS[0] $0 $3",
+        Some("a b"),
+        "a b a $0 $3",
+    ),
+    Case(
+        "goose: command",
+        G,
+        &[],
+        "!`echo $1 $0`",
+        Some("a b"),
+        "<echo ${0} ${2147483647}|a,b|>",
+    ),
     // core-agent, section 3: environment.
-    Case("core-agent: granted", P, &[], "in ${env:REGION}.", None, "in eu."),
-    Case("core-agent: not granted", P, &[], "in ${env:SECRET}.", None, "in ${env:SECRET}."),
+    Case(
+        "core-agent: granted",
+        P,
+        &[],
+        "in ${env:REGION}.",
+        None,
+        "in eu.",
+    ),
+    Case(
+        "core-agent: not granted",
+        P,
+        &[],
+        "in ${env:SECRET}.",
+        None,
+        "in ${env:SECRET}.",
+    ),
     Case(
         "core-agent: malformed",
         P,
@@ -300,13 +587,19 @@ const CASES: &[Case] = &[
 
 /// Checks the rows of the table that have this number; returns how many there are.
 fn check(number: &str) -> usize {
-    let rows = CASES.iter().filter(|Case(name, ..)| name.split(' ').next() == Some(number));
+    let rows = CASES
+        .iter()
+        .filter(|Case(name, ..)| name.split(' ').next() == Some(number));
     rows.map(check_row).count()
 }
 
 fn check_row(Case(name, compat, names, body, arguments, expected): &Case) {
     let arguments = arguments.map_or_else(Arguments::none, Arguments::from_text);
-    assert_eq!(&show(&fill(body, names, *compat, &arguments)), expected, "case {name}");
+    assert_eq!(
+        &show(&fill(body, names, *compat, &arguments)),
+        expected,
+        "case {name}"
+    );
 }
 
 /// A test for each number of reference §9.4 that is about text alone.
@@ -354,10 +647,18 @@ fn case_078_names_in_one_text_are_a_list() {
     for written in ["[issue, branch]", "\"issue branch\"", "issue branch"] {
         let text = format!("---\narguments: {written}\n---\n");
         let parsed = parse(text.as_bytes());
-        let names: Vec<&str> = parsed.manifest.arguments.iter().map(|name| &*name.value).collect();
+        let names: Vec<&str> = parsed
+            .manifest
+            .arguments
+            .iter()
+            .map(|name| &*name.value)
+            .collect();
         assert_eq!(names, ["issue", "branch"], "{written}");
         let arguments = Arguments::from_text("7 main");
-        assert_eq!(show(&fill("$issue@$branch", &names, P, &arguments)), "7@main");
+        assert_eq!(
+            show(&fill("$issue@$branch", &names, P, &arguments)),
+            "7@main"
+        );
     }
 }
 
@@ -365,7 +666,13 @@ fn case_078_names_in_one_text_are_a_list() {
 fn objects_have_names_and_positions() {
     let object = || Arguments::from_json(json!({"b": 2, "a": "x y", "n": null, "o": {"k": [1]}}));
     for (name, compat, names, body, expected) in [
-        ("json", A, &[][..], "$ARGUMENTS", r#"{"b":2,"a":"x y","n":null,"o":{"k":[1]}}"#),
+        (
+            "json",
+            A,
+            &[][..],
+            "$ARGUMENTS",
+            r#"{"b":2,"a":"x y","n":null,"o":{"k":[1]}}"#,
+        ),
         ("key order", A, &[], "$0|$1|$2|$3", r#"2|x y||{"k":[1]}"#),
         ("declared order", A, &["a", "b"], "$0|$1|$2", "x y|2|$2"),
         ("keys are names", A, &[], "$a $b $zz $0", "x y 2 $zz 2"),
@@ -381,10 +688,17 @@ fn objects_have_names_and_positions() {
             "x y\n\nARGUMENTS: {\"b\":2,\"a\":\"x y\",\"n\":null,\"o\":{\"k\":[1]}}",
         ),
     ] {
-        assert_eq!(show(&fill(body, names, compat, &object())), expected, "{name}");
+        assert_eq!(
+            show(&fill(body, names, compat, &object())),
+            expected,
+            "{name}"
+        );
     }
     let of = |value, body| show(&fill(body, &["a"], A, &Arguments::from_json(value)));
-    assert_eq!(of(json!({"ARGUMENTS": "no"}), "$ARGUMENTS"), r#"{"ARGUMENTS":"no"}"#);
+    assert_eq!(
+        of(json!({"ARGUMENTS": "no"}), "$ARGUMENTS"),
+        r#"{"ARGUMENTS":"no"}"#
+    );
     assert_eq!(of(json!(["p", 2, true]), "$0 $1 $2 $a"), "p 2 true $a");
     assert_eq!(of(json!("p q"), "$0 $a $ARGUMENTS"), "p p p q");
     assert_eq!(of(json!(42), "$0 $ARGUMENTS"), "42 42");
@@ -394,15 +708,22 @@ fn objects_have_names_and_positions() {
 #[test]
 fn words_are_kept_apart() {
     let arguments = Arguments::from_words(vec!["a b".into(), "it's".into()]);
-    assert_eq!(show(&fill("$0|$1|$ARGUMENTS", &[], P, &arguments)), "a b|it's|'a b' 'it'\\''s'");
+    assert_eq!(
+        show(&fill("$0|$1|$ARGUMENTS", &[], P, &arguments)),
+        "a b|it's|'a b' 'it'\\''s'"
+    );
 }
 
 #[test]
 fn the_report_has_every_placeholder() {
     let body = "$0 $7 \\$1 `$1` $n ${CLAUDE_X} ${CLAUDE_EFFORT} $ARGUMENTS !`echo $0 $7 \\$1`";
     let rendered = fill(body, &["m", "n"], P, &Arguments::from_text("abc 'd"));
-    let found: Vec<(&str, Became)> =
-        rendered.report.filled.iter().map(|filled| (filled.span.of(body), filled.became)).collect();
+    let found: Vec<(&str, Became)> = rendered
+        .report
+        .filled
+        .iter()
+        .map(|filled| (filled.span.of(body), filled.became))
+        .collect();
     assert_eq!(
         found,
         [
@@ -437,13 +758,25 @@ fn unsafe_places_are_refused_with_what_to_write() {
     assert_eq!(
         shown,
         [
-            ("$0", "use double quotes: \"$0\"; or write \\$0 if another program is to see it"),
-            ("$ARGUMENTS", "pass it behind the code: bash -c '… \"\\$1\" …' -- \"$ARGUMENTS\""),
+            (
+                "$0",
+                "use double quotes: \"$0\"; or write \\$0 if another program is to see it"
+            ),
+            (
+                "$ARGUMENTS",
+                "pass it behind the code: bash -c '… \"\\$1\" …' -- \"$ARGUMENTS\""
+            ),
         ]
     );
-    assert_eq!(refused.to_string(), "`$0` stands in an unsafe place of a command");
+    assert_eq!(
+        refused.to_string(),
+        "`$0` stands in an unsafe place of a command"
+    );
     // Whoever runs nothing can still show the skill.
-    let options = Prepare { commands: Commands::Withhold, ..options };
+    let options = Prepare {
+        commands: Commands::Withhold,
+        ..options
+    };
     let template = prepare(body, Span::new(0, body.len()), &options).unwrap();
     let rendered = template.fill(&Arguments::none(), &variables()).unwrap();
     assert_eq!(rendered.parts.len(), 4);
@@ -454,7 +787,9 @@ fn unsafe_places_are_refused_with_what_to_write() {
 fn only_the_body_is_touched() {
     let text = "---\nname: $0\n---\nDo $0";
     let template = prepare(text, Span::new(17, text.len()), &Prepare::default()).unwrap();
-    let rendered = template.fill(&Arguments::from_text("x"), &variables()).unwrap();
+    let rendered = template
+        .fill(&Arguments::from_text("x"), &variables())
+        .unwrap();
     assert_eq!(show(&rendered), "Do x");
     assert_eq!(rendered.report.filled[0].span.of(text), "$0");
 }
@@ -462,13 +797,24 @@ fn only_the_body_is_touched() {
 #[test]
 fn what_a_command_cannot_be_given_is_an_error() {
     let fails = |body: &str, arguments: Arguments| {
-        template(body, &[], P).fill(&arguments, &variables()).unwrap_err()
+        template(body, &[], P)
+            .fill(&arguments, &variables())
+            .unwrap_err()
     };
     let nul = fails("!`echo $0`", Arguments::from_words(vec!["a\0b".into()]));
-    assert_eq!(nul.to_string(), "`$0` has a NUL byte, which no command can be given");
-    let long = fails("!`echo $ARGUMENTS`", Arguments::from_text("x".repeat(200_000)));
+    assert_eq!(
+        nul.to_string(),
+        "`$0` has a NUL byte, which no command can be given"
+    );
+    let long = fails(
+        "!`echo $ARGUMENTS`",
+        Arguments::from_text("x".repeat(200_000)),
+    );
     assert!(matches!(long, FillError::TooLong { .. }), "{long}");
-    let many = fails("!`echo \"$@\"`", Arguments::from_text("xxxxxxxxx ".repeat(200_000)));
+    let many = fails(
+        "!`echo \"$@\"`",
+        Arguments::from_text("xxxxxxxxx ".repeat(200_000)),
+    );
     assert!(matches!(many, FillError::TooLong { .. }), "{many}");
     let missing = fails("!`${CLAUDE_PLUGIN_ROOT}/x.sh`", Arguments::none());
     assert_eq!(
@@ -477,18 +823,27 @@ fn what_a_command_cannot_be_given_is_an_error() {
     );
     // Text takes all of these.
     let text = Arguments::from_text("a\0b".repeat(100_000));
-    assert!(template("$ARGUMENTS", &[], P).fill(&text, &variables()).is_ok());
+    assert!(
+        template("$ARGUMENTS", &[], P)
+            .fill(&text, &variables())
+            .is_ok()
+    );
 }
 
 #[test]
 fn output_is_bounded() {
     let megabyte = Arguments::from_text("x ".repeat(512 * 1024));
-    let rendered = template("$ARGUMENTS", &[], P).fill(&megabyte, &variables()).unwrap();
+    let rendered = template("$ARGUMENTS", &[], P)
+        .fill(&megabyte, &variables())
+        .unwrap();
     assert!(matches!(&rendered.parts[..], [Part::Text(text)] if text.len() == 1024 * 1024));
     let many = template(&"$ARGUMENTS ".repeat(100_000), &[], P);
     let error = many.fill(&megabyte, &variables()).unwrap_err();
     assert_eq!(error, FillError::TooLarge { limit: MAX_OUTPUT });
-    assert_eq!(error.to_string(), "the skill with its arguments is larger than 8 MiB");
+    assert_eq!(
+        error.to_string(),
+        "the skill with its arguments is larger than 8 MiB"
+    );
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! What a turn costs outside the model, how fast a piece of an answer is passed on, and what an idle
 //! session takes, each beside what the machine could do at best: `cargo bench -p prowess-runtime`.
 
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench that prints its table")]
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench that prints its table"
+)]
 
 use std::alloc::System;
 use std::fs::File;
@@ -77,7 +81,9 @@ fn turns(runtime: &Runtime, world: &World) {
         for _ in 0..ROUNDS {
             let id = history(runtime, &engine);
             runtime.block_on(async {
-                let mut session = Session::resume(&engine, &id, None).await.expect("it goes on");
+                let mut session = Session::resume(&engine, &id, None)
+                    .await
+                    .expect("it goes on");
                 one_turn(&mut session, "begin").await;
                 for _ in 0..TURNS {
                     answers.take_async(one_turn(&mut session, "go on")).await;
@@ -85,7 +91,9 @@ fn turns(runtime: &Runtime, world: &World) {
                 one_turn(&mut session, "remember").await;
                 written = last_turn(&engine, &id);
                 for _ in 0..TURNS {
-                    calls.take_async(one_turn(&mut session, "read a file")).await;
+                    calls
+                        .take_async(one_turn(&mut session, "read a file"))
+                        .await;
                 }
             });
         }
@@ -112,7 +120,11 @@ fn last_turn(engine: &Engine, id: &str) -> Vec<Stamped> {
 
 /// The least that has to be done for a turn.
 fn limits(world: &World, events: &[Stamped], request: &Request) {
-    let encode = || events.iter().map(|event| serde_json::to_vec(event).expect("JSON"));
+    let encode = || {
+        events
+            .iter()
+            .map(|event| serde_json::to_vec(event).expect("JSON"))
+    };
     let mut samples = Samples::default();
     for _ in 0..1_000 {
         samples.take(|| encode().map(|text| text.len()).sum::<usize>());
@@ -129,7 +141,10 @@ fn limits(world: &World, events: &[Stamped], request: &Request) {
             }
         });
     }
-    samples.print(&format!("limit: {} appends, each with fdatasync", events.len()));
+    samples.print(&format!(
+        "limit: {} appends, each with fdatasync",
+        events.len()
+    ));
     let model = remote(Arc::new(Anthropic), 1);
     let mut samples = Samples::default();
     for _ in 0..100 {
@@ -168,7 +183,11 @@ fn stream(runtime: &Runtime, world: &World) {
     let seen = seen.0.lock().expect("stamps");
     assert_eq!(sent.len(), seen.len(), "every piece arrived");
     for (at, (sent, seen)) in sent.iter().zip(&*seen).enumerate() {
-        let samples = if at % PIECES == 0 { &mut first } else { &mut later };
+        let samples = if at % PIECES == 0 {
+            &mut first
+        } else {
+            &mut later
+        };
         samples.times.push(seen.duration_since(*sent));
     }
     first.print("the first piece, together with the head");
@@ -263,8 +282,15 @@ fn loopback() -> Samples {
     };
     let sent: Vec<Instant> = (0..ANSWERS * PIECES).map(write).collect();
     let seen = reader.join().expect("the reader ends");
-    let times = sent.iter().zip(&seen).map(|(sent, seen)| seen.duration_since(*sent)).collect();
-    Samples { times, ..Samples::default() }
+    let times = sent
+        .iter()
+        .zip(&seen)
+        .map(|(sent, seen)| seen.duration_since(*sent))
+        .collect();
+    Samples {
+        times,
+        ..Samples::default()
+    }
 }
 
 // --- idle sessions ---
@@ -275,10 +301,16 @@ fn idle(runtime: &Runtime, world: &World) {
     let model = Quick::new();
     let memory: Arc<dyn SessionStore> = Arc::new(MemorySessions::new());
     let sqlite: Arc<dyn SessionStore> = Arc::new(SqliteSessions::new(world.path("idle.db")));
-    for (name, store) in [("SQLite: new", sqlite.clone()), ("memory: new, with its events", memory)]
-    {
+    for (name, store) in [
+        ("SQLite: new", sqlite.clone()),
+        ("memory: new, with its events", memory),
+    ] {
         let engine = world.engine(model.clone(), store, None);
-        weigh(name, IDLE, || runtime.block_on(Session::start(&engine, "idle")).expect("it begins"));
+        weigh(name, IDLE, || {
+            runtime
+                .block_on(Session::start(&engine, "idle"))
+                .expect("it begins")
+        });
     }
     let engine = world.engine(model, sqlite, None);
     let few = IDLE / 10;
@@ -286,7 +318,9 @@ fn idle(runtime: &Runtime, world: &World) {
     let name = format!("SQLite: {MESSAGES} messages of {SIZE} bytes ({few})");
     weigh(&name, few, || {
         let id = ids.pop().expect("enough of them");
-        runtime.block_on(Session::resume(&engine, &id, None)).expect("it goes on")
+        runtime
+            .block_on(Session::resume(&engine, &id, None))
+            .expect("it goes on")
     });
 }
 
@@ -297,7 +331,9 @@ fn weigh<T>(name: &str, count: usize, mut make: impl FnMut() -> T) {
     let (region, resident) = (Region::new(ALLOCATOR), resident());
     let made: Vec<T> = (1..count).map(|_| make()).collect();
     let change = region.change();
-    let allocated = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
+    let allocated = change
+        .bytes_allocated
+        .saturating_sub(change.bytes_deallocated);
     let resident = self::resident().saturating_sub(resident);
     let each = |bytes: usize| format!("{:.1} kB", kilobytes(bytes / made.len()));
     println!("{name:<46} {:>12} {:>12}", each(allocated), each(resident));
@@ -332,12 +368,18 @@ impl World {
             let path = root.path().join(format!("project/file-{number}.txt"));
             std::fs::write(path, "x".repeat(SIZE)).expect("a file");
         }
-        let place = Place { current: root.path().join("project"), ..Place::default() };
+        let place = Place {
+            current: root.path().join("project"),
+            ..Place::default()
+        };
         let registry = Registry::new(Precedence::default());
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
         assert_eq!(registry.snapshot().entries().len(), SKILLS);
-        Self { root, registry: Arc::new(registry) }
+        Self {
+            root,
+            registry: Arc::new(registry),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -355,7 +397,10 @@ impl World {
         let mut workshop = Workshop::reading(Arc::clone(&self.registry), clock.clone());
         workshop.gate().mode = Mode::Yolo;
         workshop.gate().places.root = workspace.to_string_lossy().into();
-        workshop.places = Places { workspace, ..Places::default() };
+        workshop.places = Places {
+            workspace,
+            ..Places::default()
+        };
         Engine::new(Parts {
             model,
             models: None,
@@ -365,7 +410,10 @@ impl World {
             tools: prowess_hands::hands(None),
             tools_of_skills: Vec::new(),
             watchers: watcher.into_iter().collect(),
-            settings: Settings { budget: Budget::default(), ..Settings::default() },
+            settings: Settings {
+                budget: Budget::default(),
+                ..Settings::default()
+            },
         })
     }
 }
@@ -381,24 +429,44 @@ fn skill(number: usize) -> String {
 /// Writes a conversation down as it would have been: it begins as real ones do, and the model reads
 /// a file between every two answers.
 fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
-    let session = runtime.block_on(Session::start(engine, "history")).expect("it begins");
+    let session = runtime
+        .block_on(Session::start(engine, "history"))
+        .expect("it begins");
     let id: Box<str> = session.id().into();
     drop(session);
     let text = || "word ".repeat(SIZE / 5);
     let mut events = Vec::new();
     for at in 0..MESSAGES / 4 {
         let parts = vec![Part::text(text())];
-        events.push(Event::Said { parts, typed: None, loaded: Vec::new(), usage: None });
+        events.push(Event::Said {
+            parts,
+            typed: None,
+            loaded: Vec::new(),
+            usage: None,
+        });
         let path = json!({"path": format!("file-{at}.txt")});
         let call = ToolCall::new(format!("old-{at}"), "read", path);
         let result = ToolResult::of(&call, text());
         let parts = vec![Part::text(text()), Part::Call(call)];
-        let reply = Reply { parts, stop: Stop::ToolUse, ..Reply::default() };
-        events.push(Event::Replied { reply, milliseconds: 0 });
+        let reply = Reply {
+            parts,
+            stop: Stop::ToolUse,
+            ..Reply::default()
+        };
+        events.push(Event::Replied {
+            reply,
+            milliseconds: 0,
+        });
         events.push(Event::answer(result));
-        events.push(Event::Replied { reply: Reply::text(text()), milliseconds: 0 });
+        events.push(Event::Replied {
+            reply: Reply::text(text()),
+            milliseconds: 0,
+        });
     }
-    let events: Vec<Stamped> = events.into_iter().map(|event| Stamped { at: 1, event }).collect();
+    let events: Vec<Stamped> = events
+        .into_iter()
+        .map(|event| Stamped { at: 1, event })
+        .collect();
     let store = &engine.parts().store;
     let lease = store.take(&id).expect("nobody has it");
     store.append(&lease, &events).expect("it is written");
@@ -421,12 +489,19 @@ struct State {
 
 impl Quick {
     fn new() -> Arc<Self> {
-        Arc::new(Self { about: about(), state: Mutex::default() })
+        Arc::new(Self {
+            about: about(),
+            state: Mutex::default(),
+        })
     }
 
     fn answer(&self, request: &Request) -> Reply {
         let mut state = self.state.lock().expect("a state");
-        let text = request.messages.last().map(Message::text).unwrap_or_default();
+        let text = request
+            .messages
+            .last()
+            .map(Message::text)
+            .unwrap_or_default();
         match &*text {
             "remember" => state.last = request.clone(),
             "read a file" => {
@@ -434,7 +509,11 @@ impl Quick {
                 let path = json!({"path": format!("file-{}.txt", state.files % FILES)});
                 let call = ToolCall::new(format!("call-{}", state.files), "read", path);
                 let parts = vec![Part::Call(call)];
-                return Reply { parts, stop: Stop::ToolUse, ..Reply::default() };
+                return Reply {
+                    parts,
+                    stop: Stop::ToolUse,
+                    ..Reply::default()
+                };
             }
             _ => {}
         }
@@ -458,7 +537,12 @@ impl Model for Quick {
 
 /// Wide enough that nothing is left out.
 fn about() -> ModelInfo {
-    ModelInfo { name: "bench/model".into(), window: 1_000_000, price: None, note: None }
+    ModelInfo {
+        name: "bench/model".into(),
+        window: 1_000_000,
+        price: None,
+        note: None,
+    }
 }
 
 fn remote(wire: Arc<dyn Wire>, port: u16) -> RemoteModel {

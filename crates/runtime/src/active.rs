@@ -35,7 +35,11 @@ impl Facts {
         let catalog = workshop.registry.snapshot();
         let view = View::new(&catalog, &workshop.visibility, who);
         let is_served = view.resolve(name).ok()?.skill.id.origin.scope == Scope::Server;
-        if is_served { None } else { Self::of(workshop, name, who) }
+        if is_served {
+            None
+        } else {
+            Self::of(workshop, name, who)
+        }
     }
 
     /// Reads what a skill says. Nothing where it is not there, or cannot be read.
@@ -67,7 +71,9 @@ impl Facts {
 
     /// Whether `allowed-tools` names a tool, in whatever use.
     pub(crate) fn names(&self, tool: &str) -> bool {
-        self.allowed.as_deref().is_some_and(|allowed| is_named(allowed, tool))
+        self.allowed
+            .as_deref()
+            .is_some_and(|allowed| is_named(allowed, tool))
     }
 
     /// Whether `disallowed-tools` takes a tool away. One that forbids some uses is the gate's, and
@@ -116,15 +122,20 @@ fn is_named(list: &[Box<str>], tool: &str) -> bool {
 /// `mcp__server` and `mcp__server__*` mean every tool of a server.
 fn is_of_server(pattern: &str, tool: &str) -> bool {
     let pattern = pattern.strip_suffix("__*").unwrap_or(pattern);
-    tool.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
+    tool.strip_prefix(pattern)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
 }
 
 /// What the loaded skills say, in the order of their names.
 pub(crate) fn facts(workshop: &Workshop, loaded: &Loaded) -> Vec<Facts> {
-    let known = loaded.names().filter_map(|name| Facts::within(workshop, name, Who::Person));
+    let known = loaded
+        .names()
+        .filter_map(|name| Facts::within(workshop, name, Who::Person));
     // One that changed since is not what was loaded.
     let same = |facts: &Facts| {
-        loaded.get(&facts.name).is_none_or(|known| known.digest == facts.standing.digest)
+        loaded
+            .get(&facts.name)
+            .is_none_or(|known| known.digest == facts.standing.digest)
     };
     known.filter(same).collect()
 }

@@ -37,7 +37,10 @@ impl Engine {
         facts: &Facts,
         above: &[Box<str>],
     ) -> Result<Vec<Agent>, RuntimeError> {
-        let own = facts.agent.as_deref().or(facts.forked.then_some(GENERAL_PURPOSE));
+        let own = facts
+            .agent
+            .as_deref()
+            .or(facts.forked.then_some(GENERAL_PURPOSE));
         let names = above.iter().map(|name| &**name).chain(own);
         let mut agents: Vec<Agent> = Vec::new();
         for name in names {
@@ -61,14 +64,27 @@ impl Engine {
             (None, None) => return Err(self.no_agent(skill, name)),
         };
         let grant = given.map(|(_, grant)| grant.clone());
-        Ok(Agent { name: name.into(), only_looks, grant })
+        Ok(Agent {
+            name: name.into(),
+            only_looks,
+            grant,
+        })
     }
 
     fn no_agent(&self, skill: &str, name: &str) -> RuntimeError {
         let built_in = BUILT_IN.iter().map(|(name, _)| *name);
-        let is_new =
-            |name: &&str| !BUILT_IN.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-        let set = self.parts.settings.agents.keys().map(|name| &**name).filter(is_new);
+        let is_new = |name: &&str| {
+            !BUILT_IN
+                .iter()
+                .any(|(known, _)| known.eq_ignore_ascii_case(name))
+        };
+        let set = self
+            .parts
+            .settings
+            .agents
+            .keys()
+            .map(|name| &**name)
+            .filter(is_new);
         let known: Vec<&str> = built_in.chain(set).collect();
         RuntimeError::NoAgent {
             skill: skill.into(),
@@ -112,7 +128,10 @@ pub(crate) fn narrow(
             allow.push(running.to_owned());
         }
         workshop.visibility.grant = grant.and(&workshop.visibility.grant, &catalog);
-        if View::new(&catalog, &workshop.visibility, who).resolve(running).is_err() {
+        if View::new(&catalog, &workshop.visibility, who)
+            .resolve(running)
+            .is_err()
+        {
             return Err(RuntimeError::NotGiven {
                 skill: running.into(),
                 agent: agent.name.clone(),

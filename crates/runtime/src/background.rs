@@ -67,9 +67,18 @@ impl Session {
                 (text, Some(finished.spent.usage))
             }
             Ok((name, Err(error))) => (format!("The skill {name} failed: {error}"), None),
-            Err(_) => ("A skill in the background ended unexpectedly.".to_owned(), None),
+            Err(_) => (
+                "A skill in the background ended unexpectedly.".to_owned(),
+                None,
+            ),
         };
         let text = format!("[{text}]");
-        self.journal.write(Event::Noted { text, known: Vec::new(), usage }).await
+        self.journal
+            .write(Event::Noted {
+                text,
+                known: Vec::new(),
+                usage,
+            })
+            .await
     }
 }

@@ -13,15 +13,26 @@ impl Session {
     pub(crate) fn part(&self, skill: &str) -> SubRun {
         let started = self.journal.run.started();
         let tools = started.and_then(|started| started.tools.clone());
-        let agents = started.map(|started| started.agents.clone()).unwrap_or_default();
-        SubRun { budget: self.left(), tools, agents, ..SubRun::new(Which::Name(skill.into())) }
+        let agents = started
+            .map(|started| started.agents.clone())
+            .unwrap_or_default();
+        SubRun {
+            budget: self.left(),
+            tools,
+            agents,
+            ..SubRun::new(Which::Name(skill.into()))
+        }
     }
 
     /// What is left for a sub-run, which has turns of its own.
     fn left(&self) -> Budget {
         let run = &self.journal.run;
-        let (budget, spent) =
-            (run.started().map(|started| started.limits.budget).unwrap_or_default(), run.spent());
+        let (budget, spent) = (
+            run.started()
+                .map(|started| started.limits.budget)
+                .unwrap_or_default(),
+            run.spent(),
+        );
         let usual = self.engine.parts.settings.sub_budget;
         let least = |limit: Option<u64>, spent: u64, usual: Option<u64>| {
             let left = limit.map(|limit| limit.saturating_sub(spent));

@@ -51,7 +51,9 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         let span = trace::tool(self, &open.call);
-        self.call_within(open, cancel, &span).instrument(span.clone()).await
+        self.call_within(open, cancel, &span)
+            .instrument(span.clone())
+            .await
     }
 
     async fn call_within(
@@ -77,7 +79,11 @@ impl Session {
                 .find(|tool| *tool.name() == *call.name)
                 .is_some_and(|tool| tool.is_read_only(&self.workshop));
         self.journal
-            .write(Event::CallStarted { call: call.id.clone(), read_only, child: None })
+            .write(Event::CallStarted {
+                call: call.id.clone(),
+                read_only,
+                child: None,
+            })
             .await?;
         let began = Instant::now();
         let Some(called) = self.work(&call, cancel).await? else {
@@ -154,7 +160,9 @@ impl Session {
                 None => return Ok(None),
             }
         };
-        ended.map_err(|error| RuntimeError::Task(error.to_string()))?.map(Some)
+        ended
+            .map_err(|error| RuntimeError::Task(error.to_string()))?
+            .map(Some)
     }
 
     /// Ends what a tool is at. Nothing where it goes on nevertheless.
@@ -178,17 +186,29 @@ impl Session {
         milliseconds: u64,
         span: &Span,
     ) -> Result<(), RuntimeError> {
-        let Called { mut result, submitted, loaded: after, hooks, messages, stop } = called;
+        let Called {
+            mut result,
+            submitted,
+            loaded: after,
+            hooks,
+            messages,
+            stop,
+        } = called;
         let mut loaded: Vec<ActiveSkill> = Vec::new();
         for name in after.names() {
-            if let Some(skill) =
-                after.get(name).filter(|skill| self.loaded.get(name) != Some(*skill))
+            if let Some(skill) = after
+                .get(name)
+                .filter(|skill| self.loaded.get(name) != Some(*skill))
             {
                 loaded.push(active(name, &skill.digest, &skill.rendering));
             }
         }
-        let unloaded: Vec<Box<str>> =
-            self.loaded.names().filter(|name| after.get(name).is_none()).map(Into::into).collect();
+        let unloaded: Vec<Box<str>> = self
+            .loaded
+            .names()
+            .filter(|name| after.get(name).is_none())
+            .map(Into::into)
+            .collect();
         if let [skill] = &*loaded {
             result.keep = Some(skill.name.clone());
             trace::skill(span, &skill.name, Some(&skill.digest));
@@ -227,7 +247,11 @@ impl Session {
     /// A loaded skill may want another model, or that it thinks harder. What the skill of a sub-run
     /// wants was weighed when that began, against what the caller wants.
     pub(crate) fn follow_skills(&mut self) {
-        let runs = self.journal.run.started().and_then(|started| started.skill.clone());
+        let runs = self
+            .journal
+            .run
+            .started()
+            .and_then(|started| started.skill.clone());
         let counts =
             |facts: &&Facts| facts.standing.is_trusted() && runs.as_ref() != Some(&facts.name);
         let trusted: Vec<Facts> = self.facts.iter().filter(counts).cloned().collect();
@@ -250,13 +274,21 @@ impl Session {
     /// Takes note of files that were read or written: some skills are for certain files.
     pub(crate) fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
         let is_file_tool = matches!(&*call.name, "read" | "write" | "edit");
-        let Some(path) = call.input.get("path").and_then(Value::as_str) else { return };
+        let Some(path) = call.input.get("path").and_then(Value::as_str) else {
+            return;
+        };
         if result.is_error || !is_file_tool {
             return;
         }
-        let Some(workshop) = Arc::get_mut(&mut self.workshop) else { return };
+        let Some(workshop) = Arc::get_mut(&mut self.workshop) else {
+            return;
+        };
         let root = workshop.places.workspace.to_string_lossy().into_owned();
-        let path = path.strip_prefix(&*root).unwrap_or(path).trim_start_matches('/').to_owned();
+        let path = path
+            .strip_prefix(&*root)
+            .unwrap_or(path)
+            .trim_start_matches('/')
+            .to_owned();
         let touched = workshop.visibility.touched.get_or_insert_default();
         if !touched.contains(&path) && touched.len() < 10_000 {
             touched.push(path);
@@ -269,7 +301,9 @@ impl Session {
         if !matches!(&*call.name, "load_skill" | "skill") {
             return Ok(None);
         }
-        let Some(name) = call.input.get("name").and_then(Value::as_str) else { return Ok(None) };
+        let Some(name) = call.input.get("name").and_then(Value::as_str) else {
+            return Ok(None);
+        };
         let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
         let facts = blocking(move || Facts::within(&workshop, &name, Who::Model)).await?;
         Ok(facts.filter(|facts| facts.forked))
@@ -289,7 +323,9 @@ impl Session {
                 run(&HookEvent::PreToolUse { tool });
             })
             .await?;
-        let Some(outcome) = outcome else { return Ok(Ok((None, Vec::new()))) };
+        let Some(outcome) = outcome else {
+            return Ok(Ok((None, Vec::new())));
+        };
         if let Some(said) = &outcome.stop {
             return Ok(Err((stopped(said), true)));
         }
@@ -313,10 +349,15 @@ impl Session {
         let outcome = self
             .run_hooks(move |run| {
                 let tool = about(&asked, rule_names(&asked.name), &input);
-                run(&HookEvent::PostToolUse { tool, response: &response });
+                run(&HookEvent::PostToolUse {
+                    tool,
+                    response: &response,
+                });
             })
             .await?;
-        let Some(outcome) = outcome else { return Ok(None) };
+        let Some(outcome) = outcome else {
+            return Ok(None);
+        };
         hear(result, outcome.reasons.iter().chain(&outcome.context));
         Ok(outcome.stop.as_ref().map(stopped))
     }
@@ -333,7 +374,11 @@ impl Session {
         let (tools, workshop) = (Arc::clone(&self.tools), Arc::clone(&self.workshop));
         let asked = call.clone();
         let admitted = blocking(move || tools.admit(&workshop, &asked.name, &asked.input)).await?;
-        let above = self.journal.run.started().map_or(&[][..], |started| &started.agents);
+        let above = self
+            .journal
+            .run
+            .started()
+            .map_or(&[][..], |started| &started.agents);
         let known = self.engine.agents_of(facts, above);
         let refused = admitted.err().map(|error| error.to_string());
         if let Some(why) = refused.or_else(|| known.err().map(|error| error.to_string())) {
@@ -341,7 +386,11 @@ impl Session {
             return self.answered(ToolResult::error(call, why)).await;
         }
         self.journal
-            .write(Event::CallStarted { call: call.id.clone(), read_only: false, child: None })
+            .write(Event::CallStarted {
+                call: call.id.clone(),
+                read_only: false,
+                child: None,
+            })
             .await?;
         let began = Instant::now();
         let (input, context) = match self.hooks_before(call).await? {
@@ -354,9 +403,16 @@ impl Session {
                 return Ok(());
             }
         };
-        let given = if &*call.name == "skill" { "args" } else { "arguments" };
+        let given = if &*call.name == "skill" {
+            "args"
+        } else {
+            "arguments"
+        };
         let sub = SubRun {
-            arguments: input.get(given).cloned().map_or_else(Arguments::none, Arguments::from_json),
+            arguments: input
+                .get(given)
+                .cloned()
+                .map_or_else(Arguments::none, Arguments::from_json),
             parent: Some(Parent {
                 session: self.journal.id.clone(),
                 call: Some(call.id.clone()),
@@ -380,7 +436,10 @@ impl Session {
             match Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await {
                 Ok(finished) => {
                     let (text, is_error) = subrun::report(&facts.name, &finished);
-                    let result = ToolResult { is_error, ..ToolResult::of(call, text) };
+                    let result = ToolResult {
+                        is_error,
+                        ..ToolResult::of(call, text)
+                    };
                     (result, Some(finished.spent.usage))
                 }
                 // What is wrong with the store is wrong with this session, too.
@@ -426,7 +485,11 @@ impl Session {
 
 pub(crate) fn active(name: &str, digest: &str, rendering: &[u8; 32]) -> ActiveSkill {
     let rendering: String = rendering.iter().map(|byte| format!("{byte:02x}")).collect();
-    ActiveSkill { name: name.into(), digest: digest.into(), rendering: rendering.into() }
+    ActiveSkill {
+        name: name.into(),
+        digest: digest.into(),
+        rendering: rendering.into(),
+    }
 }
 
 /// Calls a tool between its hooks. Blocks.
@@ -438,9 +501,14 @@ fn work(
     mut hooks: HookState,
     call: &ToolCall,
 ) -> Called {
-    let active: Vec<_> = facts.iter().map(|facts| (&facts.hooks, &facts.standing)).collect();
+    let active: Vec<_> = facts
+        .iter()
+        .map(|facts| (&facts.hooks, &facts.standing))
+        .collect();
     let also = rule_names(&call.name);
-    let before = HookEvent::PreToolUse { tool: about(call, also, &call.input) };
+    let before = HookEvent::PreToolUse {
+        tool: about(call, also, &call.input),
+    };
     let before = run_hooks(workshop, &active, &before, &mut hooks);
     let mut messages: Vec<String> = Vec::new();
     let mut say = |outcome: &HookOutcome| {
@@ -456,7 +524,14 @@ fn work(
     };
     if let Err(text) = verdict {
         let result = ToolResult::error(call, text);
-        return Called { result, submitted: None, loaded, hooks, messages, stop };
+        return Called {
+            result,
+            submitted: None,
+            loaded,
+            hooks,
+            messages,
+            stop,
+        };
     }
     let answer = tools.call(workshop, &mut loaded, &call.name, input);
     let mut submitted = None;
@@ -465,7 +540,10 @@ fn work(
             if &*call.name == SUBMIT {
                 submitted = Some(answer.value.clone());
             }
-            let result = ToolResult { images: answer.images, ..ToolResult::of(call, answer.text) };
+            let result = ToolResult {
+                images: answer.images,
+                ..ToolResult::of(call, answer.text)
+            };
             (result, answer.value)
         }
         Err(error) => {
@@ -473,34 +551,65 @@ fn work(
             (ToolResult::error(call, text.clone()), Value::String(text))
         }
     };
-    let after = HookEvent::PostToolUse { tool: about(call, also, input), response: &response };
+    let after = HookEvent::PostToolUse {
+        tool: about(call, also, input),
+        response: &response,
+    };
     let after = run_hooks(workshop, &active, &after, &mut hooks);
     say(&after);
-    hear(&mut result, before.context.iter().chain(&after.reasons).chain(&after.context));
+    hear(
+        &mut result,
+        before
+            .context
+            .iter()
+            .chain(&after.reasons)
+            .chain(&after.context),
+    );
     let stop = after.stop.as_ref().map(stopped);
-    Called { result, submitted, loaded, hooks, messages, stop }
+    Called {
+        result,
+        submitted,
+        loaded,
+        hooks,
+        messages,
+        stop,
+    }
 }
 
 /// Adds what hooks want the model to know to an answer.
 fn hear<'s>(result: &mut ToolResult, said: impl IntoIterator<Item = &'s Said>) {
     for said in said {
-        result.text.push_str(&format!("\n\n[hook of the skill {}: {}]", said.skill, said.text));
+        result.text.push_str(&format!(
+            "\n\n[hook of the skill {}: {}]",
+            said.skill, said.text
+        ));
     }
 }
 
 fn stopped(said: &Said) -> String {
-    format!("A hook of the skill {} stopped the work: {}", said.skill, said.text)
+    format!(
+        "A hook of the skill {} stopped the work: {}",
+        said.skill, said.text
+    )
 }
 
 fn about<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookCall<'c> {
-    HookCall { name: &call.name, also, input, id: Some(&call.id) }
+    HookCall {
+        name: &call.name,
+        also,
+        input,
+        id: Some(&call.id),
+    }
 }
 
 /// Whether hooks let a call through; a person is asked where a hook wants that.
 fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> Result<(), String> {
     let refused = || {
         let who = outcome.reasons.first().map_or("", |said| &*said.skill);
-        format!("A hook of the skill {who} refused this call: {}", outcome.reason())
+        format!(
+            "A hook of the skill {who} refused this call: {}",
+            outcome.reason()
+        )
     };
     match outcome.verdict {
         Some(Verdict::Deny) => Err(refused()),
@@ -510,7 +619,12 @@ fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> 
             let what = format!("Calling {}: {input}", call.name);
             let decision = Decision::new(Verdict::Ask, outcome.reason());
             let skill = outcome.reasons.first().map(|said| &*said.skill);
-            let question = Question { what: &what, decision: &decision, skill, action: None };
+            let question = Question {
+                what: &what,
+                decision: &decision,
+                skill,
+                action: None,
+            };
             let answer = workshop.approver.ask(&question);
             workshop.note(&what, &decision, Some(answer), skill);
             match answer {

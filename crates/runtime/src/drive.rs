@@ -54,8 +54,10 @@ impl Session {
             if cancel.is_cancelled() && !matches!(step, Step::Done(_) | Step::Wait | Step::End(_)) {
                 return self.end(Ending::Cancelled).await;
             }
-            let asks_soon =
-                matches!(step, Step::AskModel | Step::Prune { .. } | Step::Compact { .. });
+            let asks_soon = matches!(
+                step,
+                Step::AskModel | Step::Prune { .. } | Step::Compact { .. }
+            );
             if asks_soon && !self.pending.is_empty() {
                 self.write_said(Words::default(), None).await?;
                 continue;
@@ -97,7 +99,11 @@ impl Session {
 
     /// Writes down how it ended.
     pub(crate) async fn end(&mut self, ending: Ending) -> Result<Pause, RuntimeError> {
-        self.journal.write(Event::Ended { ending: ending.clone() }).await?;
+        self.journal
+            .write(Event::Ended {
+                ending: ending.clone(),
+            })
+            .await?;
         Ok(Pause::Ended(ending))
     }
 
@@ -116,7 +122,9 @@ impl Session {
         let request = self.journal.run.request(declarations, options);
         let turn = self.journal.run.spent().turns + 1;
         let model = self.model.about().name.clone();
-        self.journal.write(Event::Asked { turn, model, tools }).await?;
+        self.journal
+            .write(Event::Asked { turn, model, tools })
+            .await?;
         let asked = self.question(&request, cancel, Heard::ByAll).await;
         // What nobody else has need not be copied to take the answer in.
         drop(request);
@@ -124,11 +132,18 @@ impl Session {
             Asked::Answer(reply, milliseconds) => {
                 self.too_long = 0;
                 let reply = self.journal.run.admit(reply);
-                self.journal.write(Event::Replied { reply, milliseconds }).await?;
+                self.journal
+                    .write(Event::Replied {
+                        reply,
+                        milliseconds,
+                    })
+                    .await?;
                 Ok(None)
             }
             Asked::Cancelled => Ok(Some(self.end(Ending::Cancelled).await?)),
-            Asked::OutOfTime => Ok(Some(self.end(Ending::Exhausted { limit: Limit::Time }).await?)),
+            Asked::OutOfTime => Ok(Some(
+                self.end(Ending::Exhausted { limit: Limit::Time }).await?,
+            )),
             Asked::Failed(error) => {
                 // A provider that counts otherwise than we do: shorten, and ask again, twice at most.
                 let plan = (error.kind == ModelErrorKind::ContextTooLong && self.too_long < 2)
@@ -140,7 +155,10 @@ impl Session {
                     return Ok(None);
                 }
                 let kind = error.kind.as_str().into();
-                let ending = Ending::Failed { kind, message: error.to_string() };
+                let ending = Ending::Failed {
+                    kind,
+                    message: error.to_string(),
+                };
                 Ok(Some(self.end(ending).await?))
             }
         }
@@ -149,7 +167,9 @@ impl Session {
     /// Asks the model, within the time that is left.
     async fn question(&self, request: &Request, cancel: &CancellationToken, heard: Heard) -> Asked {
         let run = &self.journal.run;
-        let budget = run.started().and_then(|started| started.limits.budget.milliseconds);
+        let budget = run
+            .started()
+            .and_then(|started| started.limits.budget.milliseconds);
         let left = budget.map(|budget| budget.saturating_sub(run.spent().milliseconds));
         let model = Arc::clone(&self.model);
         let span = trace::chat(self);
@@ -204,13 +224,23 @@ impl Session {
         let (note, now) = {
             let view = View::new(&catalog, &self.workshop.visibility, Who::Model);
             let entries = index::entries(&view, &[]);
-            (index::note(&self.known, &entries, &NoteOptions::default()), Shown::of(&entries))
+            (
+                index::note(&self.known, &entries, &NoteOptions::default()),
+                Shown::of(&entries),
+            )
         };
-        let can_load = self.tools.tools(&self.workshop).any(|tool| tool.name() == "load_skill");
+        let can_load = self
+            .tools
+            .tools(&self.workshop)
+            .any(|tool| tool.name() == "load_skill");
         if let Some(note) = note.filter(|_| can_load || !self.known.skills.is_empty()) {
             let text = format!("[{}]", note.text.trim_end());
             self.journal
-                .write(Event::Noted { text, known: now.skills.clone(), usage: None })
+                .write(Event::Noted {
+                    text,
+                    known: now.skills.clone(),
+                    usage: None,
+                })
                 .await?;
         }
         self.known = now;
@@ -220,8 +250,11 @@ impl Session {
     /// Sums up the beginning of the conversation now, where there is enough of it. Tells whether
     /// there was.
     pub async fn shorten(&mut self, cancel: &CancellationToken) -> Result<bool, RuntimeError> {
-        self.close_calls("The person wants something else now.").await?;
-        let Some(plan) = self.journal.run.compaction() else { return Ok(false) };
+        self.close_calls("The person wants something else now.")
+            .await?;
+        let Some(plan) = self.journal.run.compaction() else {
+            return Ok(false);
+        };
         self.compact(&plan, cancel).await?;
         Ok(true)
     }
@@ -235,7 +268,10 @@ impl Session {
         let request = Request {
             system: vec!["You sum up conversations so that the work can go on.".to_owned()],
             messages: vec![prowess_agent::Message::user(plan.question())].into(),
-            options: Options { choice: ToolChoice::None, ..Options::default() },
+            options: Options {
+                choice: ToolChoice::None,
+                ..Options::default()
+            },
             tools: Vec::new(),
         };
         let answer = match self.question(&request, cancel, Heard::ByNobody).await {
@@ -247,19 +283,28 @@ impl Session {
         let whole =
             answer.filter(|reply| reply.stop != Stop::Refused && reply.calls().next().is_none());
         let text = whole.map(|reply| {
-            prowess_agent::Message { role: prowess_agent::Role::Assistant, parts: reply.parts }
-                .text()
+            prowess_agent::Message {
+                role: prowess_agent::Role::Assistant,
+                parts: reply.parts,
+            }
+            .text()
         });
-        self.journal.write(plan.event(text.as_deref(), usage)).await?;
+        self.journal
+            .write(plan.event(text.as_deref(), usage))
+            .await?;
         for name in &plan.unloaded {
             self.loaded.remove(name);
         }
         let active = self.journal.run.active();
         for skill in active.iter().filter(|skill| plan.cut.contains(&skill.name)) {
-            self.loaded.restore(&skill.name, &skill.digest, bytes(&skill.rendering));
+            self.loaded
+                .restore(&skill.name, &skill.digest, bytes(&skill.rendering));
         }
         if !plan.unloaded.is_empty() {
-            self.tell(&format!("There was no room for these skills: {}", plan.unloaded.join(", ")));
+            self.tell(&format!(
+                "There was no room for these skills: {}",
+                plan.unloaded.join(", ")
+            ));
         }
         if !plan.cut.is_empty() {
             self.tell(&format!(
@@ -273,9 +318,16 @@ impl Session {
     /// Asks the hooks of loaded skills whether the agent may stop; says why not.
     async fn stop_hooks(&mut self) -> Result<Option<String>, RuntimeError> {
         let answer = self.journal.run.answer();
-        let outcome =
-            self.run_hooks(move |run| run(&HookEvent::Stop { message: Some(&answer) })).await?;
-        Ok(outcome.filter(HookOutcome::is_blocked).map(|outcome| outcome.reason()))
+        let outcome = self
+            .run_hooks(move |run| {
+                run(&HookEvent::Stop {
+                    message: Some(&answer),
+                })
+            })
+            .await?;
+        Ok(outcome
+            .filter(HookOutcome::is_blocked)
+            .map(|outcome| outcome.reason()))
     }
 
     /// Runs the hooks of loaded skills for an event; nothing where no skill has any.
@@ -289,8 +341,10 @@ impl Session {
         let workshop = Arc::clone(&self.workshop);
         let (facts, mut state) = (self.facts.clone(), self.hooks.clone());
         let (outcome, state) = blocking(move || {
-            let active: Vec<_> =
-                facts.iter().map(|facts| (&facts.hooks, &facts.standing)).collect();
+            let active: Vec<_> = facts
+                .iter()
+                .map(|facts| (&facts.hooks, &facts.standing))
+                .collect();
             let mut outcome = HookOutcome::default();
             with(&mut |event| outcome = run_hooks(&workshop, &active, event, &mut state));
             (outcome, state)
@@ -339,7 +393,11 @@ fn cost(price: &Price, reply: &Reply) -> u64 {
         (usage.cache_read, price.cache_read),
         (usage.cache_write, price.cache_write),
     ];
-    parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum::<f64>().round() as u64
+    parts
+        .iter()
+        .map(|(tokens, price)| *tokens as f64 * price)
+        .sum::<f64>()
+        .round() as u64
 }
 
 pub(crate) fn milliseconds_since(began: Instant) -> u64 {

@@ -99,7 +99,9 @@ impl Default for Settings {
 impl Engine {
     /// Makes an engine.
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts) }
+        Self {
+            parts: Arc::new(parts),
+        }
     }
 
     /// What it is made of.
@@ -122,7 +124,10 @@ impl Engine {
             Some(models) => models.find(name),
             None => Err("this program has one model only".to_owned()),
         };
-        found.map_err(|why| RuntimeError::NoModel { name: name.into(), why })
+        found.map_err(|why| RuntimeError::NoModel {
+            name: name.into(),
+            why,
+        })
     }
 
     pub(crate) fn tell(&self, session: &str, depth: u8, update: Update<'_>) {

@@ -29,7 +29,10 @@ struct Held {
 
 impl Held {
     fn new(engine: &Engine, lease: Lease) -> Arc<Self> {
-        Arc::new(Self { store: Arc::clone(&engine.parts.store), lease: Some(lease) })
+        Arc::new(Self {
+            store: Arc::clone(&engine.parts.store),
+            lease: Some(lease),
+        })
     }
 }
 
@@ -48,7 +51,10 @@ impl Journal {
         first: Event,
         depth: u8,
     ) -> Result<Self, RuntimeError> {
-        let first = Stamped { at: engine.parts.clock.now(), event: first };
+        let first = Stamped {
+            at: engine.parts.clock.now(),
+            event: first,
+        };
         let store = Arc::clone(&engine.parts.store);
         let written = first.clone();
         let lease = blocking(move || store.create(&written)).await??;
@@ -93,7 +99,10 @@ impl Journal {
         // The lease is given back with the journal, whatever is wrong with the events.
         journal.run =
             Run::replay(&events).map_err(|fault| RuntimeError::Fold { session: id, fault })?;
-        let parent = journal.run.started().and_then(|started| started.parent.as_ref());
+        let parent = journal
+            .run
+            .started()
+            .and_then(|started| started.parent.as_ref());
         journal.depth = parent.map_or(0, |parent| parent.depth);
         Ok((journal, events))
     }
@@ -106,13 +115,18 @@ impl Journal {
     /// Writes events down, all or none.
     pub(crate) async fn write_all(&mut self, events: Vec<Event>) -> Result<(), RuntimeError> {
         for event in &events {
-            self.run
-                .check(event)
-                .map_err(|fault| RuntimeError::Fold { session: self.id.clone(), fault })?;
+            self.run.check(event).map_err(|fault| RuntimeError::Fold {
+                session: self.id.clone(),
+                fault,
+            })?;
         }
         let at = self.engine.parts.clock.now();
-        let stamped: Arc<Vec<Stamped>> =
-            Arc::new(events.into_iter().map(|event| Stamped { at, event }).collect());
+        let stamped: Arc<Vec<Stamped>> = Arc::new(
+            events
+                .into_iter()
+                .map(|event| Stamped { at, event })
+                .collect(),
+        );
         let (held, written) = (Arc::clone(&self.held), Arc::clone(&stamped));
         blocking(move || match &held.lease {
             Some(lease) => held.store.append(lease, &written),
@@ -128,7 +142,10 @@ impl Journal {
     fn fold(&mut self, event: &Stamped) -> Result<(), RuntimeError> {
         self.run
             .apply(&event.event)
-            .map_err(|fault| RuntimeError::Fold { session: self.id.clone(), fault })?;
+            .map_err(|fault| RuntimeError::Fold {
+                session: self.id.clone(),
+                fault,
+            })?;
         self.engine.tell(&self.id, self.depth, Update::Event(event));
         Ok(())
     }

@@ -34,7 +34,9 @@ pub(crate) struct Prompt {
 pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>]) -> Prompt {
     let mut system = vec![settings.instructions.clone()];
     if let Some(notes) = &settings.project_notes {
-        system.push(format!("What this project tells every agent (AGENTS.md):\n\n{notes}"));
+        system.push(format!(
+            "What this project tells every agent (AGENTS.md):\n\n{notes}"
+        ));
     }
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
     let catalog = workshop.registry.snapshot();
@@ -59,10 +61,13 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
         .take(MOST_NAMED)
         .map(|row| row.name.into())
         .collect();
-    let hidden = catalog.entries().iter().filter_map(|entry| match view.sight(entry) {
-        Sight::Hidden(why) => Some((entry.name().into(), why.as_str().into())),
-        Sight::Full | Sight::NameOnly => None,
-    });
+    let hidden = catalog
+        .entries()
+        .iter()
+        .filter_map(|entry| match view.sight(entry) {
+            Sight::Hidden(why) => Some((entry.name().into(), why.as_str().into())),
+            Sight::Full | Sight::NameOnly => None,
+        });
     let known = Shown::of(&entries);
     let listed = Listed {
         tokens: made.tokens as u64,
@@ -70,24 +75,49 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
             Limit::Tokens(tokens) => tokens as u64,
             _ => 0,
         },
-        omitted: made.report.rows.iter().filter(|row| !row.fate.is_shown()).count(),
+        omitted: made
+            .report
+            .rows
+            .iter()
+            .filter(|row| !row.fate.is_shown())
+            .count(),
         shown,
         hidden: hidden.take(MOST_NAMED).collect(),
-        known: if known.skills.len() <= MOST_NAMED { known.skills.clone() } else { Vec::new() },
+        known: if known.skills.len() <= MOST_NAMED {
+            known.skills.clone()
+        } else {
+            Vec::new()
+        },
     };
     // Without a tool to load a skill the list would only tease.
     if !made.text.is_empty() && has("load_skill").is_some() {
         system.push(made.text);
     }
-    Prompt { system, listed, known, generation: catalog.generation() }
+    Prompt {
+        system,
+        listed,
+        known,
+        generation: catalog.generation(),
+    }
 }
 
 /// The skills in the order of their use, as far as it is remembered.
 fn ranked(workshop: &Workshop, view: &View<'_>) -> Vec<Ranked> {
-    let Some(store) = &workshop.usage else { return Vec::new() };
+    let Some(store) = &workshop.usage else {
+        return Vec::new();
+    };
     let project = workshop.places.workspace.to_string_lossy().into_owned();
-    let rows = store.rows(&UsageQuery::project(project)).unwrap_or_default();
+    let rows = store
+        .rows(&UsageQuery::project(project))
+        .unwrap_or_default();
     let used = rank::union(rows.iter().map(|row| &row.usage));
-    let skills: Vec<_> = view.visible().map(|(entry, _)| entry.skill.clone()).collect();
-    rank::rank(&skills, &used, &rank::Options::new(workshop.clock.now(), LAST_USED))
+    let skills: Vec<_> = view
+        .visible()
+        .map(|(entry, _)| entry.skill.clone())
+        .collect();
+    rank::rank(
+        &skills,
+        &used,
+        &rank::Options::new(workshop.clock.now(), LAST_USED),
+    )
 }

@@ -33,31 +33,51 @@ impl Session {
         let (journal, events) = Journal::take(engine, id).await?;
         let Some(started) = journal.run.started().cloned() else {
             let fault = prowess_agent::FoldError::Beginning;
-            return Err(RuntimeError::Fold { session: id.into(), fault });
+            return Err(RuntimeError::Fold {
+                session: id.into(),
+                fault,
+            });
         };
         let mut session = Self::restore(engine, journal, &started, &events).await?;
         session.name_workshop();
         session.touch_again(&events);
         session.tell_of_lost_work(&events).await?;
         let changed = session.changed_skills().await?;
-        session.journal.write(Event::Resumed { budget, unloaded: Vec::new() }).await?;
+        session
+            .journal
+            .write(Event::Resumed {
+                budget,
+                unloaded: Vec::new(),
+            })
+            .await?;
         for skill in &changed {
             session.ask_about(skill).await?;
         }
         session.look_at_skills().await?;
         session.follow_skills();
-        session.run_hooks(|run| run(&HookEvent::SessionStart { source: "resume" })).await?;
+        session
+            .run_hooks(|run| run(&HookEvent::SessionStart { source: "resume" }))
+            .await?;
         Ok(session)
     }
 
     /// Skills that worked in the background end with their session: the model must not wait for them.
     async fn tell_of_lost_work(&mut self, events: &[Stamped]) -> Result<(), RuntimeError> {
-        let (store, id) = (Arc::clone(&self.engine.parts.store), self.journal.id.clone());
+        let (store, id) = (
+            Arc::clone(&self.engine.parts.store),
+            self.journal.id.clone(),
+        );
         let below: Result<Vec<_>, SessionError> = blocking(move || {
-            let query = SessionQuery { project: None, parent: Some(id), limit: MAX_BACKGROUND };
+            let query = SessionQuery {
+                project: None,
+                parent: Some(id),
+                limit: MAX_BACKGROUND,
+            };
             let found = store.list(&query)?.into_iter();
             let cut_off = found.filter(|one| one.ending.is_none() && !one.live);
-            cut_off.map(|one| Ok((store.events(&one.id)?, one.id))).collect()
+            cut_off
+                .map(|one| Ok((store.events(&one.id)?, one.id)))
+                .collect()
         })
         .await?;
         let open = self.journal.run.open_calls();
@@ -66,7 +86,10 @@ impl Session {
                 continue;
             };
             // A call that was cut off has an answer of its own.
-            let call = started.parent.as_ref().and_then(|parent| parent.call.as_ref());
+            let call = started
+                .parent
+                .as_ref()
+                .and_then(|parent| parent.call.as_ref());
             let was_answered = call.is_some_and(|call| open.iter().all(|one| one.call.id != *call));
             let name = started.skill.as_deref().unwrap_or_default();
             let text = format!(
@@ -110,7 +133,10 @@ impl Session {
         workshop.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
         workshop.settings.effort = started.effort.map(|effort| effort.as_str().to_owned());
         workshop.visibility.touched.get_or_insert_default();
-        let mut choice = Choice { skill: engine.parts.settings.skill_tool, ..Choice::default() };
+        let mut choice = Choice {
+            skill: engine.parts.settings.skill_tool,
+            ..Choice::default()
+        };
         choice.result = started.result.clone();
         if let Some(skill) = &started.skill {
             choice.role = Role::Worker;
@@ -120,7 +146,9 @@ impl Session {
         let above = skills_above(engine, started).await?;
         let derived = workshop.derive();
         let above = blocking(move || {
-            let facts = above.iter().filter_map(|name| Facts::of(&derived, name, Who::Person));
+            let facts = above
+                .iter()
+                .filter_map(|name| Facts::of(&derived, name, Who::Person));
             facts.collect::<Vec<_>>()
         });
         below::restrict(&workshop, &above.await?);
@@ -145,7 +173,9 @@ impl Session {
         let (model, missing) = model_of(engine, started);
         let session = Self {
             engine: engine.clone(),
-            known: Shown { skills: known(events) },
+            known: Shown {
+                skills: known(events),
+            },
             journal,
             workshop: Arc::new(workshop),
             tools: Arc::new(tools),
@@ -194,8 +224,12 @@ impl Session {
         let answer = blocking(move || {
             let reason = "it changed since this session loaded it";
             let decision = Decision::new(Verdict::Ask, reason);
-            let question =
-                Question { what: &asked, decision: &decision, skill: Some(&name), action: None };
+            let question = Question {
+                what: &asked,
+                decision: &decision,
+                skill: Some(&name),
+                action: None,
+            };
             let answer = workshop.approver.ask(&question);
             workshop.note(&asked, &decision, Some(answer), Some(&name));
             answer
@@ -260,7 +294,12 @@ fn model_of(engine: &Engine, started: &Started) -> (Arc<dyn Model>, Option<Strin
 fn fired(events: &[Stamped]) -> HookState {
     let mut state = HookState::default();
     for stamped in events {
-        if let Event::HookFired { skill, digest, hook } = &stamped.event {
+        if let Event::HookFired {
+            skill,
+            digest,
+            hook,
+        } = &stamped.event
+        {
             state.fire(skill, digest, *hook);
         }
     }
@@ -269,11 +308,14 @@ fn fired(events: &[Stamped]) -> HookState {
 
 /// What the model knows of its skills.
 fn known(events: &[Stamped]) -> Vec<(Box<str>, u64)> {
-    let told = events.iter().rev().find_map(|stamped| match &stamped.event {
-        Event::Listed(listed) => Some(listed.known.clone()),
-        Event::Noted { known, .. } if !known.is_empty() => Some(known.clone()),
-        _ => None,
-    });
+    let told = events
+        .iter()
+        .rev()
+        .find_map(|stamped| match &stamped.event {
+            Event::Listed(listed) => Some(listed.known.clone()),
+            Event::Noted { known, .. } if !known.is_empty() => Some(known.clone()),
+            _ => None,
+        });
     told.unwrap_or_default()
 }
 
@@ -282,7 +324,9 @@ pub(crate) fn bytes(hex: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (at, byte) in bytes.iter_mut().enumerate() {
         let digits = hex.get(at * 2..at * 2 + 2);
-        *byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).unwrap_or(0);
+        *byte = digits
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .unwrap_or(0);
     }
     bytes
 }

@@ -52,7 +52,9 @@ impl Session {
             .run_hooks(move |run| run(&HookEvent::UserPromptSubmit { prompt: &prompt }))
             .await?;
         if let Some(outcome) = hooked.as_ref().filter(|outcome| outcome.is_blocked()) {
-            return Err(RuntimeError::Refused { reason: outcome.reason() });
+            return Err(RuntimeError::Refused {
+                reason: outcome.reason(),
+            });
         }
         let mut said = Words::default();
         let is_text = !matches!(what, Typed::Skills(_));
@@ -73,12 +75,16 @@ impl Session {
             }
         }
         said.hear(hooked.as_ref());
-        self.write_said(said, (!is_text).then(|| text.to_owned())).await
+        self.write_said(said, (!is_text).then(|| text.to_owned()))
+            .await
     }
 
     /// Says something as it is: nothing in it is a command.
     pub async fn say_plainly(&mut self, text: &str) -> Result<Spoken, RuntimeError> {
-        let said = Words { parts: vec![Part::text(text)], ..Words::default() };
+        let said = Words {
+            parts: vec![Part::text(text)],
+            ..Words::default()
+        };
         self.write_said(said, None).await
     }
 
@@ -87,7 +93,8 @@ impl Session {
         said: Words,
         typed: Option<String>,
     ) -> Result<Spoken, RuntimeError> {
-        self.close_calls("The person wants something else now.").await?;
+        self.close_calls("The person wants something else now.")
+            .await?;
         let mut parts = self.pending.clone();
         parts.extend(said.parts);
         let mut loaded = self.pending_skills.clone();
@@ -96,9 +103,17 @@ impl Session {
         let changed = !loaded.is_empty();
         let mut events = self.notes.take(None);
         if !self.pending_gone.is_empty() {
-            events.push(Event::Resumed { budget: None, unloaded: self.pending_gone.clone() });
+            events.push(Event::Resumed {
+                budget: None,
+                unloaded: self.pending_gone.clone(),
+            });
         }
-        events.push(Event::Said { parts, typed, loaded, usage: said.usage });
+        events.push(Event::Said {
+            parts,
+            typed,
+            loaded,
+            usage: said.usage,
+        });
         self.journal.write_all(events).await?;
         self.pending.clear();
         self.pending_skills.clear();
@@ -107,7 +122,10 @@ impl Session {
             self.look_at_skills().await?;
             self.follow_skills();
         }
-        Ok(Spoken { loaded: names, ran: said.ran })
+        Ok(Spoken {
+            loaded: names,
+            ran: said.ran,
+        })
     }
 
     async fn load_typed(&mut self, one: &Called, said: &mut Words) -> Result<(), RuntimeError> {
@@ -120,13 +138,22 @@ impl Session {
     pub(crate) fn take_in(&mut self, activation: &Activation, said: &mut Words) {
         let name = &activation.name;
         if self.loaded.has(activation) {
-            said.parts.push(Part::text(format!("The skill {name} is loaded already; use it.")));
+            said.parts.push(Part::text(format!(
+                "The skill {name} is loaded already; use it."
+            )));
             return;
         }
         self.loaded.insert(activation);
-        let text = format!("The person called for the skill {name}.\n\n{}", activation.text);
-        said.parts.push(Part::Text { text, keep: Some(name.clone()) });
-        said.loaded.push(active(name, &activation.digest, &activation.rendering()));
+        let text = format!(
+            "The person called for the skill {name}.\n\n{}",
+            activation.text
+        );
+        said.parts.push(Part::Text {
+            text,
+            keep: Some(name.clone()),
+        });
+        said.loaded
+            .push(active(name, &activation.digest, &activation.rendering()));
     }
 
     /// Renders a skill as a person wants it.
@@ -167,8 +194,10 @@ impl Session {
         let finished =
             Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await?;
         let (text, _) = subrun::report(&one.name, &finished);
-        said.parts
-            .push(Part::text(format!("The person called for the skill {}.\n\n{text}", one.name)));
+        said.parts.push(Part::text(format!(
+            "The person called for the skill {}.\n\n{text}",
+            one.name
+        )));
         said.ran.push(one.name.clone());
         let mut usage = said.usage.unwrap_or_default();
         usage += finished.spent.usage;
@@ -190,8 +219,10 @@ impl Words {
     /// Adds what hooks want the model to know.
     fn hear(&mut self, outcome: Option<&HookOutcome>) {
         for said in outcome.into_iter().flat_map(|outcome| &outcome.context) {
-            self.parts
-                .push(Part::text(format!("[hook of the skill {}: {}]", said.skill, said.text)));
+            self.parts.push(Part::text(format!(
+                "[hook of the skill {}: {}]",
+                said.skill, said.text
+            )));
         }
     }
 }

@@ -83,7 +83,10 @@ impl Session {
     /// Begins a session with every tool of the engine. The title is for lists.
     pub async fn start(engine: &Engine, title: &str) -> Result<Self, RuntimeError> {
         let settings = &engine.parts.settings;
-        let choice = Choice { skill: settings.skill_tool, ..Choice::default() };
+        let choice = Choice {
+            skill: settings.skill_tool,
+            ..Choice::default()
+        };
         let beginning = Beginning {
             title: one_line(title),
             workshop: engine.parts.workshop.derive(),
@@ -105,8 +108,23 @@ impl Session {
     }
 
     pub(crate) async fn begin(engine: &Engine, beginning: Beginning) -> Result<Self, RuntimeError> {
-        let Beginning { title, mut workshop, tools, limits, model, .. } = beginning;
-        let Beginning { effort, parent, skill, result, chosen, agents, .. } = beginning;
+        let Beginning {
+            title,
+            mut workshop,
+            tools,
+            limits,
+            model,
+            ..
+        } = beginning;
+        let Beginning {
+            effort,
+            parent,
+            skill,
+            result,
+            chosen,
+            agents,
+            ..
+        } = beginning;
         let depth = parent.as_ref().map_or(0, |parent| parent.depth);
         let notes = Arc::new(Notes::default());
         workshop.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
@@ -118,13 +136,20 @@ impl Session {
             let (workshop, tools, engine) =
                 (Arc::clone(&workshop), Arc::clone(&tools), engine.clone());
             blocking(move || {
-                let names: Vec<Box<str>> =
-                    tools.tools(&workshop).map(|tool| tool.name().into()).collect();
+                let names: Vec<Box<str>> = tools
+                    .tools(&workshop)
+                    .map(|tool| tool.name().into())
+                    .collect();
                 prompt(&workshop, &engine.parts.settings, &names)
             })
             .await?
         };
-        let Prompt { system, listed, known, generation } = made;
+        let Prompt {
+            system,
+            listed,
+            known,
+            generation,
+        } = made;
         let started = Started {
             version: VERSION,
             title,
@@ -205,7 +230,10 @@ impl Session {
         let size = |name: &str| {
             let parts = run.messages().iter().flat_map(|message| &message.parts);
             let sizes = parts.map(|part| match part {
-                Part::Text { text, keep: Some(keep) } if **keep == *name => text.len(),
+                Part::Text {
+                    text,
+                    keep: Some(keep),
+                } if **keep == *name => text.len(),
                 Part::Result(result) if result.keep.as_deref() == Some(name) => result.text.len(),
                 _ => 0,
             });
@@ -222,7 +250,10 @@ impl Session {
     /// What a provider is told about the tools now: what a loaded skill takes away is missing, and
     /// tools that only skills bring are there while a loaded one names them.
     pub(crate) fn declared(&self) -> Vec<ToolDeclaration> {
-        let tools = self.tools.tools(&self.workshop).filter(|tool| self.is_declared(tool.name()));
+        let tools = self
+            .tools
+            .tools(&self.workshop)
+            .filter(|tool| self.is_declared(tool.name()));
         tools
             .map(|tool| ToolDeclaration {
                 name: tool.name().into(),
@@ -233,8 +264,17 @@ impl Session {
     }
 
     pub(crate) fn is_declared(&self, tool: &str) -> bool {
-        let by_skill = self.engine.parts.tools_of_skills.iter().any(|known| known.name() == tool);
-        let trusted = || self.facts.iter().filter(|facts| facts.standing.is_trusted());
+        let by_skill = self
+            .engine
+            .parts
+            .tools_of_skills
+            .iter()
+            .any(|known| known.name() == tool);
+        let trusted = || {
+            self.facts
+                .iter()
+                .filter(|facts| facts.standing.is_trusted())
+        };
         let brought =
             !by_skill || trusted().any(|facts| facts.names(tool)) || self.workshop.acting.is_some();
         brought && !self.facts.iter().any(|facts| facts.forbids(tool))
@@ -256,7 +296,8 @@ impl Session {
 
     /// Tells people something.
     pub(crate) fn tell(&self, text: &str) {
-        self.engine.tell(&self.journal.id, self.journal.depth, Update::Message(text));
+        self.engine
+            .tell(&self.journal.id, self.journal.depth, Update::Message(text));
     }
 }
 
@@ -277,7 +318,12 @@ pub(crate) fn make_stoppable(workshop: &mut Workshop) -> Option<Stoppable> {
 /// The tools of an engine for an agent.
 pub(crate) fn toolset(engine: &Engine, choice: &Choice) -> Result<Toolset, RuntimeError> {
     let mut tools = Toolset::new(choice)?;
-    for tool in engine.parts.tools.iter().chain(&engine.parts.tools_of_skills) {
+    for tool in engine
+        .parts
+        .tools
+        .iter()
+        .chain(&engine.parts.tools_of_skills)
+    {
         // A run that is to hand in a result must be able to.
         if choice.result.is_none() || tool.name() != SUBMIT {
             tools.add(Arc::clone(tool));
@@ -342,6 +388,9 @@ impl Recorder for Notes {
                 .into()
             }),
         };
-        self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(decided);
+        self.decided
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(decided);
     }
 }

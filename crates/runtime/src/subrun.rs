@@ -108,7 +108,11 @@ pub(crate) async fn run_in(
         Which::Definition(skill) => {
             let registry = Registry::default();
             registry.replace((**skill).clone());
-            let name = registry.list().first().map(|skill| skill.name.clone()).unwrap_or_default();
+            let name = registry
+                .list()
+                .first()
+                .map(|skill| skill.name.clone())
+                .unwrap_or_default();
             workshop.registry = Arc::new(registry);
             name
         }
@@ -117,20 +121,40 @@ pub(crate) async fn run_in(
         let (derived, asked, who) = (workshop.derive(), name.clone(), sub.who);
         blocking(move || Facts::of(&derived, &asked, who)).await?
     };
-    let Some(facts) = facts else { return Err(not_there(workshop, name, sub.who).await?) };
-    if let Some(acting) = parent.acting.as_ref().filter(|acting| acting.name == facts.standing.name)
+    let Some(facts) = facts else {
+        return Err(not_there(workshop, name, sub.who).await?);
+    };
+    if let Some(acting) = parent
+        .acting
+        .as_ref()
+        .filter(|acting| acting.name == facts.standing.name)
     {
-        let why = format!("the skill {} runs already and cannot start itself", acting.name);
-        return Err(RuntimeError::Skill(ActivationError::Read { name: acting.name.clone(), why }));
+        let why = format!(
+            "the skill {} runs already and cannot start itself",
+            acting.name
+        );
+        return Err(RuntimeError::Skill(ActivationError::Read {
+            name: acting.name.clone(),
+            why,
+        }));
     }
     if let Some(acting) = parent.acting.as_ref().filter(|acting| !acting.is_trusted()) {
-        let why = format!("the skill {} is not trusted, so it starts no other", acting.name);
-        return Err(RuntimeError::Skill(ActivationError::Read { name: facts.name.clone(), why }));
+        let why = format!(
+            "the skill {} is not trusted, so it starts no other",
+            acting.name
+        );
+        return Err(RuntimeError::Skill(ActivationError::Read {
+            name: facts.name.clone(),
+            why,
+        }));
     }
     let agents = engine.agents_of(&facts, &sub.agents)?;
     agents::narrow(&agents, &mut workshop, &name, sub.who)?;
     let mut session = begin(engine, workshop, &sub, &facts, &agents).await?;
-    let given = Given { who: sub.who, ..Given::by_person(sub.arguments.clone()) };
+    let given = Given {
+        who: sub.who,
+        ..Given::by_person(sub.arguments.clone())
+    };
     let activation = {
         let (workshop, asked) = (Arc::clone(&session.workshop), name.clone());
         blocking(move || activate(&workshop, &asked, &given)).await?
@@ -138,7 +162,10 @@ pub(crate) async fn run_in(
     let activation = match activation {
         Ok(activation) => activation,
         Err(error) => {
-            let ending = Ending::Failed { kind: "skill".into(), message: error.to_string() };
+            let ending = Ending::Failed {
+                kind: "skill".into(),
+                message: error.to_string(),
+            };
             session.end(ending).await?;
             return Err(error.into());
         }
@@ -155,18 +182,25 @@ pub(crate) async fn not_there(
     name: Box<str>,
     who: Who,
 ) -> Result<RuntimeError, RuntimeError> {
-    let given = Given { who, ..Given::by_person(Arguments::none()) };
+    let given = Given {
+        who,
+        ..Given::by_person(Arguments::none())
+    };
     let asked = name.clone();
     let tried = blocking(move || {
-        let given = Given { execution: prowess_tools::Execution::Show, ..given };
+        let given = Given {
+            execution: prowess_tools::Execution::Show,
+            ..given
+        };
         activate(&workshop, &asked, &given)
     })
     .await?;
-    Ok(RuntimeError::Skill(
-        tried
-            .err()
-            .unwrap_or_else(|| ActivationError::Read { name, why: "it went away".to_owned() }),
-    ))
+    Ok(RuntimeError::Skill(tried.err().unwrap_or_else(|| {
+        ActivationError::Read {
+            name,
+            why: "it went away".to_owned(),
+        }
+    })))
 }
 
 async fn begin(
@@ -183,7 +217,13 @@ async fn begin(
         ..Choice::default()
     };
     let mut tools = toolset(engine, &choice)?;
-    confine(&mut tools, &mut workshop, facts, sub.tools.as_deref(), agents);
+    confine(
+        &mut tools,
+        &mut workshop,
+        facts,
+        sub.tools.as_deref(),
+        agents,
+    );
     let trusted = facts.standing.is_trusted();
     let wanted = facts.model.as_deref().filter(|_| trusted);
     let (model, missing) = match (sub.model.as_deref(), wanted) {
@@ -198,7 +238,9 @@ async fn begin(
     let default = engine.parts.settings.sub_budget;
     let usual = default.turns.unwrap_or(MAX_TICKS);
     // What nobody trusts may ask for less, and not for more.
-    let ticks = facts.max_ticks.map(|ticks| if trusted { ticks } else { ticks.min(usual) });
+    let ticks = facts
+        .max_ticks
+        .map(|ticks| if trusted { ticks } else { ticks.min(usual) });
     let turns = sub.budget.turns.or(ticks).unwrap_or(usual);
     let budget = Budget {
         turns: Some(turns),
@@ -210,8 +252,15 @@ async fn begin(
         title: format!("skill {}", facts.name),
         workshop,
         tools,
-        limits: Limits { budget, window: model.about().window, ..Limits::default() },
-        effort: sub.effort.or(facts.effort.filter(|_| trusted)).or(engine.parts.settings.effort),
+        limits: Limits {
+            budget,
+            window: model.about().window,
+            ..Limits::default()
+        },
+        effort: sub
+            .effort
+            .or(facts.effort.filter(|_| trusted))
+            .or(engine.parts.settings.effort),
         model,
         parent: sub.parent.clone(),
         skill: Some(facts.name.clone()),
@@ -277,7 +326,11 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Words
         ));
     }
     let loaded = vec![active(name, &activation.digest, &activation.rendering())];
-    Words { parts, loaded, ..Words::default() }
+    Words {
+        parts,
+        loaded,
+        ..Words::default()
+    }
 }
 
 /// Writes down that a run ended, and says how.
@@ -296,7 +349,12 @@ pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finishe
         Pause::Ended(Ending::Failed { kind, message }) => Outcome::Failed { kind, message },
     };
     let spent = *session.spent();
-    Ok(Finished { session: session.id().into(), outcome, text, spent })
+    Ok(Finished {
+        session: session.id().into(),
+        outcome,
+        text,
+        spent,
+    })
 }
 
 /// What a conversation learns of a sub-run: the value, and what it cost.
@@ -306,9 +364,10 @@ pub(crate) fn report(name: &str, finished: &Finished) -> (String, bool) {
         Outcome::Submitted(Value::String(text)) => (text.clone(), false),
         Outcome::Submitted(value) => (value.to_string(), false),
         Outcome::Declined { why } => (format!("It gave no result: {why}"), true),
-        Outcome::Exhausted { limit } => {
-            (format!("It ended without a result: {limit} was reached"), true)
-        }
+        Outcome::Exhausted { limit } => (
+            format!("It ended without a result: {limit} was reached"),
+            true,
+        ),
         Outcome::Cancelled => ("It was stopped.".to_owned(), true),
         Outcome::Failed { message, .. } => (format!("It failed: {message}"), true),
     };

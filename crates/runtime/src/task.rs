@@ -31,7 +31,10 @@ pub struct Task {
 impl Task {
     /// A task without a schema.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
     }
 }
 
@@ -43,8 +46,11 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<Finished, RuntimeError> {
         let settings = &self.parts.settings;
-        let choice =
-            Choice { skill: settings.skill_tool, result: task.result.clone(), ..Choice::default() };
+        let choice = Choice {
+            skill: settings.skill_tool,
+            result: task.result.clone(),
+            ..Choice::default()
+        };
         let model = match &task.model {
             Some(name) => self.find_model(name)?,
             None => Arc::clone(self.model()),
@@ -59,7 +65,11 @@ impl Engine {
             title: one_line(&task.text),
             workshop: self.parts.workshop.derive(),
             tools: toolset(self, &choice)?,
-            limits: Limits { budget, window: model.about().window, ..Limits::default() },
+            limits: Limits {
+                budget,
+                window: model.about().window,
+                ..Limits::default()
+            },
             effort: task.effort.or(settings.effort),
             model,
             parent: None,

@@ -40,7 +40,11 @@ pub(crate) fn agent(session: &Session) -> Span {
     );
     if let Some(name) = skill {
         let loaded = session.loaded.get(name).map(|loaded| &*loaded.digest);
-        let acting = session.workshop.acting.as_ref().map(|standing| &*standing.digest);
+        let acting = session
+            .workshop
+            .acting
+            .as_ref()
+            .map(|standing| &*standing.digest);
         self::skill(&span, name, loaded.or(acting));
     }
     span
@@ -110,7 +114,10 @@ pub(crate) fn replied(span: &Span, reply: &Reply) {
 
 /// A tool is called. A name that no tool has is the model's own words, and not told.
 pub(crate) fn tool(session: &Session, call: &ToolCall) -> Span {
-    let known = session.tools.tools(&session.workshop).any(|tool| *tool.name() == *call.name);
+    let known = session
+        .tools
+        .tools(&session.workshop)
+        .any(|tool| *tool.name() == *call.name);
     let tool = if known { &*call.name } else { names::OTHER };
     let span = tracing::info_span!(
         "execute_tool",
@@ -127,7 +134,9 @@ pub(crate) fn tool(session: &Session, call: &ToolCall) -> Span {
         { names::ERROR_TYPE } = Empty,
     );
     // A tool for skills says which one it means; only one that is loaded is certainly one.
-    let meant = ["skill_name", "name"].iter().find_map(|key| call.input.get(*key)?.as_str());
+    let meant = ["skill_name", "name"]
+        .iter()
+        .find_map(|key| call.input.get(*key)?.as_str());
     if let Some((name, loaded)) = meant.and_then(|name| Some((name, session.loaded.get(name)?))) {
         skill(&span, name, Some(&loaded.digest));
     }

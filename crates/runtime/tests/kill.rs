@@ -74,7 +74,10 @@ fn main() {
         return println!("at_every_event: test\nat_random_moments: test");
     }
     let wanted = |name: &str| {
-        let mut names = words.iter().filter(|word| !word.starts_with('-')).peekable();
+        let mut names = words
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .peekable();
         names.peek().is_none() || names.any(|word| name.contains(&**word))
     };
     if wanted("at_every_event") {
@@ -104,7 +107,13 @@ fn decide(request: &Request) -> Act {
         for result in message.results() {
             let input = inputs[&*result.call];
             let line = match &*result.name {
-                "bash" => input["command"].as_str().unwrap().split(' ').nth(1).unwrap().to_owned(),
+                "bash" => input["command"]
+                    .as_str()
+                    .unwrap()
+                    .split(' ')
+                    .nth(1)
+                    .unwrap()
+                    .to_owned(),
                 "load_skill" if input["name"] == "below" => "below".to_owned(),
                 "load_skill" => {
                     // Loading writes no line: it is simply done again.
@@ -135,7 +144,10 @@ fn decide(request: &Request) -> Act {
         return load("notes");
     }
     let names: Vec<String> = (0..LINES).map(|at| format!("line-{at}")).collect();
-    let open: Vec<&String> = names.iter().filter(|name| state.get(*name) != Some(&true)).collect();
+    let open: Vec<&String> = names
+        .iter()
+        .filter(|name| state.get(*name) != Some(&true))
+        .collect();
     let command = |name: &String| ("bash", json!({ "command": format!("echo {name} >> log") }));
     match (&*open, state.get("below")) {
         ([one, two, ..], _) => calls([command(one), command(two)]),
@@ -152,16 +164,18 @@ fn child(folder: PathBuf) {
     let mut parts = world.parts(Script::by(|_, request| decide(request)));
     mode(&mut parts, Mode::Yolo);
     parts.store = Arc::new(SqliteSessions::new(world.path("sessions.db")));
-    parts.watchers.push(Arc::new(Seeing(move |session: &str, update: Update<'_>| {
-        let Update::Event(event) = update else { return };
-        let line = format!("{session}\t{}\n", serde_json::to_string(event).unwrap());
-        let mut out = std::io::stdout().lock();
-        out.write_all(line.as_bytes()).unwrap();
-        out.flush().unwrap();
-        if steps {
-            std::io::stdin().read_exact(&mut [0]).unwrap();
-        }
-    })));
+    parts.watchers.push(Arc::new(Seeing(
+        move |session: &str, update: Update<'_>| {
+            let Update::Event(event) = update else { return };
+            let line = format!("{session}\t{}\n", serde_json::to_string(event).unwrap());
+            let mut out = std::io::stdout().lock();
+            out.write_all(line.as_bytes()).unwrap();
+            out.flush().unwrap();
+            if steps {
+                std::io::stdin().read_exact(&mut [0]).unwrap();
+            }
+        },
+    )));
     let engine = Engine::new(parts);
     wait(async {
         let mut session = match std::env::var(SESSION) {
@@ -190,7 +204,11 @@ impl Place {
         let world = World::new();
         world.skill("notes", "", "Write lines into the log.");
         world.skill("below", "context: fork\n", "Write the line below.");
-        Self { world, session: None, said: BTreeMap::new() }
+        Self {
+            world,
+            session: None,
+            said: BTreeMap::new(),
+        }
     }
 
     fn start(&self, steps: bool) -> Child {
@@ -209,7 +227,9 @@ impl Place {
     /// Takes note of what a child acknowledged.
     fn hear(&mut self, line: &str) {
         // A line that the kill cut off was not said.
-        let Some((session, event)) = line.strip_suffix('\n').and_then(|line| line.split_once('\t'))
+        let Some((session, event)) = line
+            .strip_suffix('\n')
+            .and_then(|line| line.split_once('\t'))
         else {
             return;
         };
@@ -263,8 +283,15 @@ impl Place {
             assert!(times >= 1, "{name} is missing in {log:?}");
             twice += times - 1;
         }
-        assert_eq!(log.lines().count(), names.len() + twice, "nothing else is in {log:?}");
-        assert!(twice <= told, "{twice} lines twice, and the model was told {told} times: {log:?}");
+        assert_eq!(
+            log.lines().count(),
+            names.len() + twice,
+            "nothing else is in {log:?}"
+        );
+        assert!(
+            twice <= told,
+            "{twice} lines twice, and the model was told {told} times: {log:?}"
+        );
         (told, twice)
     }
 }
@@ -282,7 +309,11 @@ fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
 fn at_every_event() {
     let began = Instant::now();
     let next = AtomicUsize::new(1);
-    let (killed, told, twice) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (killed, told, twice) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+    );
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -307,7 +338,10 @@ fn at_every_event() {
         began.elapsed().as_secs()
     );
     assert!(killed > 30, "{killed} events");
-    assert_eq!(twice, 0, "here every command had ended, or had not begun, when it was killed");
+    assert_eq!(
+        twice, 0,
+        "here every command had ended, or had not begun, when it was killed"
+    );
     assert!(told >= LINES, "{told}");
 }
 
@@ -332,10 +366,15 @@ fn kill_at(place: &mut Place, event: usize) -> bool {
 /// Kills children at random moments until there were enough of them.
 fn at_random_moments() {
     let began = Instant::now();
-    let seed = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        u64::from(now.subsec_nanos()) | 1
-    });
+    let seed = std::env::var(SEED)
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| {
+            let now = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap();
+            u64::from(now.subsec_nanos()) | 1
+        });
     println!("seed {seed} (repeat with {SEED}={seed})");
     let kills = AtomicUsize::new(0);
     let sums: Vec<(usize, usize, usize)> = std::thread::scope(|scope| {
@@ -362,7 +401,10 @@ fn at_random_moments() {
                 })
             })
             .collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .collect()
     });
     let sum = |part: fn(&(usize, usize, usize)) -> usize| sums.iter().map(part).sum::<usize>();
     println!(
@@ -400,7 +442,10 @@ fn kill_after(place: &mut Place, events: u64, micros: u64) -> bool {
     for line in &said {
         place.hear(line);
     }
-    assert!(status.success() || status.code().is_none(), "the child failed: {status}");
+    assert!(
+        status.success() || status.code().is_none(),
+        "the child failed: {status}"
+    );
     !status.success()
 }
 

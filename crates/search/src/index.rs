@@ -42,7 +42,11 @@ impl Piece {
     fn new(segment: Segment) -> Self {
         let skills = segment.skills.iter();
         let name_lengths = skills.map(|skill| skill.as_ref().map_or(1, |skill| name_length(skill)));
-        Self { name_lengths: name_lengths.collect(), names: OnceLock::new(), segment }
+        Self {
+            name_lengths: name_lengths.collect(),
+            names: OnceLock::new(),
+            segment,
+        }
     }
 }
 
@@ -64,12 +68,19 @@ impl<'i> View<'i> {
     /// The pieces, each with the number of its first document.
     pub(super) fn pieces(self) -> impl Iterator<Item = (u32, &'i Piece)> {
         let first = self.pieces[0].map_or(0, |base| small(base.segment.skills.len()));
-        [0, first].into_iter().zip(self.pieces).filter_map(|(from, piece)| Some((from, piece?)))
+        [0, first]
+            .into_iter()
+            .zip(self.pieces)
+            .filter_map(|(from, piece)| Some((from, piece?)))
     }
 
     /// How many documents there are, gone ones included.
     pub(super) fn documents(self) -> usize {
-        self.pieces.iter().flatten().map(|piece| piece.segment.skills.len()).sum()
+        self.pieces
+            .iter()
+            .flatten()
+            .map(|piece| piece.segment.skills.len())
+            .sum()
     }
 
     pub(super) fn is_gone(self, document: u32) -> bool {
@@ -85,7 +96,11 @@ impl<'i> View<'i> {
             return None;
         }
         let (from, piece) = self.pieces().filter(|(from, _)| *from <= document).last()?;
-        piece.segment.skills.get((document - from) as usize)?.as_ref()
+        piece
+            .segment
+            .skills
+            .get((document - from) as usize)?
+            .as_ref()
     }
 
     pub(super) fn name_length(self, document: u32) -> u8 {
@@ -117,8 +132,10 @@ impl SearchIndex {
         {
             return Self::of(segment);
         }
-        let all: Vec<(&Segment, &dyn Fn(u32) -> bool)> =
-            parts.iter().map(|part| (&part.0, &everything as &dyn Fn(u32) -> bool)).collect();
+        let all: Vec<(&Segment, &dyn Fn(u32) -> bool)> = parts
+            .iter()
+            .map(|part| (&part.0, &everything as &dyn Fn(u32) -> bool))
+            .collect();
         Self::of(merge(&all))
     }
 
@@ -130,7 +147,11 @@ impl SearchIndex {
     /// An index whose documents have these places in the catalogue.
     pub(super) fn placed(segment: Segment, places: Arc<[u32]>) -> Self {
         let gone: Vec<bool> = segment.skills.iter().map(Option::is_none).collect();
-        let gone = if gone.contains(&true) { gone } else { Vec::new() };
+        let gone = if gone.contains(&true) {
+            gone
+        } else {
+            Vec::new()
+        };
         let mut index = Self {
             base: Arc::new(Piece::new(segment)),
             added: None,
@@ -210,8 +231,11 @@ impl SearchIndex {
         }
         let is_newest = |document: u32| {
             let number = document as usize;
-            let id =
-                fresh.skills.get(number).and_then(|skill| skill.as_ref()).map(|skill| &skill.id);
+            let id = fresh
+                .skills
+                .get(number)
+                .and_then(|skill| skill.as_ref())
+                .map(|skill| &skill.id);
             id.and_then(|id| newest.get(id)) == Some(&number)
         };
         let in_base = |document: u32| !gone[document as usize];
@@ -231,7 +255,11 @@ impl SearchIndex {
         }
         sources.push((&fresh, &is_newest));
         let kept = |document: &usize| !rewrite || !gone[*document];
-        places.extend((0..base_count).filter(kept).map(|document| self.places[document]));
+        places.extend(
+            (0..base_count)
+                .filter(kept)
+                .map(|document| self.places[document]),
+        );
         let alive = (base_count..gone.len()).filter(|document| !gone[*document]);
         places.extend(alive.map(|document| self.places[document]));
         for (number, skill) in (0..).zip(&fresh.skills) {
@@ -256,7 +284,11 @@ impl SearchIndex {
             Self {
                 base: Arc::clone(&self.base),
                 added: (!piece.segment.skills.is_empty()).then_some(piece),
-                gone: if gone_in_base > 0 { gone.into() } else { Arc::from([]) },
+                gone: if gone_in_base > 0 {
+                    gone.into()
+                } else {
+                    Arc::from([])
+                },
                 places: places.into(),
                 statistics: Statistics::default(),
             }
@@ -275,8 +307,10 @@ impl SearchIndex {
         match query.mode {
             Mode::Substring => substring::search(self.in_order(), query),
             Mode::Ranked if query.text.trim().is_empty() => {
-                let mut skills: Vec<_> =
-                    self.skills().filter(|skill| substring::admits(query, skill)).collect();
+                let mut skills: Vec<_> = self
+                    .skills()
+                    .filter(|skill| substring::admits(query, skill))
+                    .collect();
                 skills.sort_by(|one, other| score::by_name(one, other));
                 substring::search(skills, query)
             }

@@ -63,7 +63,12 @@ impl NameWords {
         for same in places.chunk_by(|one, other| word(one) == word(other)) {
             let (from, documents) = (small(all.text.len()), small(all.documents.len()));
             let letters = letters(word(&same[0]));
-            all.words.push(Word { letters, from, length: same[0].1, documents });
+            all.words.push(Word {
+                letters,
+                from,
+                length: same[0].1,
+                documents,
+            });
             all.text.extend_from_slice(word(&same[0]));
             all.documents.extend(same.iter().map(|place| place.2));
         }
@@ -73,7 +78,10 @@ impl NameWords {
     /// Whether a word is in the name of a document that is still there.
     fn is_alive(&self, place: usize, gone: &dyn Fn(u32) -> bool) -> bool {
         let start = self.words[place].documents as usize;
-        let next = self.words.get(place + 1).map(|next| next.documents as usize);
+        let next = self
+            .words
+            .get(place + 1)
+            .map(|next| next.documents as usize);
         let documents = &self.documents[start..next.unwrap_or(self.documents.len())];
         documents.iter().any(|&document| !gone(document))
     }
@@ -91,8 +99,9 @@ impl NameWords {
         let wanted = letters(typed);
         let mut found = Vec::new();
         for (place, word) in self.words.iter().enumerate() {
-            let apart =
-                (wanted & !word.letters).count_ones().max((word.letters & !wanted).count_ones());
+            let apart = (wanted & !word.letters)
+                .count_ones()
+                .max((word.letters & !wanted).count_ones());
             if apart as usize > limit || usize::from(word.length).abs_diff(typed.len()) > limit {
                 continue;
             }
@@ -103,11 +112,16 @@ impl NameWords {
             }
             let distance = distance(typed, text, limit).filter(|distance| *distance > 0);
             if let Some(distance) = distance.filter(|_| self.is_alive(place, gone)) {
-                found.push(Near { term: self.term_of(word), distance });
+                found.push(Near {
+                    term: self.term_of(word),
+                    distance,
+                });
             }
         }
         found.sort_by(|one, other| {
-            one.distance.cmp(&other.distance).then_with(|| one.term.cmp(&other.term))
+            one.distance
+                .cmp(&other.distance)
+                .then_with(|| one.term.cmp(&other.term))
         });
         found.dedup();
         found.truncate(most);
@@ -121,7 +135,9 @@ impl NameWords {
         most: usize,
         gone: &dyn Fn(u32) -> bool,
     ) -> Vec<Vec<u8>> {
-        let from = self.words.partition_point(|word| self.text_of(word) < prefix);
+        let from = self
+            .words
+            .partition_point(|word| self.text_of(word) < prefix);
         (from..self.words.len())
             .take_while(|&place| self.text_of(&self.words[place]).starts_with(prefix))
             .filter(|&place| self.is_alive(place, gone))
@@ -217,8 +233,16 @@ mod tests {
             ("pdf", "xls", None),
             ("a", "abc", Some(2)),
         ] {
-            assert_eq!(distance(one.as_bytes(), other.as_bytes(), 2), expected, "{one} {other}");
-            assert_eq!(distance(other.as_bytes(), one.as_bytes(), 2), expected, "{other} {one}");
+            assert_eq!(
+                distance(one.as_bytes(), other.as_bytes(), 2),
+                expected,
+                "{one} {other}"
+            );
+            assert_eq!(
+                distance(other.as_bytes(), one.as_bytes(), 2),
+                expected,
+                "{other} {one}"
+            );
         }
     }
 }

@@ -307,7 +307,11 @@ impl Terms {
             }
             at = self.place(key);
         }
-        self.table[at] = Term { key, id: small(self.keys.len()), counted: 0 };
+        self.table[at] = Term {
+            key,
+            id: small(self.keys.len()),
+            counted: 0,
+        };
         self.keys.push(key);
         &mut self.table[at]
     }
@@ -330,7 +334,9 @@ impl Terms {
             .map(|(id, [low, high])| {
                 let length = high >> 56;
                 let text = if length == LONG {
-                    let long = usize::try_from(*low).ok().and_then(|at| self.long_texts.get(at));
+                    let long = usize::try_from(*low)
+                        .ok()
+                        .and_then(|at| self.long_texts.get(at));
                     Text::Long(long.map_or(&[], |text| text))
                 } else {
                     let mut bytes = [0; 16];
@@ -347,7 +353,9 @@ impl Terms {
             })
             .collect();
         order.sort_unstable_by(|one, other| {
-            one.0.cmp(&other.0).then_with(|| one.2.bytes().cmp(other.2.bytes()))
+            one.0
+                .cmp(&other.0)
+                .then_with(|| one.2.bytes().cmp(other.2.bytes()))
         });
         order.into_iter().map(|(_, id, text)| (id, text)).collect()
     }

@@ -57,7 +57,11 @@ pub(super) fn plan(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<
         if word.stop && !all_stop && !typing {
             continue;
         }
-        let form = if word.kind == Kind::Gram { Form::Gram } else { Form::Exact };
+        let form = if word.kind == Kind::Gram {
+            Form::Gram
+        } else {
+            Form::Exact
+        };
         let mut forms = Vec::new();
         let stem = tokens::stemmed(&word.text);
         spell(view, &mut forms, stem.clone(), form, 1.0);
@@ -110,7 +114,11 @@ fn words(text: &str) -> Vec<Asked> {
     let mut known = std::collections::HashSet::new();
     tokens::each(text, |word, kind| {
         if words.len() < MAX_LOOKED_UP && known.insert(tokens::stemmed(word)) {
-            words.push(Asked { text: word.to_vec(), kind, stop: tokens::is_stop_word(word) });
+            words.push(Asked {
+                text: word.to_vec(),
+                kind,
+                stop: tokens::is_stop_word(word),
+            });
         }
     });
     words
@@ -145,7 +153,12 @@ fn spell(view: View<'_>, forms: &mut Vec<Spelling>, term: Vec<u8>, form: Form, f
     }
     let entries = view.pieces.map(|piece| piece?.segment.find(&term));
     if entries.iter().any(Option::is_some) && forms.iter().all(|known| known.term != term) {
-        forms.push(Spelling { term, form, factor, entries });
+        forms.push(Spelling {
+            term,
+            form,
+            factor,
+            entries,
+        });
     }
 }
 
@@ -178,7 +191,9 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
         }
         let before = forms.len();
         spell(view, forms, term, Form::Prefix, factor);
-        let added = forms[before..].iter().flat_map(|form| form.entries.iter().flatten());
+        let added = forms[before..]
+            .iter()
+            .flat_map(|form| form.entries.iter().flatten());
         documents += added.map(|entry| entry.documents).sum::<u32>();
     }
 }
@@ -186,18 +201,30 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
 /// Adds words of names that may have been meant.
 fn slips(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
     let near_in = |(from, piece): (u32, &super::index::Piece)| {
-        piece.names().near(typed, MAX_NEAR, &|document| view.is_gone(from + document))
+        piece
+            .names()
+            .near(typed, MAX_NEAR, &|document| view.is_gone(from + document))
     };
     let mut near: Vec<_> = view.pieces().flat_map(near_in).collect();
     near.sort_by(|one, other| {
-        one.distance.cmp(&other.distance).then_with(|| one.term.cmp(&other.term))
+        one.distance
+            .cmp(&other.distance)
+            .then_with(|| one.term.cmp(&other.term))
     });
     near.dedup();
     let Some(least) = near.first().map(|near| near.distance) else {
         return;
     };
-    for near in near.into_iter().filter(|near| near.distance == least).take(MAX_NEAR) {
-        let factor = if near.distance > 1 { factor * factor } else { factor };
+    for near in near
+        .into_iter()
+        .filter(|near| near.distance == least)
+        .take(MAX_NEAR)
+    {
+        let factor = if near.distance > 1 {
+            factor * factor
+        } else {
+            factor
+        };
         spell(view, forms, near.term, Form::Typo, factor);
     }
 }
@@ -207,13 +234,19 @@ fn push(view: View<'_>, wanted: &mut Vec<Wanted>, forms: Vec<Spelling>) {
         return;
     }
     let documents = match forms.as_slice() {
-        [only] if !view.any_gone() => {
-            only.entries.iter().flatten().map(|entry| entry.documents).sum()
-        }
+        [only] if !view.any_gone() => only
+            .entries
+            .iter()
+            .flatten()
+            .map(|entry| entry.documents)
+            .sum(),
         _ => count(view, &forms),
     };
     if documents > 0 {
-        wanted.push(Wanted { forms, idf: idf(documents, view.statistics) });
+        wanted.push(Wanted {
+            forms,
+            idf: idf(documents, view.statistics),
+        });
     }
 }
 
@@ -221,7 +254,14 @@ fn push(view: View<'_>, wanted: &mut Vec<Wanted>, forms: Vec<Spelling>) {
 fn count(view: View<'_>, forms: &[Spelling]) -> u32 {
     let mut documents = 0;
     for (number, (from, piece)) in view.pieces().enumerate() {
-        let mut seen = vec![false; if forms.len() > 1 { piece.segment.skills.len() } else { 0 }];
+        let mut seen = vec![
+            false;
+            if forms.len() > 1 {
+                piece.segment.skills.len()
+            } else {
+                0
+            }
+        ];
         for entry in forms.iter().filter_map(|form| form.entries[number]) {
             for (document, _) in piece.segment.postings(entry) {
                 let fresh = seen

@@ -58,17 +58,26 @@ pub(super) struct Statistics {
 }
 
 impl Statistics {
-    #[expect(clippy::cast_precision_loss, reason = "an average needs no more than that")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "an average needs no more than that"
+    )]
     pub(super) fn new(documents: u32, sums: [u64; LENGTHS]) -> Self {
         let documents = documents as f32;
         // A field that nobody has must not divide by zero.
         let averages = sums.map(|sum| (sum as f32 / documents.max(1.0)).max(0.01));
-        Self { documents, averages }
+        Self {
+            documents,
+            averages,
+        }
     }
 }
 
 /// How rare a word is.
-#[expect(clippy::cast_precision_loss, reason = "a logarithm needs no more than that")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a logarithm needs no more than that"
+)]
 pub(super) fn idf(documents: u32, statistics: &Statistics) -> f32 {
     let documents = documents as f32;
     (1.0 + (statistics.documents - documents + 0.5).max(0.0) / (documents + 0.5)).ln()
@@ -76,7 +85,9 @@ pub(super) fn idf(documents: u32, statistics: &Statistics) -> f32 {
 
 /// Skills in the order of ties.
 pub(super) fn by_name(one: &Skill, other: &Skill) -> Ordering {
-    one.name.cmp(&other.name).then_with(|| one.id.cmp(&other.id))
+    one.name
+        .cmp(&other.name)
+        .then_with(|| one.id.cmp(&other.id))
 }
 
 /// What weights and statistics make of counts.
@@ -114,7 +125,11 @@ impl Scale {
         for (field, brought) in brought.iter_mut().enumerate() {
             let count = counts.of(field);
             if count > 0 {
-                let norm = if field < LENGTHS { self.norm(field, lengths) } else { 1.0 };
+                let norm = if field < LENGTHS {
+                    self.norm(field, lengths)
+                } else {
+                    1.0
+                };
                 *brought = self.weights[field] * small_float(count) / norm;
             }
         }
@@ -158,7 +173,10 @@ pub(super) fn search(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Ve
     }
     let scale = Scale::new(weights, view.statistics);
     let documents = view.documents();
-    let mut points = Points { scores: vec![0.0; documents], named: vec![0; documents] };
+    let mut points = Points {
+        scores: vec![0.0; documents],
+        named: vec![0; documents],
+    };
     for word in &wanted {
         gather(view, word, &scale, |document, brought, counts| {
             let document = document as usize;
@@ -181,9 +199,16 @@ pub(super) fn search(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Ve
         }
     }
     let order = |one: &(f32, u32, &Arc<Skill>), other: &(f32, u32, &Arc<Skill>)| {
-        other.0.total_cmp(&one.0).then_with(|| by_name(one.2, other.2))
+        other
+            .0
+            .total_cmp(&one.0)
+            .then_with(|| by_name(one.2, other.2))
     };
-    let most = if query.limit == 0 { found.len() } else { query.limit.min(found.len()) };
+    let most = if query.limit == 0 {
+        found.len()
+    } else {
+        query.limit.min(found.len())
+    };
     if most < found.len() {
         found.select_nth_unstable_by(most, order);
         found.truncate(most);
@@ -198,8 +223,11 @@ pub(super) fn search(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Ve
         })
         .collect();
     if query.explain {
-        let explained: Vec<u32> =
-            found.iter().take(MAX_EXPLAINED).map(|(_, document, _)| *document).collect();
+        let explained: Vec<u32> = found
+            .iter()
+            .take(MAX_EXPLAINED)
+            .map(|(_, document, _)| *document)
+            .collect();
         explain(view, &wanted, &scale, &explained, &mut hits);
         for ((document, hit), (score, _, _)) in explained.iter().zip(&mut hits).zip(&found) {
             let bonus = score - points.scores[*document as usize];
@@ -211,7 +239,8 @@ pub(super) fn search(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Ve
                     points: bonus,
                 });
             }
-            hit.explanation.sort_by(|one, other| other.points.total_cmp(&one.points));
+            hit.explanation
+                .sort_by(|one, other| other.points.total_cmp(&one.points));
         }
     }
     hits
@@ -231,7 +260,11 @@ fn gather(view: View<'_>, word: &Wanted, scale: &Scale, mut sink: impl FnMut(u32
             };
             for (document, counts) in piece.segment.postings(entry) {
                 let lengths = &piece.segment.lengths[document as usize];
-                sink(from + document, only.factor * scale.sum(counts, lengths), counts);
+                sink(
+                    from + document,
+                    only.factor * scale.sum(counts, lengths),
+                    counts,
+                );
             }
         }
         return;
@@ -254,7 +287,9 @@ fn together(view: View<'_>, word: &Wanted, scale: &Scale) -> Vec<Together> {
             };
             for (document, counts) in piece.segment.postings(entry) {
                 let lengths = &piece.segment.lengths[document as usize];
-                let brought = scale.fields(counts, lengths).map(|points| points * spelling.factor);
+                let brought = scale
+                    .fields(counts, lengths)
+                    .map(|points| points * spelling.factor);
                 all.push((from + document, brought, counts, number));
             }
         }
@@ -282,8 +317,11 @@ fn explain(view: View<'_>, wanted: &[Wanted], scale: &Scale, documents: &[u32], 
     let mut order: Vec<(u32, usize)> = documents.iter().copied().zip(0..).collect();
     order.sort_unstable();
     for word in wanted {
-        let terms: Vec<Arc<str>> =
-            word.forms.iter().map(|form| String::from_utf8_lossy(&form.term).into()).collect();
+        let terms: Vec<Arc<str>> = word
+            .forms
+            .iter()
+            .map(|form| String::from_utf8_lossy(&form.term).into())
+            .collect();
         let mut reason = |hit: usize, brought: [f32; FIELDS], form: usize| {
             let sum: f32 = brought.iter().sum();
             let points = word.idf * scale.dampen(sum);
@@ -306,7 +344,10 @@ fn explain(view: View<'_>, wanted: &[Wanted], scale: &Scale, documents: &[u32], 
                 let mut next = order.partition_point(|(document, _)| *document < from);
                 for (document, counts) in piece.segment.postings(entry) {
                     let number = from + document;
-                    while order.get(next).is_some_and(|(document, _)| *document < number) {
+                    while order
+                        .get(next)
+                        .is_some_and(|(document, _)| *document < number)
+                    {
                         next += 1;
                     }
                     match order.get(next) {

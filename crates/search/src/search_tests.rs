@@ -22,24 +22,39 @@ impl Sample {
     fn in_scope(scope: Scope, folder: &str, text: &str) -> Self {
         let parsed = parse(text.as_bytes());
         let place = Place {
-            id: SkillId { origin: Arc::new(Origin::new(scope, 0, "/root")), path: folder.into() },
+            id: SkillId {
+                origin: Arc::new(Origin::new(scope, 0, "/root")),
+                path: folder.into(),
+            },
             form: SkillForm::Folder,
             location: "".into(),
             given: Some(folder),
-            stamp: Stamp { size: text.len() as u64, ..Stamp::default() },
+            stamp: Stamp {
+                size: text.len() as u64,
+                ..Stamp::default()
+            },
             sidecar: None,
             fingerprint: 0,
         };
         let skill = Arc::new(Skill::from_text(place, &parsed, None));
-        Self { skill, body: parsed.body_text().to_owned() }
+        Self {
+            skill,
+            body: parsed.body_text().to_owned(),
+        }
     }
 
     fn described(name: &str, description: &str) -> Self {
-        Self::new(name, &format!("---\nname: {name}\ndescription: {description}\n---\n"))
+        Self::new(
+            name,
+            &format!("---\nname: {name}\ndescription: {description}\n---\n"),
+        )
     }
 
     fn document(&self) -> Document<'_> {
-        Document { skill: &self.skill, body: &self.body }
+        Document {
+            skill: &self.skill,
+            body: &self.body,
+        }
     }
 }
 
@@ -92,75 +107,154 @@ fn every_field_is_searched() {
         ("观众反应", "danmaku", Field::Description),
     ] {
         let hits = index.search(&Query::new(text));
-        let hit = hits.first().unwrap_or_else(|| panic!("{text} finds nothing"));
+        let hit = hits
+            .first()
+            .unwrap_or_else(|| panic!("{text} finds nothing"));
         assert_eq!(&*hit.skill.name, expected, "{text}");
-        assert!(hit.explanation.iter().any(|reason| reason.field == field), "{text}: {hit:?}");
+        assert!(
+            hit.explanation.iter().any(|reason| reason.field == field),
+            "{text}: {hit:?}"
+        );
         let sum: f32 = hit.explanation.iter().map(|reason| reason.points).sum();
-        assert!((sum - hit.score).abs() < 1e-3 * hit.score, "{text}: {sum} {}", hit.score);
+        assert!(
+            (sum - hit.score).abs() < 1e-3 * hit.score,
+            "{text}: {sum} {}",
+            hit.score
+        );
     }
     assert!(index.search(&Query::new("nothing-like-it zzz")).is_empty());
 }
 
 #[test]
 fn stop_words_count_only_alone() {
-    let samples =
-        [Sample::described("how-to", "A guide."), Sample::described("pdf", "How to use the PDF.")];
+    let samples = [
+        Sample::described("how-to", "A guide."),
+        Sample::described("pdf", "How to use the PDF."),
+    ];
     let index = index(&samples);
-    assert_eq!(names(&index.search(&Query::new("how to"))), ["how-to", "pdf"]);
+    assert_eq!(
+        names(&index.search(&Query::new("how to"))),
+        ["how-to", "pdf"]
+    );
     assert_eq!(names(&index.search(&Query::new("how to pdf"))), ["pdf"]);
 }
 
 #[test]
 fn names_forgive_slips_and_may_be_unfinished() {
     let index = index(&library());
-    for text in ["relaese-notes", "release-nots", "releasenotes", "reelase notes", "releasenots"] {
+    for text in [
+        "relaese-notes",
+        "release-nots",
+        "releasenotes",
+        "reelase notes",
+        "releasenots",
+    ] {
         let hits = index.search(&Query::new(text));
         assert_eq!(names(&hits).first(), Some(&"release-notes"), "{text}");
     }
-    for text in ["r", "rel", "releas", "release-n", "releasen", "deployi", "deployin"] {
-        let hits = index.search(&Query { prefix: true, ..Query::new(text) });
-        let expected = if text.starts_with('r') { "release-notes" } else { "deploying-services" };
+    for text in [
+        "r",
+        "rel",
+        "releas",
+        "release-n",
+        "releasen",
+        "deployi",
+        "deployin",
+    ] {
+        let hits = index.search(&Query {
+            prefix: true,
+            ..Query::new(text)
+        });
+        let expected = if text.starts_with('r') {
+            "release-notes"
+        } else {
+            "deploying-services"
+        };
         assert_eq!(names(&hits).first(), Some(&expected), "{text}");
     }
     assert!(index.search(&Query::new("rele")).is_empty());
     let hits = index.search(&Query::new("kuberntes"));
     assert!(hits.is_empty(), "only names forgive: {hits:?}");
     let hits = index.search(&Query::new("sevices"));
-    assert!(hits[0].explanation.iter().any(|reason| reason.form == Form::NameCover));
-    assert!(hits[0].explanation.iter().any(|reason| reason.form == Form::Typo));
+    assert!(
+        hits[0]
+            .explanation
+            .iter()
+            .any(|reason| reason.form == Form::NameCover)
+    );
+    assert!(
+        hits[0]
+            .explanation
+            .iter()
+            .any(|reason| reason.form == Form::Typo)
+    );
 }
 
 #[test]
 fn other_words_for_the_same() {
-    let samples = [Sample::described("golang-lint", "Lints."), Sample::described("x", "y")];
+    let samples = [
+        Sample::described("golang-lint", "Lints."),
+        Sample::described("x", "y"),
+    ];
     let hits = index(&samples).search(&Query::new("lint my go code"));
     assert_eq!(names(&hits), ["golang-lint"]);
-    assert!(hits[0].explanation.iter().any(|reason| reason.form == Form::Synonym));
+    assert!(
+        hits[0]
+            .explanation
+            .iter()
+            .any(|reason| reason.form == Form::Synonym)
+    );
 }
 
 #[test]
 fn filters_hold_in_both_modes() {
     let index = index(&library());
     for mode in [Mode::Ranked, Mode::Substring] {
-        let base = Query { mode, ..Query::new("") };
-        let platform = Query { metadata: vec![("team", "platform")], ..base.clone() };
-        assert_eq!(names(&index.search(&platform)), ["deploying-services", "release-notes"]);
-        let project = Query { scope: Some(Scope::Project), ..platform.clone() };
+        let base = Query {
+            mode,
+            ..Query::new("")
+        };
+        let platform = Query {
+            metadata: vec![("team", "platform")],
+            ..base.clone()
+        };
+        assert_eq!(
+            names(&index.search(&platform)),
+            ["deploying-services", "release-notes"]
+        );
+        let project = Query {
+            scope: Some(Scope::Project),
+            ..platform.clone()
+        };
         assert_eq!(names(&index.search(&project)), ["release-notes"]);
-        let text = Query { text: "release", ..platform };
+        let text = Query {
+            text: "release",
+            ..platform
+        };
         assert_eq!(names(&index.search(&text)), ["release-notes"]);
     }
 }
 
 #[test]
 fn ties_are_in_the_order_of_names_then_ids() {
-    let mut samples: Vec<Sample> =
-        ["b", "a", "c"].iter().map(|name| Sample::described(name, "the same words")).collect();
-    samples.push(Sample::new("0/a", "---\nname: a\ndescription: the same words\n---\n"));
-    let hits = index(&samples).search(&Query { limit: 0, ..Query::new("words") });
+    let mut samples: Vec<Sample> = ["b", "a", "c"]
+        .iter()
+        .map(|name| Sample::described(name, "the same words"))
+        .collect();
+    samples.push(Sample::new(
+        "0/a",
+        "---\nname: a\ndescription: the same words\n---\n",
+    ));
+    let hits = index(&samples).search(&Query {
+        limit: 0,
+        ..Query::new("words")
+    });
     let found: Vec<&str> = hits.iter().map(|hit| &*hit.skill.id.path).collect();
     assert_eq!(found, ["0/a", "a", "b", "c"]);
-    let few = index(&samples).search(&Query { limit: 2, ..Query::new("words") });
+    let few = index(&samples).search(&Query {
+        limit: 2,
+        ..Query::new("words")
+    });
     assert_eq!(names(&few), ["a", "a"]);
 }
 
@@ -169,7 +263,11 @@ mod agentick {
     use super::*;
 
     fn found(change: impl FnOnce(&mut Query<'static>)) -> Vec<String> {
-        let mut query = Query { mode: Mode::Substring, limit: 0, ..Query::new("") };
+        let mut query = Query {
+            mode: Mode::Substring,
+            limit: 0,
+            ..Query::new("")
+        };
         change(&mut query);
         let hits = index(&library()).search(&query);
         names(&hits).into_iter().map(str::to_owned).collect()
@@ -194,7 +292,11 @@ mod agentick {
     #[test]
     fn search_by_metadata_value() {
         assert_eq!(found(|query| query.text = "expert"), ["deploying-services"]);
-        assert_eq!(found(|query| query.text = "level"), [""; 0], "keys are not searched");
+        assert_eq!(
+            found(|query| query.text = "level"),
+            [""; 0],
+            "keys are not searched"
+        );
     }
 
     #[test]
@@ -207,7 +309,10 @@ mod agentick {
             found(|query| query.metadata = vec![("team", "platform"), ("level", "expert")]),
             ["deploying-services"]
         );
-        assert_eq!(found(|query| query.metadata = vec![("team", "Platform")]), [""; 0]);
+        assert_eq!(
+            found(|query| query.metadata = vec![("team", "Platform")]),
+            [""; 0]
+        );
     }
 
     #[test]
@@ -224,7 +329,10 @@ mod agentick {
 
     #[test]
     fn search_by_limit() {
-        assert_eq!(found(|query| query.limit = 2), ["pdf-tools", "deploying-services"]);
+        assert_eq!(
+            found(|query| query.limit = 2),
+            ["pdf-tools", "deploying-services"]
+        );
         assert_eq!(found(|query| query.limit = 0).len(), 4);
         assert_eq!(found(|query| query.limit = usize::MAX).len(), 4);
     }
@@ -232,9 +340,16 @@ mod agentick {
     #[test]
     fn a_replaced_skill_keeps_its_place() {
         let samples = library();
-        let new = Sample::new("pdf-tools", "---\nname: pdf-tools\ndescription: New.\n---\n");
+        let new = Sample::new(
+            "pdf-tools",
+            "---\nname: pdf-tools\ndescription: New.\n---\n",
+        );
         let changed = index(&samples).with_changes(&[], [new.document()]);
-        let all = changed.search(&Query { mode: Mode::Substring, limit: 0, ..Query::new("") });
+        let all = changed.search(&Query {
+            mode: Mode::Substring,
+            limit: 0,
+            ..Query::new("")
+        });
         let expected: Vec<&str> = samples.iter().map(|sample| &*sample.skill.name).collect();
         assert_eq!(names(&all), expected);
         assert_eq!(&*all[0].skill.description, "New.");
@@ -261,8 +376,15 @@ fn changes_give_what_building_anew_gives() {
         let fresh = index(&many[step + 1..101 + step]);
         assert_eq!(changed.len(), fresh.len());
         for text in ["word3", "common", "body1 word5", "skill 77", "nothing"] {
-            let query = Query { limit: 0, ..Query::new(text) };
-            assert_eq!(changed.search(&query), fresh.search(&query), "{text} after {step}");
+            let query = Query {
+                limit: 0,
+                ..Query::new(text)
+            };
+            assert_eq!(
+                changed.search(&query),
+                fresh.search(&query),
+                "{text} after {step}"
+            );
         }
     }
     let all: Vec<SkillId> = many.iter().map(|sample| sample.skill.id.clone()).collect();
@@ -273,14 +395,26 @@ fn changes_give_what_building_anew_gives() {
 fn parts_may_come_from_several_threads() {
     let samples = library();
     let whole = index(&samples);
-    let parts =
-        samples.chunks(1).map(|chunk| Part::tokenise(chunk.iter().map(Sample::document))).collect();
+    let parts = samples
+        .chunks(1)
+        .map(|chunk| Part::tokenise(chunk.iter().map(Sample::document)))
+        .collect();
     let joined = SearchIndex::from_parts(parts);
     for text in ["pdf", "platform", "弹幕", "release notes from commits"] {
-        assert_eq!(whole.search(&Query::new(text)), joined.search(&Query::new(text)));
+        assert_eq!(
+            whole.search(&Query::new(text)),
+            joined.search(&Query::new(text))
+        );
     }
-    let order: Vec<SkillId> = samples.iter().rev().map(|sample| sample.skill.id.clone()).collect();
-    let all = Query { mode: Mode::Substring, ..Query::new("") };
+    let order: Vec<SkillId> = samples
+        .iter()
+        .rev()
+        .map(|sample| sample.skill.id.clone())
+        .collect();
+    let all = Query {
+        mode: Mode::Substring,
+        ..Query::new("")
+    };
     let turned = joined.arranged(&order).search(&all);
     let mut expected = whole.search(&all);
     expected.reverse();
@@ -293,11 +427,17 @@ fn bytes_come_back_and_damage_is_noticed() {
     let index =
         index(&samples[..3]).with_changes(&[samples[1].skill.id.clone()], [samples[3].document()]);
     let bytes = index.to_bytes();
-    let skills: Vec<_> = samples.iter().map(|sample| Arc::clone(&sample.skill)).collect();
+    let skills: Vec<_> = samples
+        .iter()
+        .map(|sample| Arc::clone(&sample.skill))
+        .collect();
     let (read, missing) = SearchIndex::from_bytes(&bytes, &skills).expect("whole bytes");
     assert_eq!(missing, [1]);
     for text in ["pdf", "release", "弹幕", "team platform"] {
-        assert_eq!(read.search(&Query::new(text)), index.search(&Query::new(text)));
+        assert_eq!(
+            read.search(&Query::new(text)),
+            index.search(&Query::new(text))
+        );
     }
     let (fewer, _) = SearchIndex::from_bytes(&bytes, &skills[..1]).expect("whole bytes");
     assert_eq!(fewer.len(), 1);
@@ -307,7 +447,10 @@ fn bytes_come_back_and_damage_is_noticed() {
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
-        assert!(SearchIndex::from_bytes(&damaged, &skills).is_none(), "byte {at}");
+        assert!(
+            SearchIndex::from_bytes(&damaged, &skills).is_none(),
+            "byte {at}"
+        );
     }
     let mut longer = bytes;
     longer.push(0);
@@ -335,7 +478,12 @@ fn hostile_queries_are_bounded() {
         for limit in [0, 1, usize::MAX] {
             for mode in [Mode::Ranked, Mode::Substring] {
                 for prefix in [false, true] {
-                    let query = Query { limit, mode, prefix, ..Query::new(&text) };
+                    let query = Query {
+                        limit,
+                        mode,
+                        prefix,
+                        ..Query::new(&text)
+                    };
                     assert!(index.search(&query).len() <= 4);
                 }
             }
@@ -361,7 +509,10 @@ fn hostile_skills_are_bounded() {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of a few small documents")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of a few small documents"
+)]
 mod against_a_plain_one {
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -373,7 +524,11 @@ mod against_a_plain_one {
 
     /// Weights without slips and other words, which are tested elsewhere.
     fn exact() -> Weights {
-        Weights { typo: 0.0, synonym: 0.0, ..Weights::default() }
+        Weights {
+            typo: 0.0,
+            synonym: 0.0,
+            ..Weights::default()
+        }
     }
 
     /// The same ranking without an index: every document is looked at for every word.
@@ -392,7 +547,9 @@ mod against_a_plain_one {
                 });
             });
             for name in names_of(&sample.skill) {
-                *counts.entry((tokens::stemmed(&whole(name)), 7)).or_default() += 1;
+                *counts
+                    .entry((tokens::stemmed(&whole(name)), 7))
+                    .or_default() += 1;
             }
             documents.push((counts, lengths));
         }
@@ -471,7 +628,11 @@ mod against_a_plain_one {
                     })
                     .max();
                 let length = longest.unwrap_or(1) as f32;
-                let cover = if entire { 1.0 } else { f32::min(named / length, 1.0) };
+                let cover = if entire {
+                    1.0
+                } else {
+                    f32::min(named / length, 1.0)
+                };
                 let score = score * (1.0 + weights.name_cover * cover);
                 found.push((score, sample.skill.id.path.to_string()));
             }
@@ -516,18 +677,40 @@ mod against_a_plain_one {
     }
 
     fn check(index: &SearchIndex, samples: &[&Sample], text: &str) -> Result<(), TestCaseError> {
-        let hits = index.search_with(&Query { limit: 0, ..Query::new(text) }, &exact());
+        let hits = index.search_with(
+            &Query {
+                limit: 0,
+                ..Query::new(text)
+            },
+            &exact(),
+        );
         let expected = plain(samples, text);
         prop_assert_eq!(hits.len(), expected.len());
         for hit in &hits {
-            let same = expected.iter().find(|(_, path)| **path == *hit.skill.id.path);
+            let same = expected
+                .iter()
+                .find(|(_, path)| **path == *hit.skill.id.path);
             let score = same.map_or(0.0, |(score, _)| *score);
-            prop_assert!((hit.score - score).abs() <= 1e-3 * score, "{} {score}", hit.score);
+            prop_assert!(
+                (hit.score - score).abs() <= 1e-3 * score,
+                "{} {score}",
+                hit.score
+            );
             let sum: f32 = hit.explanation.iter().map(|reason| reason.points).sum();
-            prop_assert!((hit.score - sum).abs() <= 1e-3 * score, "{} {sum}", hit.score);
+            prop_assert!(
+                (hit.score - sum).abs() <= 1e-3 * score,
+                "{} {sum}",
+                hit.score
+            );
         }
         prop_assert!(hits.is_sorted_by(|one, other| one.score >= other.score));
-        let few = index.search_with(&Query { limit: 3, ..Query::new(text) }, &exact());
+        let few = index.search_with(
+            &Query {
+                limit: 3,
+                ..Query::new(text)
+            },
+            &exact(),
+        );
         prop_assert_eq!(&few[..], &hits[..few.len()]);
         Ok(())
     }

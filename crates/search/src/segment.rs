@@ -101,8 +101,15 @@ impl Segment {
 
     /// Reads the postings of a word.
     pub(super) fn postings(&self, entry: Entry) -> Postings<'_> {
-        let bytes = self.postings.get(entry.from as usize..entry.to as usize).unwrap_or_default();
-        Postings { bytes, document: 0, end: self.skills.len() }
+        let bytes = self
+            .postings
+            .get(entry.from as usize..entry.to as usize)
+            .unwrap_or_default();
+        Postings {
+            bytes,
+            document: 0,
+            end: self.skills.len(),
+        }
     }
 
     /// Walks the whole dictionary.
@@ -112,14 +119,20 @@ impl Segment {
 
     /// Stands in the block in which the word would be.
     fn cursor_before(&self, term: &[u8]) -> Cursor<'_> {
-        let after = self.blocks.partition_point(|(from, _)| self.first_of(*from) <= term);
+        let after = self
+            .blocks
+            .partition_point(|(from, _)| self.first_of(*from) <= term);
         self.cursor_at(after.saturating_sub(1))
     }
 
     fn cursor_at(&self, block: usize) -> Cursor<'_> {
         let (from, postings) = self.blocks.get(block).copied().unwrap_or_default();
         let bytes = self.dictionary.get(from as usize..).unwrap_or_default();
-        Cursor { bytes, postings, term: Vec::new() }
+        Cursor {
+            bytes,
+            postings,
+            term: Vec::new(),
+        }
     }
 
     /// The first word of a block, which stands there in full.
@@ -161,7 +174,11 @@ impl Cursor<'_> {
         let size = read(&mut self.bytes)?;
         let from = self.postings;
         self.postings = from.checked_add(size)?;
-        Some(Entry { documents, from, to: self.postings })
+        Some(Entry {
+            documents,
+            from,
+            to: self.postings,
+        })
     }
 }
 
@@ -229,7 +246,14 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(skills: Vec<Option<Arc<Skill>>>, lengths: Vec<Lengths>) -> Self {
-        Self { segment: Segment { skills, lengths, ..Segment::default() }, ..Self::default() }
+        Self {
+            segment: Segment {
+                skills,
+                lengths,
+                ..Segment::default()
+            },
+            ..Self::default()
+        }
     }
 
     /// Adds a document to the word at hand. Documents come in rising order.
@@ -241,14 +265,21 @@ impl Writer {
             .filter(|(_, field)| counts.of(*field) > 0)
             .fold(0_u8, |mask, (bit, _)| mask | 1 << bit);
         let gap = document - self.last;
-        write(out, gap << 3 | u32::from(rough(counts.of(BODY))) << 1 | u32::from(mask != 0));
+        write(
+            out,
+            gap << 3 | u32::from(rough(counts.of(BODY))) << 1 | u32::from(mask != 0),
+        );
         if mask != 0 {
             let many = OTHERS.into_iter().any(|field| counts.of(field) > 1);
             out.push(mask | if many { 128 } else { 0 });
             if many {
                 let fields = OTHERS.into_iter().map(|field| counts.of(field));
                 // Four bits each, so that the low byte is all there is.
-                out.extend(fields.filter(|count| *count > 0).map(|count| count.to_le_bytes()[0]));
+                out.extend(
+                    fields
+                        .filter(|count| *count > 0)
+                        .map(|count| count.to_le_bytes()[0]),
+                );
             }
         }
         self.last = document;
@@ -260,16 +291,25 @@ impl Writer {
         if self.documents > 0 {
             let segment = &mut self.segment;
             let shared = if segment.terms.is_multiple_of(BLOCK) {
-                segment.blocks.push((small(segment.dictionary.len()), small(self.from)));
+                segment
+                    .blocks
+                    .push((small(segment.dictionary.len()), small(self.from)));
                 0
             } else {
-                self.term.iter().zip(term).take_while(|(one, other)| one == other).count()
+                self.term
+                    .iter()
+                    .zip(term)
+                    .take_while(|(one, other)| one == other)
+                    .count()
             };
             write(&mut segment.dictionary, small(shared));
             write(&mut segment.dictionary, small(term.len() - shared));
             segment.dictionary.extend_from_slice(&term[shared..]);
             write(&mut segment.dictionary, self.documents);
-            write(&mut segment.dictionary, small(segment.postings.len() - self.from));
+            write(
+                &mut segment.dictionary,
+                small(segment.postings.len() - self.from),
+            );
             segment.terms += 1;
             self.term.clear();
             self.term.extend_from_slice(term);

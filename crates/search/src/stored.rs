@@ -56,7 +56,9 @@ impl SearchIndex {
     /// read and added with [`SearchIndex::with_changes`]. Documents whose skill is gone are left
     /// out. Nothing is returned for bytes that this version did not write.
     pub fn from_bytes(bytes: &[u8], skills: &[Arc<Skill>]) -> Option<(Self, Vec<usize>)> {
-        let mut rest = bytes.strip_prefix(MAGIC)?.strip_prefix(&VERSION.to_le_bytes())?;
+        let mut rest = bytes
+            .strip_prefix(MAGIC)?
+            .strip_prefix(&VERSION.to_le_bytes())?;
         let sum = u64::from_le_bytes(*take(&mut rest)?);
         if checksum(rest) != sum {
             return None;
@@ -64,7 +66,9 @@ impl SearchIndex {
         let mut count = || Some(u32::from_le_bytes(*take(&mut rest)?));
         let (documents, terms, blocks) = (count()? as usize, count()?, count()? as usize);
         let (dictionary, postings) = (count()? as usize, count()? as usize);
-        let fixed = documents.checked_mul(8 + 2 * LENGTHS)?.checked_add(blocks.checked_mul(8)?)?;
+        let fixed = documents
+            .checked_mul(8 + 2 * LENGTHS)?
+            .checked_add(blocks.checked_mul(8)?)?;
         // Nothing is set aside before it is known that the bytes are there.
         if rest.len() != fixed.checked_add(dictionary)?.checked_add(postings)? {
             return None;
@@ -75,14 +79,19 @@ impl SearchIndex {
         }
         let mut found = vec![false; skills.len()];
         let mut places = Vec::new();
-        let mut segment = Segment { terms, ..Segment::default() };
+        let mut segment = Segment {
+            terms,
+            ..Segment::default()
+        };
         for _ in 0..documents {
             let position = waiting.remove(&u64::from_le_bytes(*take(&mut rest)?));
             if let Some(position) = position {
                 found[position] = true;
             }
             places.push(position.map_or(u32::MAX, small));
-            segment.skills.push(position.map(|position| Arc::clone(&skills[position])));
+            segment
+                .skills
+                .push(position.map(|position| Arc::clone(&skills[position])));
         }
         for _ in 0..documents {
             let mut lengths = [0; LENGTHS];
@@ -93,7 +102,9 @@ impl SearchIndex {
         }
         for _ in 0..blocks {
             let dictionary = u32::from_le_bytes(*take(&mut rest)?);
-            segment.blocks.push((dictionary, u32::from_le_bytes(*take(&mut rest)?)));
+            segment
+                .blocks
+                .push((dictionary, u32::from_le_bytes(*take(&mut rest)?)));
         }
         let (words, lists) = rest.split_at_checked(dictionary)?;
         segment.dictionary = words.to_vec();
@@ -115,7 +126,12 @@ fn take<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
 /// What tells a version of a skill from every other.
 fn mark(skill: &Skill) -> u64 {
     let mut sum = Sum::new();
-    for text in [&skill.id.origin.root, &skill.id.path, &skill.name, &skill.description] {
+    for text in [
+        &skill.id.origin.root,
+        &skill.id.path,
+        &skill.name,
+        &skill.description,
+    ] {
         sum.add(&text.len().to_le_bytes());
         sum.add(text.as_bytes());
     }
@@ -148,7 +164,9 @@ impl Sum {
     }
 
     fn mix(&mut self, word: u64) {
-        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        self.0 = (self.0 ^ word)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
     }
 
     fn finish(&self) -> u64 {

@@ -10,27 +10,49 @@ use std::sync::Arc;
 /// values of the metadata. Filters are those of [`admits`]. Stops at the limit; 0 means none.
 pub fn search<'a>(skills: impl IntoIterator<Item = &'a Arc<Skill>>, query: &Query<'_>) -> Vec<Hit> {
     let wanted = query.text.trim().to_lowercase();
-    let most = if query.limit == 0 { usize::MAX } else { query.limit };
+    let most = if query.limit == 0 {
+        usize::MAX
+    } else {
+        query.limit
+    };
     skills
         .into_iter()
         .filter(|skill| admits(query, skill) && (wanted.is_empty() || contains(skill, &wanted)))
         .take(most)
-        .map(|skill| Hit { skill: Arc::clone(skill), score: 0.0, explanation: Vec::new() })
+        .map(|skill| Hit {
+            skill: Arc::clone(skill),
+            score: 0.0,
+            explanation: Vec::new(),
+        })
         .collect()
 }
 
 /// Whether a skill passes the filters of a query: its scope, and every pair of metadata exactly.
 pub fn admits(query: &Query<'_>, skill: &Skill) -> bool {
     let has = |(key, value): &(&str, &str)| {
-        skill.metadata.iter().any(|(own, content)| **own == **key && **content == **value)
+        skill
+            .metadata
+            .iter()
+            .any(|(own, content)| **own == **key && **content == **value)
     };
-    query.scope.is_none_or(|scope| skill.id.origin.scope == scope) && query.metadata.iter().all(has)
+    query
+        .scope
+        .is_none_or(|scope| skill.id.origin.scope == scope)
+        && query.metadata.iter().all(has)
 }
 
 fn contains(skill: &Skill, wanted: &str) -> bool {
-    let texts = [Some(&skill.name), Some(&skill.description), skill.when_to_use.as_ref()];
+    let texts = [
+        Some(&skill.name),
+        Some(&skill.description),
+        skill.when_to_use.as_ref(),
+    ];
     let values = skill.metadata.iter().map(|(_, value)| value);
-    texts.into_iter().flatten().chain(values).any(|text| holds(text, wanted))
+    texts
+        .into_iter()
+        .flatten()
+        .chain(values)
+        .any(|text| holds(text, wanted))
 }
 
 /// Whether the lower-cased text contains what is wanted.

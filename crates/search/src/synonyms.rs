@@ -34,8 +34,14 @@ pub(super) fn of(stem: &[u8]) -> impl Iterator<Item = &'static str> {
     let same = move |word: &str| {
         word.as_bytes().first() == stem.first() && tokens::stemmed(word.as_bytes()) == stem
     };
-    let row = ROWS.iter().find(|row| row.iter().any(|word| same(word))).copied();
-    row.unwrap_or_default().iter().copied().filter(move |word| !same(word))
+    let row = ROWS
+        .iter()
+        .find(|row| row.iter().any(|word| same(word)))
+        .copied();
+    row.unwrap_or_default()
+        .iter()
+        .copied()
+        .filter(move |word| !same(word))
 }
 
 #[cfg(test)]
@@ -45,8 +51,11 @@ mod tests {
 
     #[test]
     fn every_word_stands_once() {
-        let mut stems: Vec<Vec<u8>> =
-            ROWS.concat().iter().map(|word| stemmed(word.as_bytes())).collect();
+        let mut stems: Vec<Vec<u8>> = ROWS
+            .concat()
+            .iter()
+            .map(|word| stemmed(word.as_bytes()))
+            .collect();
         let count = stems.len();
         stems.sort();
         stems.dedup();

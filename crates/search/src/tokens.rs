@@ -62,13 +62,20 @@ pub(super) fn packed(word: &[u8]) -> [u64; 2] {
     // Two reads that overlap are faster than a copy of so many bytes.
     if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
         let beyond = 8 * (16 - word.len().min(15));
-        let high = u32::try_from(beyond).ok().and_then(|bits| eight(last).checked_shr(bits));
+        let high = u32::try_from(beyond)
+            .ok()
+            .and_then(|bits| eight(last).checked_shr(bits));
         return [eight(first), high.unwrap_or(0)];
     }
     if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
         return [four(first) | four(last) << (8 * (word.len() - 4)), 0];
     }
-    [word.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)), 0]
+    [
+        word.iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)),
+        0,
+    ]
 }
 
 /// The same for a short word, slowly, when the program is compiled.
@@ -126,14 +133,19 @@ pub fn each(text: &str, mut sink: impl FnMut(&mut [u8], Kind)) {
             seen |= class;
             upper += usize::from(class == UPPER);
             at += 1;
-            class = bytes.get(at).map_or(SEPARATOR, |byte| CLASSES[usize::from(*byte)]);
+            class = bytes
+                .get(at)
+                .map_or(SEPARATOR, |byte| CLASSES[usize::from(*byte)]);
         }
         if class == WIDE {
             at = wide_run(text, start, &mut sink);
             continue;
         }
         let typed = &bytes[start..at];
-        sink(fold_plain(&bytes[start..], typed.len(), &mut word), Kind::Word);
+        sink(
+            fold_plain(&bytes[start..], typed.len(), &mut word),
+            Kind::Word,
+        );
         let mixed = seen & LOWER != 0 && upper > usize::from(CLASSES[usize::from(first)] == UPPER);
         if mixed || (seen & DIGIT != 0 && seen & (LOWER | UPPER) != 0) {
             parts(typed, mixed, &mut sink);
@@ -238,7 +250,10 @@ fn parts(typed: &[u8], mixed: bool, sink: &mut impl FnMut(&mut [u8], Kind)) {
     };
     let end = typed.len();
     if !mixed {
-        let letters = typed.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let letters = typed
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphabetic())
+            .count();
         if letters >= 3 && typed[letters..].iter().all(u8::is_ascii_digit) {
             part(0, letters);
         }
@@ -318,7 +333,10 @@ fn fold(character: char, word: &mut String) {
         }
         return;
     }
-    for plain in std::iter::once(character).nfkd().flat_map(char::to_lowercase) {
+    for plain in std::iter::once(character)
+        .nfkd()
+        .flat_map(char::to_lowercase)
+    {
         if !is_mark(plain) && plain.is_alphanumeric() && word.len() + plain.len_utf8() <= MAX_WORD {
             word.push(plain);
         }
@@ -353,7 +371,9 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let mut found = Vec::new();
-        each(text, |word, _| found.push(String::from_utf8(word.to_vec()).unwrap()));
+        each(text, |word, _| {
+            found.push(String::from_utf8(word.to_vec()).unwrap())
+        });
         assert_eq!(found, expected, "{text}");
     }
 
@@ -361,9 +381,15 @@ mod tests {
     fn words_are_folded_and_identifiers_split() {
         check("Fill PDF-forms, fast!", &["fill", "pdf", "forms", "fast"]);
         check("camelCase", &["camelcase", "camel", "case"]);
-        check("HTTPServer getURL", &["httpserver", "http", "server", "geturl", "get", "url"]);
+        check(
+            "HTTPServer getURL",
+            &["httpserver", "http", "server", "geturl", "get", "url"],
+        );
         check("snake_case k8s", &["snake", "case", "k8s"]);
-        check("python3 earth2studio", &["python3", "python", "earth2studio"]);
+        check(
+            "python3 earth2studio",
+            &["python3", "python", "earth2studio"],
+        );
         check("", &[]);
         check("?!… —\u{202e}", &[]);
     }
@@ -382,8 +408,12 @@ mod tests {
 
     #[test]
     fn long_words_are_cut() {
-        each(&"x".repeat(1000), |word, _| assert_eq!(word.len(), MAX_WORD));
-        each(&"é".repeat(1000), |word, _| assert_eq!(word.len(), MAX_WORD));
+        each(&"x".repeat(1000), |word, _| {
+            assert_eq!(word.len(), MAX_WORD)
+        });
+        each(&"é".repeat(1000), |word, _| {
+            assert_eq!(word.len(), MAX_WORD)
+        });
     }
 
     #[test]
@@ -397,7 +427,10 @@ mod tests {
             &["class", "classes"],
         ] {
             let stems: Vec<_> = words.iter().map(|word| stemmed(word.as_bytes())).collect();
-            assert!(stems.iter().all(|stem| *stem == stems[0]), "{words:?} {stems:?}");
+            assert!(
+                stems.iter().all(|stem| *stem == stems[0]),
+                "{words:?} {stems:?}"
+            );
         }
         for word in ["k8s", "aws", "status", "this", "ring", "é"] {
             assert_eq!(stemmed(word.as_bytes()), word.as_bytes());
@@ -422,7 +455,11 @@ mod tests {
     #[test]
     fn stop_words_are_in_order() {
         assert!(STOP_WORDS.is_sorted());
-        assert!(STOP_WORDS.iter().all(|word| word.len() <= 6 && is_stop_word(word.as_bytes())));
+        assert!(
+            STOP_WORDS
+                .iter()
+                .all(|word| word.len() <= 6 && is_stop_word(word.as_bytes()))
+        );
         assert!(
             !is_stop_word(b"pdf")
                 && !is_stop_word(b"kubernetes")

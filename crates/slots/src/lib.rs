@@ -62,7 +62,10 @@ impl Unsafe {
 
 /// What to write instead of an argument in the code of an interpreter.
 fn inner_remedy(program: &str, placeholder: &str) -> String {
-    match (program, INTERPRETERS.iter().find(|(name, ..)| *name == program)) {
+    match (
+        program,
+        INTERPRETERS.iter().find(|(name, ..)| *name == program),
+    ) {
         ("eval", _) => {
             "take `eval` away and write the command out, with the argument in double quotes"
                 .to_owned()
@@ -97,7 +100,11 @@ const INTERPRETERS: &[(&str, &[&str], Option<&str>)] = &[
     ("su", &["-c"], None),
     ("python", &["-c"], Some("sys.argv[-1]")),
     ("python3", &["-c"], Some("sys.argv[-1]")),
-    ("node", &["-e", "-p", "--eval", "--print"], Some("process.argv.at(-1)")),
+    (
+        "node",
+        &["-e", "-p", "--eval", "--print"],
+        Some("process.argv.at(-1)"),
+    ),
     ("deno", &["eval"], None),
     ("ruby", &["-e"], Some("ARGV[0]")),
     ("perl", &["-e", "-E"], Some("$ARGV[0]")),
@@ -120,7 +127,9 @@ const LONGEST_COMMAND: usize = 4096;
 /// Checks each place against the command it stands in. Places must be in order.
 pub fn unsafe_places(command: &str, places: &[Range<usize>]) -> Vec<(usize, Unsafe)> {
     if command.len() > LONGEST_COMMAND {
-        return (0..places.len()).map(|index| (index, Unsafe::TooLong)).collect();
+        return (0..places.len())
+            .map(|index| (index, Unsafe::TooLong))
+            .collect();
     }
     let scan = Scan::of(command);
     let mut found = Vec::new();
@@ -141,12 +150,20 @@ pub fn covering(command: &str) -> Option<String> {
         return (program != "eval" && !command.contains('\n')).then(|| command.to_owned());
     }
     let is_plain = |word: &&str| {
-        let own = word.strip_prefix("${").and_then(|rest| rest.split_once("_SKILL_DIR}/"));
+        let own = word
+            .strip_prefix("${")
+            .and_then(|rest| rest.split_once("_SKILL_DIR}/"));
         let path = own.map_or(*word, |(_, path)| path);
         !path.starts_with('-')
-            && path.chars().all(|c| c.is_alphanumeric() || "._-/+:@%=,~".contains(c))
+            && path
+                .chars()
+                .all(|c| c.is_alphanumeric() || "._-/+:@%=,~".contains(c))
     };
-    let words: Vec<&str> = command.split_whitespace().take(2).take_while(is_plain).collect();
+    let words: Vec<&str> = command
+        .split_whitespace()
+        .take(2)
+        .take_while(is_plain)
+        .collect();
     (!words.is_empty()).then(|| format!("{}:*", words.join(" ")))
 }
 
@@ -154,9 +171,12 @@ pub fn covering(command: &str) -> Option<String> {
 fn is_interpreter(command: &str) -> bool {
     let mut words = command.split_whitespace();
     let program = words.next().and_then(|word| word.rsplit('/').next());
-    INTERPRETERS.iter().find(|(name, ..)| Some(*name) == program).is_some_and(|(_, options, _)| {
-        options.is_empty() || words.any(|word| options.contains(&word))
-    })
+    INTERPRETERS
+        .iter()
+        .find(|(name, ..)| Some(*name) == program)
+        .is_some_and(|(_, options, _)| {
+            options.is_empty() || words.any(|word| options.contains(&word))
+        })
 }
 
 /// Cuts a script into simple commands, each with its offset: what stands between `;`, `|`, `&&`,
@@ -164,17 +184,30 @@ fn is_interpreter(command: &str) -> bool {
 /// empty parts are left out. Good enough for advice; whether a command may run is decided by the
 /// policy crate.
 pub fn simple_commands(script: &str) -> Vec<(usize, &str)> {
-    let Scan { mut commands, here_documents, .. } = Scan::of(script);
+    let Scan {
+        mut commands,
+        here_documents,
+        ..
+    } = Scan::of(script);
     commands.push(script.len() + 1);
-    let is_text =
-        |start: usize| here_documents.binary_search_by_key(&start, |text| text.start + 1).is_ok();
+    let is_text = |start: usize| {
+        here_documents
+            .binary_search_by_key(&start, |text| text.start + 1)
+            .is_ok()
+    };
     let mut found = Vec::new();
     for pair in commands.windows(2).filter(|pair| !is_text(pair[0])) {
         let (start, end) = (pair[0], pair[1] - 1);
-        let Some(part) = script.get(start..end) else { continue };
+        let Some(part) = script.get(start..end) else {
+            continue;
+        };
         // `$(` belongs to the command that it opens.
         let opens = script.as_bytes().get(end) == Some(&b'(');
-        let part = if opens { part.trim_end_matches(['$', '<', '>']) } else { part };
+        let part = if opens {
+            part.trim_end_matches(['$', '<', '>'])
+        } else {
+            part
+        };
         let inner = without_closers(part);
         let command = without_reserved(inner);
         let blanks = part.len() - part.trim_start().len();
@@ -211,7 +244,9 @@ fn without_closers(command: &str) -> &str {
 /// Takes the words of shell grammar from the start of a command: `then rm x` runs `rm x`.
 fn without_reserved(mut command: &str) -> &str {
     loop {
-        let (first, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let (first, rest) = command
+            .split_once(char::is_whitespace)
+            .unwrap_or((command, ""));
         match first {
             "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time" => {
                 command = rest.trim_start();
@@ -236,7 +271,10 @@ struct Scan {
 impl Scan {
     fn of(command: &str) -> Self {
         let bytes = command.as_bytes();
-        let mut scan = Self { commands: vec![0], ..Self::default() };
+        let mut scan = Self {
+            commands: vec![0],
+            ..Self::default()
+        };
         let mut in_double = false;
         let mut arithmetic: Vec<usize> = Vec::new();
         // What ends the here-document that begins with the next line.
@@ -272,7 +310,9 @@ impl Scan {
                     continue;
                 }
                 b'#' if !in_double
-                    && bytes[..at].last().is_none_or(|byte| b" \t\n;|&(".contains(byte)) =>
+                    && bytes[..at]
+                        .last()
+                        .is_none_or(|byte| b" \t\n;|&(".contains(byte)) =>
                 {
                     at = bytes[at..]
                         .iter()
@@ -298,15 +338,22 @@ impl Scan {
             }
             at += 1;
         }
-        scan.arithmetic.extend(arithmetic.into_iter().map(|start| start..bytes.len()));
+        scan.arithmetic
+            .extend(arithmetic.into_iter().map(|start| start..bytes.len()));
         scan
     }
 
     fn judge(&self, command: &str, place: &Range<usize>) -> Option<Unsafe> {
         let inside = |ranges: &[Range<usize>]| {
-            ranges.iter().any(|range| range.start < place.start && place.start < range.end)
+            ranges
+                .iter()
+                .any(|range| range.start < place.start && place.start < range.end)
         };
-        if self.here_documents.first().is_some_and(|text| text.start < place.start) {
+        if self
+            .here_documents
+            .first()
+            .is_some_and(|text| text.start < place.start)
+        {
             return Some(Unsafe::HereDocument);
         }
         let start = self.commands[..self.commands.partition_point(|&start| start <= place.start)]
@@ -338,7 +385,10 @@ fn is_program_position(before: &str) -> bool {
         _ => ("", words.as_slice()),
     };
     // `X=$1` binds a value; `"$1"` and `./$1` name a program.
-    !glued_to.contains('=') && words.iter().all(|word| is_assignment(word) || is_reserved(word))
+    !glued_to.contains('=')
+        && words
+            .iter()
+            .all(|word| is_assignment(word) || is_reserved(word))
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -388,11 +438,16 @@ fn interpreter_of(before: &str) -> Option<&'static str> {
 
 /// The word behind `<<` that ends a here-document.
 fn here_delimiter(rest: &str) -> Option<&str> {
-    let word = rest.strip_prefix('-').unwrap_or(rest).trim_start_matches([' ', '\t', '\\']);
+    let word = rest
+        .strip_prefix('-')
+        .unwrap_or(rest)
+        .trim_start_matches([' ', '\t', '\\']);
     let quote = word.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let word = match quote {
         Some(quote) => word[1..].split([quote, '\n']).next(),
-        None => word.split([' ', '\t', '\r', '\n', ';', '|', '&', '<', '>', '(', ')']).next(),
+        None => word
+            .split([' ', '\t', '\r', '\n', ';', '|', '&', '<', '>', '(', ')'])
+            .next(),
     };
     word.filter(|word| !word.is_empty())
 }
@@ -417,7 +472,11 @@ mod tests {
     fn check(command: &str, expected: Option<Unsafe>) {
         let start = command.find("$1").unwrap();
         let found = unsafe_places(command, std::slice::from_ref(&(start..start + 2)));
-        assert_eq!(found.first().map(|(_, reason)| *reason), expected, "{command}");
+        assert_eq!(
+            found.first().map(|(_, reason)| *reason),
+            expected,
+            "{command}"
+        );
     }
 
     #[test]
@@ -479,11 +538,18 @@ mod tests {
             ("# note; it's one\nls # all; of it", vec!["ls # all; of it"]),
             ("X=1\nY=$(date)", vec!["date"]),
             ("for f in a b; do cat $f; done", vec!["cat $f"]),
-            ("cat <<'EOF' | sort\nit's; text\nEOF\nls", vec!["cat <<'EOF'", "sort", "ls"]),
+            (
+                "cat <<'EOF' | sort\nit's; text\nEOF\nls",
+                vec!["cat <<'EOF'", "sort", "ls"],
+            ),
             ("cat <<EOF\nnever; ended", vec!["cat <<EOF"]),
         ] {
             let found = simple_commands(script);
-            assert!(found.iter().all(|&(at, command)| script[at..].starts_with(command)));
+            assert!(
+                found
+                    .iter()
+                    .all(|&(at, command)| script[at..].starts_with(command))
+            );
             let found: Vec<&str> = found.into_iter().map(|(_, command)| command).collect();
             assert_eq!(found, commands, "{script}");
         }
@@ -500,7 +566,10 @@ mod tests {
             ("git describe --tags", Some("git describe:*")),
             ("ls *.md", Some("ls:*")),
             ("ls > out", Some("ls:*")),
-            ("${CLAUDE_SKILL_DIR}/scripts/a.sh x", Some("${CLAUDE_SKILL_DIR}/scripts/a.sh x:*")),
+            (
+                "${CLAUDE_SKILL_DIR}/scripts/a.sh x",
+                Some("${CLAUDE_SKILL_DIR}/scripts/a.sh x:*"),
+            ),
             ("python3 -c 'print(1)'", Some("python3 -c 'print(1)'")),
             ("python3 -c 'a\nb'", None),
             ("eval ls", None),
@@ -515,15 +584,28 @@ mod tests {
     fn advice_about_interpreters_names_the_program_and_is_safe() {
         for (program, options, reads) in INTERPRETERS {
             let remedy = Unsafe::InnerShell(program).remedy("$1");
-            let Some(code) = reads.and(remedy.split('`').nth(1)) else { continue };
-            assert!(code.starts_with(&format!("{program} {} ", options[0])), "{code}");
+            let Some(code) = reads.and(remedy.split('`').nth(1)) else {
+                continue;
+            };
+            assert!(
+                code.starts_with(&format!("{program} {} ", options[0])),
+                "{code}"
+            );
             let at = code.rfind("$1").unwrap();
-            assert_eq!(unsafe_places(code, std::slice::from_ref(&(at..at + 2))), [], "{code}");
+            assert_eq!(
+                unsafe_places(code, std::slice::from_ref(&(at..at + 2))),
+                [],
+                "{code}"
+            );
         }
         let awk = Unsafe::InnerShell("awk").remedy("$1");
         let code = awk.split('`').nth(1).unwrap();
         let at = code.find("$1").unwrap();
-        assert_eq!(unsafe_places(code, std::slice::from_ref(&(at..at + 2))), [], "{code}");
+        assert_eq!(
+            unsafe_places(code, std::slice::from_ref(&(at..at + 2))),
+            [],
+            "{code}"
+        );
         let eval = Unsafe::InnerShell("eval").remedy("$1");
         assert!(eval.starts_with("take `eval` away"), "{eval}");
     }

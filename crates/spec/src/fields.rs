@@ -82,7 +82,12 @@ pub const FIELDS: &[Field] = &[
         Home::Standard,
         "What the skill needs from its environment, at most 500 characters.",
     ),
-    field("metadata", Shape::Map, Home::Standard, "Further facts, text under text keys."),
+    field(
+        "metadata",
+        Shape::Map,
+        Home::Standard,
+        "Further facts, text under text keys.",
+    ),
     field(
         "allowed-tools",
         Shape::Tools,
@@ -101,16 +106,27 @@ pub const FIELDS: &[Field] = &[
         Home::ClaudeCode,
         "What to type after the name, shown while typing.",
     ),
-    field("arguments", Shape::Words, Home::ClaudeCode, "Names for `$name` placeholders, in order."),
+    field(
+        "arguments",
+        Shape::Words,
+        Home::ClaudeCode,
+        "Names for `$name` placeholders, in order.",
+    ),
     field(
         "disable-model-invocation",
-        Shape::Flag { default: false, safer: true },
+        Shape::Flag {
+            default: false,
+            safer: true,
+        },
         Home::ClaudeCode,
         "Whether only people may invoke the skill.",
     ),
     field(
         "user-invocable",
-        Shape::Flag { default: true, safer: false },
+        Shape::Flag {
+            default: true,
+            safer: false,
+        },
         Home::ClaudeCode,
         "Whether people may invoke the skill by name.",
     ),
@@ -138,10 +154,18 @@ pub const FIELDS: &[Field] = &[
         Home::ClaudeCode,
         "`fork` runs the skill in a conversation of its own.",
     ),
-    field("agent", Shape::Text, Home::ClaudeCode, "Kind of agent for `context: fork`."),
+    field(
+        "agent",
+        Shape::Text,
+        Home::ClaudeCode,
+        "Kind of agent for `context: fork`.",
+    ),
     field(
         "background",
-        Shape::Flag { default: true, safer: false },
+        Shape::Flag {
+            default: true,
+            safer: false,
+        },
         Home::ClaudeCode,
         "Whether a forked skill runs in the background.",
     ),
@@ -151,22 +175,45 @@ pub const FIELDS: &[Field] = &[
         Home::ClaudeCode,
         "Commands that run at events while the skill is active.",
     ),
-    field("paths", Shape::Globs, Home::ClaudeCode, "Files whose use makes the skill available."),
+    field(
+        "paths",
+        Shape::Globs,
+        Home::ClaudeCode,
+        "Files whose use makes the skill available.",
+    ),
     field(
         "shell",
         Shape::Choice(&["bash", "powershell"]),
         Home::ClaudeCode,
         "Shell for injected commands.",
     ),
-    field("maxTicks", Shape::Number, Home::Other, "How many turns a sub-run may take (Agentick)."),
+    field(
+        "maxTicks",
+        Shape::Number,
+        Home::Other,
+        "How many turns a sub-run may take (Agentick).",
+    ),
     field(
         "always_present",
-        Shape::Flag { default: false, safer: false },
+        Shape::Flag {
+            default: false,
+            safer: false,
+        },
         Home::Other,
         "Whether the skill is always listed in the prompt (Planck).",
     ),
-    field("creator", Shape::Text, Home::Other, "Who wrote the skill: `user` or `agent` (Planck)."),
-    field("planck_version", Shape::Text, Home::Other, "Planck version that shipped the skill."),
+    field(
+        "creator",
+        Shape::Text,
+        Home::Other,
+        "Who wrote the skill: `user` or `agent` (Planck).",
+    ),
+    field(
+        "planck_version",
+        Shape::Text,
+        Home::Other,
+        "Planck version that shipped the skill.",
+    ),
     field("version", Shape::Text, Home::Other, "Version of the skill."),
 ];
 
@@ -184,7 +231,13 @@ pub const METADATA_KEYS: &[&str] = &[
 ];
 
 const fn field(key: &'static str, shape: Shape, home: Home, summary: &'static str) -> Field {
-    Field { key, shape, home, summary, letters: suggest::letters(key) }
+    Field {
+        key,
+        shape,
+        home,
+        summary,
+        letters: suggest::letters(key),
+    }
 }
 
 /// Returns the field with this exact key.
@@ -209,11 +262,18 @@ pub fn meant(key: &str) -> Option<&'static str> {
     ];
     // Words of their own that are near a key of ours.
     const OTHER: &[&str] = &["mode", "models", "agents"];
-    let is_metadata = || METADATA_KEYS.iter().any(|known| known.eq_ignore_ascii_case(key));
+    let is_metadata = || {
+        METADATA_KEYS
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(key))
+    };
     if find(key).is_some() || is_metadata() || OTHER.contains(&key) {
         return None;
     }
-    let known = KNOWN.iter().find(|(spelling, _)| *spelling == key).map(|&(_, key)| key);
+    let known = KNOWN
+        .iter()
+        .find(|(spelling, _)| *spelling == key)
+        .map(|&(_, key)| key);
     let fields = || FIELDS.iter().map(|field| (field.key, field.letters));
     // `lisence` has all the letters of `license`, so that more of them may be out of place.
     let has_all = |field: &(&str, u32)| field.1 == suggest::letters(key);
@@ -230,7 +290,10 @@ mod tests {
     fn claude_code_has_twenty_keys_and_the_standard_six() {
         let count = |home| FIELDS.iter().filter(|field| field.home == home).count();
         assert_eq!(
-            (count(Home::Standard), count(Home::Standard) + count(Home::ClaudeCode)),
+            (
+                count(Home::Standard),
+                count(Home::Standard) + count(Home::ClaudeCode)
+            ),
             (6, 20)
         );
     }

@@ -30,7 +30,10 @@ pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
     let mut start = 0;
     if text.starts_with('\u{feff}') {
         start = '\u{feff}'.len_utf8();
-        problems.push(Problem { span: Span::new(0, start), kind: ProblemKind::ByteOrderMark });
+        problems.push(Problem {
+            span: Span::new(0, start),
+            kind: ProblemKind::ByteOrderMark,
+        });
     }
     let opener = Line::at(bytes, start);
     if opener.is_fence(bytes) {
@@ -41,22 +44,34 @@ pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
         let split = opened(text, opener, problems);
         if split.yaml.is_some() {
             let span = Span::new(start, opener.start);
-            problems.insert(mark, Problem { span, kind: ProblemKind::FrontmatterMisplaced(how) });
+            problems.insert(
+                mark,
+                Problem {
+                    span,
+                    kind: ProblemKind::FrontmatterMisplaced(how),
+                },
+            );
             return split;
         }
         problems.truncate(mark);
     }
     if let Some(split) = unopened(text, start) {
         let span = Span::at(start);
-        problems
-            .push(Problem { span, kind: ProblemKind::FrontmatterMisplaced(Misplaced::NoOpener) });
+        problems.push(Problem {
+            span,
+            kind: ProblemKind::FrontmatterMisplaced(Misplaced::NoOpener),
+        });
         return split;
     }
     problems.push(Problem {
         span: Span::new(start, opener.end),
         kind: ProblemKind::FrontmatterMissing,
     });
-    Split { yaml: None, body: Span::new(start, text.len()), fences: None }
+    Split {
+        yaml: None,
+        body: Span::new(start, text.len()),
+        fences: None,
+    }
 }
 
 /// Splits a text whose opening line was found.
@@ -64,25 +79,41 @@ fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
     let bytes = text.as_bytes();
     let Some(closer) = closing_line(bytes, opener.next, usize::MAX) else {
         let span = Span::new(opener.start, opener.start + 3);
-        problems.push(Problem { span, kind: ProblemKind::FrontmatterUnclosed });
-        return Split { yaml: None, body: Span::new(opener.start, text.len()), fences: None };
+        problems.push(Problem {
+            span,
+            kind: ProblemKind::FrontmatterUnclosed,
+        });
+        return Split {
+            yaml: None,
+            body: Span::new(opener.start, text.len()),
+            fences: None,
+        };
     };
     for fence in [opener, closer] {
         if fence.end > fence.start + 3 {
             let span = Span::new(fence.start + 3, fence.end);
-            problems.push(Problem { span, kind: ProblemKind::FenceTrailingSpace });
+            problems.push(Problem {
+                span,
+                kind: ProblemKind::FenceTrailingSpace,
+            });
         }
     }
     Split {
         yaml: Some(Span::new(opener.next, closer.start)),
         body: Span::new(closer.next, text.len()),
-        fences: Some((Span::new(opener.start, opener.end), Span::new(closer.start, closer.end))),
+        fences: Some((
+            Span::new(opener.start, opener.end),
+            Span::new(closer.start, closer.end),
+        )),
     }
 }
 
 /// Finds the first `---` line from `from` on that begins within `reach` bytes.
 fn closing_line(bytes: &[u8], from: usize, reach: usize) -> Option<Line> {
-    let end = from.saturating_add(reach).saturating_add(2).min(bytes.len());
+    let end = from
+        .saturating_add(reach)
+        .saturating_add(2)
+        .min(bytes.len());
     let dashes = DASHES.find_iter(bytes.get(from..end)?).map(|at| from + at);
     dashes
         .filter(|&at| at == from || matches!(bytes[at - 1], b'\n' | b'\r'))
@@ -96,7 +127,10 @@ static DASHES: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Find
 /// Looks past blank lines, or past the opening of a code fence round the whole file.
 fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
     let bytes = text.as_bytes();
-    let blanks = bytes[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let blanks = bytes[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
     let first = Line::at(bytes, start + blanks);
     // The opening line must itself begin at column 0.
     let at_column_zero = blanks == 0 || matches!(bytes[start + blanks - 1], b'\n' | b'\r');
@@ -118,7 +152,10 @@ fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
 /// `name: …` on the first line and a `---` line soon after: only the opening line is missing.
 fn unopened(text: &str, start: usize) -> Option<Split> {
     let rest = text.get(start..)?;
-    if !["name:", "description:"].iter().any(|key| rest.starts_with(key)) {
+    if !["name:", "description:"]
+        .iter()
+        .any(|key| rest.starts_with(key))
+    {
         return None;
     }
     let bytes = text.as_bytes();
@@ -149,11 +186,19 @@ impl Line {
     pub fn at(bytes: &[u8], start: usize) -> Self {
         let start = start.min(bytes.len());
         match memchr2(b'\n', b'\r', &bytes[start..]) {
-            None => Self { start, end: bytes.len(), next: bytes.len() },
+            None => Self {
+                start,
+                end: bytes.len(),
+                next: bytes.len(),
+            },
             Some(found) => {
                 let end = start + found;
                 let crlf = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
-                Self { start, end, next: end + if crlf { 2 } else { 1 } }
+                Self {
+                    start,
+                    end,
+                    next: end + if crlf { 2 } else { 1 },
+                }
             }
         }
     }
@@ -161,7 +206,10 @@ impl Line {
     /// Returns the line around `here`; an earlier one, or the same, begins at `from`.
     pub(crate) fn around(bytes: &[u8], from: usize, here: usize) -> Self {
         let start = memrchr2(b'\n', b'\r', &bytes[from..here]).map_or(from, |at| from + at + 1);
-        Self { start, ..Self::at(bytes, here) }
+        Self {
+            start,
+            ..Self::at(bytes, here)
+        }
     }
 
     /// `---`, perhaps with blanks behind it.
@@ -192,8 +240,10 @@ mod tests {
     fn check(text: &str, yaml: Option<&str>, body: &str, problems: &[&str]) {
         let mut found = Vec::new();
         let split = split(text, &mut found);
-        let kinds: Vec<String> =
-            found.iter().map(|problem| format!("{:?}", problem.kind)).collect();
+        let kinds: Vec<String> = found
+            .iter()
+            .map(|problem| format!("{:?}", problem.kind))
+            .collect();
         assert_eq!(
             (split.yaml.map(|span| span.of(text)), split.body.of(text)),
             (yaml, body),
@@ -205,45 +255,83 @@ mod tests {
     #[test]
     fn the_opening_line_is_the_first_and_the_closing_line_stands_at_column_zero() {
         check("---\na: b\n---\nbody", Some("a: b\n"), "body", &[]);
-        check("---\na: b --- c\n  ---\n---\n", Some("a: b --- c\n  ---\n"), "", &[]);
+        check(
+            "---\na: b --- c\n  ---\n---\n",
+            Some("a: b --- c\n  ---\n"),
+            "",
+            &[],
+        );
         check("---\n---\nx\n---\n", Some(""), "x\n---\n", &[]);
         check("---\na: b\n---", Some("a: b\n"), "", &[]);
-        check("# hi\n---\na: b\n---\n", None, "# hi\n---\na: b\n---\n", &["FrontmatterMissing"]);
+        check(
+            "# hi\n---\na: b\n---\n",
+            None,
+            "# hi\n---\na: b\n---\n",
+            &["FrontmatterMissing"],
+        );
         check("", None, "", &["FrontmatterMissing"]);
     }
 
     #[test]
     fn other_openings_are_not_frontmatter() {
-        for text in
-            ["---yaml\na: b\n---\n", "----\na: b\n---\n", " ---\na: b\n---\n", "---js\na: b\n---\n"]
-        {
+        for text in [
+            "---yaml\na: b\n---\n",
+            "----\na: b\n---\n",
+            " ---\na: b\n---\n",
+            "---js\na: b\n---\n",
+        ] {
             check(text, None, text, &["FrontmatterMissing"]);
         }
-        check("---\na: b\n...\n", None, "---\na: b\n...\n", &["FrontmatterUnclosed"]);
+        check(
+            "---\na: b\n...\n",
+            None,
+            "---\na: b\n...\n",
+            &["FrontmatterUnclosed"],
+        );
     }
 
     #[test]
     fn every_line_break_will_do() {
-        check("---\r\na: b\r\n---\r\nbody\r\n", Some("a: b\r\n"), "body\r\n", &[]);
+        check(
+            "---\r\na: b\r\n---\r\nbody\r\n",
+            Some("a: b\r\n"),
+            "body\r\n",
+            &[],
+        );
         check("---\ra: b\r---\rbody", Some("a: b\r"), "body", &[]);
     }
 
     #[test]
     fn a_mark_or_blanks_around_it_are_noticed() {
-        check("\u{feff}---\na: b\n---\n", Some("a: b\n"), "", &["ByteOrderMark"]);
+        check(
+            "\u{feff}---\na: b\n---\n",
+            Some("a: b\n"),
+            "",
+            &["ByteOrderMark"],
+        );
         check(
             "--- \na: b\n---\t\nx",
             Some("a: b\n"),
             "x",
             &["FenceTrailingSpace", "FenceTrailingSpace"],
         );
-        check("\n \n---\na: b\n---\nx", Some("a: b\n"), "x", &["FrontmatterMisplaced(BlankLines)"]);
+        check(
+            "\n \n---\na: b\n---\nx",
+            Some("a: b\n"),
+            "x",
+            &["FrontmatterMisplaced(BlankLines)"],
+        );
         check(
             "```markdown\n---\na: b\n---\nx",
             Some("a: b\n"),
             "x",
             &["FrontmatterMisplaced(CodeFence)"],
         );
-        check("name: b\n\n---\nx", Some("name: b\n\n"), "x", &["FrontmatterMisplaced(NoOpener)"]);
+        check(
+            "name: b\n\n---\nx",
+            Some("name: b\n\n"),
+            "x",
+            &["FrontmatterMisplaced(NoOpener)"],
+        );
     }
 }

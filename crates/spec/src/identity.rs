@@ -55,8 +55,12 @@ impl Source {
 pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
     let written = written.map(|text| name::normalise(&text.value));
-    let valid = written.as_ref().filter(|name| name::faults(name).is_empty());
-    let folder = folder.map(name::normalise).filter(|folder| !folder.is_empty());
+    let valid = written
+        .as_ref()
+        .filter(|name| name::faults(name).is_empty());
+    let folder = folder
+        .map(name::normalise)
+        .filter(|folder| !folder.is_empty());
     let (name, name_source) = match (valid, &folder, &written) {
         (Some(name), ..) => (&**name, Source::Frontmatter),
         (None, Some(folder), _) => (&**folder, Source::Folder),
@@ -64,9 +68,14 @@ pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Id
         (None, None, None) => ("", Source::Nothing),
     };
     let mut others = [&written, &folder].into_iter().flatten();
-    let alias = others.find(|other| ***other != *name).map(ToString::to_string);
+    let alias = others
+        .find(|other| ***other != *name)
+        .map(ToString::to_string);
     let name = name.to_owned();
-    let described = manifest.description.as_ref().filter(|text| !text.is_blank());
+    let described = manifest
+        .description
+        .as_ref()
+        .filter(|text| !text.is_blank());
     let (description, description_source) = match described {
         Some(text) => (text.value.trim().to_owned(), Source::Frontmatter),
         None => match first_line(body) {
@@ -76,7 +85,13 @@ pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Id
             None => (String::new(), Source::Nothing),
         },
     };
-    Identity { name, name_source, alias, description, description_source }
+    Identity {
+        name,
+        name_source,
+        alias,
+        description,
+        description_source,
+    }
 }
 
 /// Returns the first line of a body that says something, without its Markdown marks.
@@ -113,8 +128,12 @@ mod tests {
     fn check(text: &str, folder: Option<&str>, expected: &str) {
         let parsed = parse(text.as_bytes());
         let found = identify(&parsed.manifest, folder, parsed.body_text());
-        let line =
-            format!("{}|{}|{}", found.name, found.alias.unwrap_or_default(), found.description);
+        let line = format!(
+            "{}|{}|{}",
+            found.name,
+            found.alias.unwrap_or_default(),
+            found.description
+        );
         assert_eq!(line, expected, "{text}");
     }
 
@@ -127,13 +146,25 @@ mod tests {
             Some("my-skill"),
             "my-skill|My Skill|d",
         );
-        check("---\nname: My Skill\ndescription: d\n---\n", None, "My Skill||d");
+        check(
+            "---\nname: My Skill\ndescription: d\n---\n",
+            None,
+            "My Skill||d",
+        );
     }
 
     #[test]
     fn folder_and_body_stand_in() {
-        check("# Deploy *now*\n\ntext", Some("deploy"), "deploy||Deploy *now");
-        check("---\nname:\n---\n<!-- note\nmore -->\n> Quote\n", Some("x"), "x||Quote");
+        check(
+            "# Deploy *now*\n\ntext",
+            Some("deploy"),
+            "deploy||Deploy *now",
+        );
+        check(
+            "---\nname:\n---\n<!-- note\nmore -->\n> Quote\n",
+            Some("x"),
+            "x||Quote",
+        );
         check("", Some("x"), "x||Skill: x");
         check("", None, "||");
     }

@@ -124,22 +124,36 @@ pub struct ToolToken {
 
 impl<'t> Text<'t> {
     fn of(node: &Node<'t>, source: &str) -> Option<Self> {
-        let Value::Scalar(value, _) = &node.value else { return None };
+        let Value::Scalar(value, _) = &node.value else {
+            return None;
+        };
         if node.is_null() {
             return None;
         }
-        let verbatim = node.verbatim_start(source).and_then(|start| u32::try_from(start).ok());
-        Some(Self { value: value.clone(), span: node.span, verbatim })
+        let verbatim = node
+            .verbatim_start(source)
+            .and_then(|start| u32::try_from(start).ok());
+        Some(Self {
+            value: value.clone(),
+            span: node.span,
+            verbatim,
+        })
     }
 
     fn part(&self, range: std::ops::Range<usize>) -> Self {
         let span = self.subspan(range.clone());
-        let verbatim = self.verbatim.map(|start| start + u32::try_from(range.start).unwrap_or(0));
+        let verbatim = self
+            .verbatim
+            .map(|start| start + u32::try_from(range.start).unwrap_or(0));
         let value = match &self.value {
             Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
             Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
         };
-        Self { value, span, verbatim }
+        Self {
+            value,
+            span,
+            verbatim,
+        }
     }
 
     /// Returns the place of a part of the text; the whole place when the text was folded or escaped.
@@ -159,7 +173,12 @@ impl<'t> Text<'t> {
 impl<'t> ToolList<'t> {
     fn of(node: &Node<'t>, source: &'t str) -> Option<Self> {
         let (span, value) = (node.span, node.clone());
-        (!node.is_null()).then(|| Self { span, value, source, tokens: OnceLock::new() })
+        (!node.is_null()).then(|| Self {
+            span,
+            value,
+            source,
+            tokens: OnceLock::new(),
+        })
     }
 
     /// Returns the tokens, in order.
@@ -169,7 +188,9 @@ impl<'t> ToolList<'t> {
 
     /// Returns the patterns that parsed.
     pub fn patterns(&self) -> impl Iterator<Item = &ToolPattern> {
-        self.tokens().iter().filter_map(|token| token.pattern.as_ref().ok())
+        self.tokens()
+            .iter()
+            .filter_map(|token| token.pattern.as_ref().ok())
     }
 }
 
@@ -213,7 +234,10 @@ impl<'t> Manifest<'t> {
             "shell" => self.shell = Text::of(node, source),
             "paths" => self.paths = globs(node, source),
             "maxTicks" => {
-                self.max_ticks = node.text().and_then(|text| text.parse().ok()).filter(|&n| n > 0);
+                self.max_ticks = node
+                    .text()
+                    .and_then(|text| text.parse().ok())
+                    .filter(|&n| n > 0);
             }
             "creator" => self.creator = Text::of(node, source),
             "planck_version" => self.planck_version = Text::of(node, source),
@@ -229,13 +253,16 @@ impl<'t> Manifest<'t> {
 
     /// Tells whether the model must not invoke the skill on its own.
     pub fn model_invocation_disabled(&self) -> bool {
-        self.disable_model_invocation
-            .map_or_else(|| self.has_lost("disable-model-invocation"), |flag| flag.value)
+        self.disable_model_invocation.map_or_else(
+            || self.has_lost("disable-model-invocation"),
+            |flag| flag.value,
+        )
     }
 
     /// Tells whether people may invoke the skill by name.
     pub fn is_user_invocable(&self) -> bool {
-        self.user_invocable.map_or_else(|| !self.has_lost("user-invocable"), |flag| flag.value)
+        self.user_invocable
+            .map_or_else(|| !self.has_lost("user-invocable"), |flag| flag.value)
     }
 
     /// Tells whether a key stands in the file and was not read. What it restricts stays restricted.
@@ -245,7 +272,9 @@ impl<'t> Manifest<'t> {
 
     /// Tells whether the skill runs in a conversation of its own.
     pub fn is_forked(&self) -> bool {
-        self.context.as_ref().is_some_and(|context| &*context.value == "fork")
+        self.context
+            .as_ref()
+            .is_some_and(|context| &*context.value == "fork")
     }
 }
 
@@ -256,7 +285,11 @@ fn hint<'t>(node: &Node<'t>, source: &str) -> Option<Text<'t>> {
     };
     let words: Vec<&str> = items.iter().filter_map(Node::text).collect();
     let value = format!("[{}]", words.join(", ")).into();
-    (!words.is_empty()).then_some(Text { value, span: node.span, verbatim: None })
+    (!words.is_empty()).then_some(Text {
+        value,
+        span: node.span,
+        verbatim: None,
+    })
 }
 
 fn words<'t>(
@@ -264,13 +297,19 @@ fn words<'t>(
     source: &str,
     separates: impl Fn(char) -> bool + Copy,
 ) -> Vec<Text<'t>> {
-    texts(node, source).iter().flat_map(|text| split(text, separates)).collect()
+    texts(node, source)
+        .iter()
+        .flat_map(|text| split(text, separates))
+        .collect()
 }
 
 /// A text, or the texts of a list.
 fn texts<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
     match node.items() {
-        Some(items) => items.iter().filter_map(|item| Text::of(item, source)).collect(),
+        Some(items) => items
+            .iter()
+            .filter_map(|item| Text::of(item, source))
+            .collect(),
         None => Text::of(node, source).into_iter().collect(),
     }
 }
@@ -320,13 +359,23 @@ fn tools(node: &Node<'_>, source: &str) -> Vec<ToolToken> {
         // Of a value of several lines only the blanks are others, unless it has escapes.
         let mut rest = text.span;
         let is_folded = text.verbatim.is_none() && !rest.of(source).contains('\\');
-        tokens.extend(tool_pattern::parse_list(&text.value).into_iter().map(|token| {
-            let written = text.value.get(token.range.clone()).unwrap_or_default();
-            let found = is_folded.then(|| rest.find_words(source, written)).flatten();
-            rest.start = found.map_or(rest.start, |found| found.end);
-            let span = found.unwrap_or_else(|| text.subspan(token.range));
-            ToolToken { span, text: written.into(), pattern: token.pattern }
-        }));
+        tokens.extend(
+            tool_pattern::parse_list(&text.value)
+                .into_iter()
+                .map(|token| {
+                    let written = text.value.get(token.range.clone()).unwrap_or_default();
+                    let found = is_folded
+                        .then(|| rest.find_words(source, written))
+                        .flatten();
+                    rest.start = found.map_or(rest.start, |found| found.end);
+                    let span = found.unwrap_or_else(|| text.subspan(token.range));
+                    ToolToken {
+                        span,
+                        text: written.into(),
+                        pattern: token.pattern,
+                    }
+                }),
+        );
     }
     tokens
 }
@@ -360,12 +409,20 @@ fn literal_flag(node: &Node<'_>) -> Option<Flag> {
         Some("false" | "False" | "FALSE") if is_plain => Some(false),
         _ => None,
     };
-    Some(Flag { value: literal.unwrap_or(false), understood: literal.is_some(), span: node.span })
+    Some(Flag {
+        value: literal.unwrap_or(false),
+        understood: literal.is_some(),
+        span: node.span,
+    })
 }
 
 /// Reads the words for yes and no, in any letter case.
 pub fn parse_flag(text: &str) -> Option<bool> {
-    let is = |words: &[&str]| words.iter().any(|word| text.trim().eq_ignore_ascii_case(word));
+    let is = |words: &[&str]| {
+        words
+            .iter()
+            .any(|word| text.trim().eq_ignore_ascii_case(word))
+    };
     if is(&["true", "yes", "on", "1"]) {
         Some(true)
     } else if is(&["false", "no", "off", "0"]) {
@@ -383,8 +440,14 @@ mod tests {
     fn places(value: &str) -> Vec<String> {
         let text = format!("---\nallowed-tools: {value}\n---\n");
         let list = parse(text.as_bytes()).manifest.allowed_tools;
-        let tokens = list.as_ref().map(super::ToolList::tokens).unwrap_or_default();
-        tokens.iter().map(|token| token.span.of(&text).to_owned()).collect()
+        let tokens = list
+            .as_ref()
+            .map(super::ToolList::tokens)
+            .unwrap_or_default();
+        tokens
+            .iter()
+            .map(|token| token.span.of(&text).to_owned())
+            .collect()
     }
 
     #[test]
@@ -398,10 +461,17 @@ mod tests {
             "\n  - Read\n  - Bash(git log:*)\n  - Read",
             "[Read,\n  \"Bash(git log:*)\", Read]",
         ] {
-            assert_eq!(places(value), ["Read", "Bash(git log:*)", "Read"], "{value}");
+            assert_eq!(
+                places(value),
+                ["Read", "Bash(git log:*)", "Read"],
+                "{value}"
+            );
         }
         assert_eq!(places("Reader\n  Read"), ["Reader", "Read"]);
-        assert_eq!(places(">-\n  Bash(git\n  log:*)\n  Read"), ["Bash(git\n  log:*)", "Read"]);
+        assert_eq!(
+            places(">-\n  Bash(git\n  log:*)\n  Read"),
+            ["Bash(git\n  log:*)", "Read"]
+        );
     }
 
     #[test]

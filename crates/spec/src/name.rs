@@ -17,7 +17,11 @@ impl SkillName {
     pub fn new(raw: &str) -> Result<Self, Vec<NameFault>> {
         let name = normalise(raw);
         let faults = faults(&name);
-        if faults.is_empty() { Ok(Self(name.into())) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(Self(name.into()))
+        } else {
+            Err(faults)
+        }
     }
 
     /// Returns the name.
@@ -101,7 +105,10 @@ pub fn faults(name: &str) -> Vec<NameFault> {
     }
     let mut foreign = name.chars().filter(|&c| !is_name_character(c)).peekable();
     if let Some(&first) = foreign.peek() {
-        faults.push(NameFault::Characters { first, only_underscores: foreign.all(|c| c == '_') });
+        faults.push(NameFault::Characters {
+            first,
+            only_underscores: foreign.all(|c| c == '_'),
+        });
     }
     faults
 }
@@ -164,7 +171,11 @@ mod tests {
             "ﬁle",
             "٣",
         ] {
-            assert!(SkillName::new(name).is_ok(), "{name} {:?}", SkillName::new(name));
+            assert!(
+                SkillName::new(name).is_ok(),
+                "{name} {:?}",
+                SkillName::new(name)
+            );
         }
         assert_eq!(SkillName::new(" ⅷ ").unwrap().as_str(), "viii");
     }

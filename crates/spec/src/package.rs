@@ -88,13 +88,20 @@ pub enum ReadFault {
 impl Package {
     /// Returns a package of which only the folder's name is known.
     pub fn named(folder: impl Into<String>) -> Self {
-        Self { folder: Some(folder.into()), file_name: Some("SKILL.md".into()), ..Self::default() }
+        Self {
+            folder: Some(folder.into()),
+            file_name: Some("SKILL.md".into()),
+            ..Self::default()
+        }
     }
 
     /// Returns the entry at a path.
     pub fn entry(&self, path: &str) -> Option<&PackageFile> {
         let files = self.files.as_deref()?;
-        files.binary_search_by(|file| (*file.path).cmp(path)).ok().map(|index| &files[index])
+        files
+            .binary_search_by(|file| (*file.path).cmp(path))
+            .ok()
+            .map(|index| &files[index])
     }
 }
 
@@ -118,7 +125,11 @@ impl Facts for Package {
     }
 
     fn paths(&self) -> Vec<&str> {
-        let files = self.files.iter().flatten().filter(|file| file.kind == FileKind::File);
+        let files = self
+            .files
+            .iter()
+            .flatten()
+            .filter(|file| file.kind == FileKind::File);
         files.map(|file| &*file.path).collect()
     }
 

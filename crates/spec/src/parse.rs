@@ -46,22 +46,36 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     if let Some(first) = memchr2(0, b'\r', text.as_bytes()) {
         if let Some(at) = memchr(0, &text.as_bytes()[first..]) {
             let span = Span::new(first + at, first + at + 1);
-            problems.push(Problem { span, kind: ProblemKind::Nul });
+            problems.push(Problem {
+                span,
+                kind: ProblemKind::Nul,
+            });
         }
         let places = frontmatter::lone_carriage_returns(text);
         if let Some(&span) = places.first() {
-            problems.push(Problem { span, kind: ProblemKind::LoneCarriageReturn { places } });
+            problems.push(Problem {
+                span,
+                kind: ProblemKind::LoneCarriageReturn { places },
+            });
         }
     }
-    let mut manifest =
-        split.yaml.map_or_else(Manifest::default, |yaml| read_manifest(text, yaml, &mut problems));
+    let mut manifest = split.yaml.map_or_else(Manifest::default, |yaml| {
+        read_manifest(text, yaml, &mut problems)
+    });
     if text.len() < bytes.len() {
         // What seems wrong with the shape of a text that was cut is only that it was cut.
         problems.retain(|problem| matches!(problem.kind, ProblemKind::NotUtf8 | ProblemKind::Nul));
         manifest.incomplete = true;
     }
     let Split { yaml, body, fences } = split;
-    Parsed { text, manifest, yaml, body, fences, problems }
+    Parsed {
+        text,
+        manifest,
+        yaml,
+        body,
+        fences,
+        problems,
+    }
 }
 
 fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
@@ -71,7 +85,10 @@ fn decode<'t>(bytes: &'t [u8], problems: &mut Vec<Problem>) -> &'t str {
             Ok(text) => text,
             Err(error) => {
                 let at = error.valid_up_to();
-                problems.push(Problem { span: Span::at(at), kind: ProblemKind::NotUtf8 });
+                problems.push(Problem {
+                    span: Span::at(at),
+                    kind: ProblemKind::NotUtf8,
+                });
                 std::str::from_utf8(&bytes[..at]).unwrap_or_default()
             }
         },
@@ -83,9 +100,14 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
     if source.len() > MAX_FRONTMATTER {
         problems.push(Problem {
             span: Span::at(base),
-            kind: ProblemKind::FrontmatterTooLarge { bytes: source.len() },
+            kind: ProblemKind::FrontmatterTooLarge {
+                bytes: source.len(),
+            },
         });
-        return Manifest { incomplete: true, ..Manifest::default() };
+        return Manifest {
+            incomplete: true,
+            ..Manifest::default()
+        };
     }
     match yaml::read(source, base) {
         Ok(document) => {
@@ -108,8 +130,10 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
         }
         Err(yaml::Error::Refused(refusals)) => {
             for refusal in refusals {
-                problems
-                    .push(Problem { span: refusal.span, kind: ProblemKind::YamlRefused(refusal) });
+                problems.push(Problem {
+                    span: refusal.span,
+                    kind: ProblemKind::YamlRefused(refusal),
+                });
             }
             // Nothing that grants or runs anything is taken from such a file.
             let salvage = repair::salvage(source, base, Some(&["name", "description"]));
@@ -149,9 +173,15 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
 }
 
 fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> Manifest<'static> {
-    problems.push(Problem { span, kind: ProblemKind::NotMapping { found } });
+    problems.push(Problem {
+        span,
+        kind: ProblemKind::NotMapping { found },
+    });
     // An empty block lacks its keys; in anything else they may stand in another form.
-    Manifest { incomplete: found != "empty", ..Manifest::default() }
+    Manifest {
+        incomplete: found != "empty",
+        ..Manifest::default()
+    }
 }
 
 /// Two different answers to a question of permission are no answer: grant nothing.

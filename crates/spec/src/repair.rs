@@ -88,7 +88,10 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
             Err(yaml::Error::Syntax { at, message }) => {
                 if !keep_mended(&mut result, mend(entry_text), start) {
                     result.lost.extend(key.map(Box::from));
-                    let kind = ProblemKind::YamlInvalid { message, key: key.map(str::to_owned) };
+                    let kind = ProblemKind::YamlInvalid {
+                        message,
+                        key: key.map(str::to_owned),
+                    };
                     result.problems.push(Problem { span: at, kind });
                 }
             }
@@ -100,7 +103,9 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
 /// Keeps what a mended text says, and how it was mended; tells whether it can be read.
 fn keep_mended(result: &mut Salvage, mended: Option<Mended<'_>>, start: usize) -> bool {
     let mended = mended.and_then(|mended| Some((mended.read(start)?, mended)));
-    let Some((document, mended)) = mended else { return false };
+    let Some((document, mended)) = mended else {
+        return false;
+    };
     let span = Span::new(start + mended.place.start, start + mended.place.end);
     let kind = ProblemKind::YamlRepaired {
         edits: mended.edits.iter().map(|edit| shift(edit, start)).collect(),
@@ -125,9 +130,15 @@ fn keep(result: &mut Salvage, document: yaml::Document<'static>, repaired: Optio
         span: duplicate.again,
         kind: ProblemKind::DuplicateKey(duplicate),
     };
-    result.problems.extend(document.duplicates.into_iter().map(repeated));
+    result
+        .problems
+        .extend(document.duplicates.into_iter().map(repeated));
     for entry in entries {
-        match result.entries.iter().find(|earlier| earlier.key == entry.key) {
+        match result
+            .entries
+            .iter()
+            .find(|earlier| earlier.key == entry.key)
+        {
             None => result.entries.push(entry),
             Some(earlier) => {
                 let duplicate = yaml::Duplicate {
@@ -162,15 +173,21 @@ impl Mended<'_> {
     fn read(&self, base: usize) -> Option<yaml::Document<'static>> {
         let mut document = full::read(&self.text, 0).ok()?;
         let back = |span: Span| {
-            let (start, end) =
-                (self.original(span.start as usize), self.original(span.end as usize));
+            let (start, end) = (
+                self.original(span.start as usize),
+                self.original(span.end as usize),
+            );
             Span::new(base + start, base + end)
         };
         if let Some(root) = &mut document.root {
             root.map_spans(&back);
         }
         for duplicate in &mut document.duplicates {
-            for span in [&mut duplicate.first, &mut duplicate.again, &mut duplicate.entry] {
+            for span in [
+                &mut duplicate.first,
+                &mut duplicate.again,
+                &mut duplicate.entry,
+            ] {
                 *span = back(*span);
             }
         }
@@ -227,12 +244,30 @@ impl<'t> Work<'t> {
         let fix = prowess_diag::Fix::safe("", self.edits.clone());
         let (text, _) = prowess_diag::fix::apply(self.text, [&fix]);
         let document = full::read(&text, 0).ok()?;
-        let found = document.root.as_ref()?.entries()?.first().map(|entry| entry.key.to_string());
+        let found = document
+            .root
+            .as_ref()?
+            .entries()?
+            .first()
+            .map(|entry| entry.key.to_string());
         if found.as_deref() != leading_key(self.text.trim_start()) {
             return None;
         }
-        let Self { text: source, edits, applicability, .. } = self;
-        Some(Mended { source, edits, title, reason, place, applicability, text })
+        let Self {
+            text: source,
+            edits,
+            applicability,
+            ..
+        } = self;
+        Some(Mended {
+            source,
+            edits,
+            title,
+            reason,
+            place,
+            applicability,
+            text,
+        })
     }
 }
 
@@ -244,8 +279,12 @@ fn mend(text: &str) -> Option<Mended<'_>> {
     if let Some(key) = bare_key(text) {
         return mend_key(text, key, BARE);
     }
-    let mut work =
-        Work { text, edits: Vec::new(), first: None, applicability: Applicability::Safe };
+    let mut work = Work {
+        text,
+        edits: Vec::new(),
+        first: None,
+        applicability: Applicability::Safe,
+    };
     let all = lines(text);
     let aligned = align(&mut work, &all);
     let mut index = 0;
@@ -257,10 +296,13 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         if line[..blanks].contains('\t') && !aligned {
             let spaces = line[..blanks].replace('\t', "  ");
             let at = range.start..range.start + blanks;
-            work.edits.push(Edit::replace(Span::new(at.start, at.end), spaces));
+            work.edits
+                .push(Edit::replace(Span::new(at.start, at.end), spaces));
             work.note(TAB, INDENT, at);
         }
-        let Some((key_at, value_at)) = value_start(line) else { continue };
+        let Some((key_at, value_at)) = value_start(line) else {
+            continue;
+        };
         let value = line[value_at..].trim_end();
         if value.is_empty() || value.starts_with('#') {
             continue;
@@ -268,8 +310,9 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         let own = key_at.unwrap_or(blanks);
         if let Some(marker) = block_marker(value) {
             // The content of a block is text whatever it looks like.
-            let below =
-                all[index..].iter().take_while(|next| is_deeper(&text[(*next).clone()], own));
+            let below = all[index..]
+                .iter()
+                .take_while(|next| is_deeper(&text[(*next).clone()], own));
             let below: Vec<Range<usize>> = below.cloned().collect();
             index += below.len();
             align_block(&mut work, &below);
@@ -281,15 +324,27 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 let at = range.start + value_at;
                 let from = at + value.len() - rest.len();
                 let edit = format!("{}{deep}", line_break(text));
-                work.edits.push(Edit::replace(Span::new(at + marker, from), edit));
+                work.edits
+                    .push(Edit::replace(Span::new(at + marker, from), edit));
                 let why = format!("text follows `{}` on its line", &value[..marker]);
-                work.note(why, "begin the text on the next line", from..at + value.len());
-            } else if below.iter().all(|next| text[next.clone()].trim().is_empty()) {
+                work.note(
+                    why,
+                    "begin the text on the next line",
+                    from..at + value.len(),
+                );
+            } else if below
+                .iter()
+                .all(|next| text[next.clone()].trim().is_empty())
+            {
                 // Nothing is indented below the mark: what follows at the margin is its text.
                 let astray = &all[index..];
-                for next in astray.iter().filter(|next| !text[(*next).clone()].trim().is_empty()) {
+                for next in astray
+                    .iter()
+                    .filter(|next| !text[(*next).clone()].trim().is_empty())
+                {
                     let at = next.start..next.start + text[next.clone()].trim_end().len();
-                    work.edits.push(Edit::insert(next.start, " ".repeat(own + 2)));
+                    work.edits
+                        .push(Edit::insert(next.start, " ".repeat(own + 2)));
                     let why = format!("the text below `{}` is not indented", &value[..marker]);
                     work.note(why, "indent the text", at);
                 }
@@ -299,7 +354,8 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         }
         if let Some(gap) = key_in_name(text, value).filter(|_| own == 0 && range.start == 0) {
             let at = value_at + gap;
-            work.edits.push(Edit::replace(Span::new(at, at + 1), line_break(text)));
+            work.edits
+                .push(Edit::replace(Span::new(at, at + 1), line_break(text)));
             work.applicability = Applicability::Suggested;
             work.note(
                 "two keys stand on one line",
@@ -311,11 +367,15 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         let follow = following(text, &all[index..], value, key_at, blanks);
         index += follow.len();
         let start = range.start + value_at;
-        let end = follow
-            .last()
-            .map_or(start + value.len(), |last| last.start + text[last.clone()].trim_end().len());
+        let end = follow.last().map_or(start + value.len(), |last| {
+            last.start + text[last.clone()].trim_end().len()
+        });
         let whole = &text[start..end];
-        let joined = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n  ");
+        let joined = whole
+            .lines()
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join("\n  ");
         let is_stray = |next: &Range<usize>| !is_deeper(&text[next.clone()], own);
         // A stray line that looks like a key is one, not the rest of this value.
         let is_open = value.starts_with(['"', '\'']) && !entries::is_complete(value);
@@ -336,7 +396,10 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         }
         // A map that is broken never becomes text.
         let key = key_at.filter(|&at| at == 0).and_then(|_| leading_key(text));
-        if key.and_then(fields::find).is_some_and(|field| field.shape == Shape::Map) {
+        if key
+            .and_then(fields::find)
+            .is_some_and(|field| field.shape == Shape::Map)
+        {
             return None;
         }
         let flat = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n");
@@ -361,8 +424,9 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             }
         });
         let written = format!("{quoted}{comment}");
-        for (line, blanks) in
-            written.split('\n').zip([String::new()].into_iter().chain(blanks_before))
+        for (line, blanks) in written
+            .split('\n')
+            .zip([String::new()].into_iter().chain(blanks_before))
         {
             if !replacement.is_empty() {
                 replacement.push_str(line_break(text));
@@ -370,7 +434,8 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             replacement.push_str(&blanks);
             replacement.push_str(line);
         }
-        work.edits.push(Edit::replace(Span::new(start, end), replacement));
+        work.edits
+            .push(Edit::replace(Span::new(start, end), replacement));
     }
     work.finish()
 }
@@ -384,15 +449,33 @@ fn untab(text: &str) -> Option<Mended<'_>> {
         return None;
     }
     // A key that is indented right already says how deep.
-    let first = margins.iter().find(|blanks| !blanks.contains('\t')).unwrap_or(&"  ");
+    let first = margins
+        .iter()
+        .find(|blanks| !blanks.contains('\t'))
+        .unwrap_or(&"  ");
     // Among tabs alone it is plain which line belongs to which.
-    let is_plain = text.lines().all(|line| line.starts_with('\t') || line.trim().is_empty());
-    let applicability = if is_plain { Applicability::Safe } else { Applicability::Suggested };
-    let mut work = Work { text, edits: Vec::new(), first: None, applicability };
-    for line in lines(text).into_iter().filter(|line| blanks(line.clone()).contains('\t')) {
+    let is_plain = text
+        .lines()
+        .all(|line| line.starts_with('\t') || line.trim().is_empty());
+    let applicability = if is_plain {
+        Applicability::Safe
+    } else {
+        Applicability::Suggested
+    };
+    let mut work = Work {
+        text,
+        edits: Vec::new(),
+        first: None,
+        applicability,
+    };
+    for line in lines(text)
+        .into_iter()
+        .filter(|line| blanks(line.clone()).contains('\t'))
+    {
         let (start, tabs) = (line.start, blanks(line));
         let spaces = tabs.replacen('\t', first, 1).replace('\t', "  ");
-        work.edits.push(Edit::replace(Span::new(start, start + tabs.len()), spaces));
+        work.edits
+            .push(Edit::replace(Span::new(start, start + tabs.len()), spaces));
         work.note(TAB, INDENT, start..start + tabs.len());
     }
     work.finish()
@@ -420,8 +503,11 @@ fn mend_key<'t>(
     let (from, to) = (key.len(), text.len() - rest.len());
     let spaced = format!("{key}: {rest}");
     let mut edits = vec![Edit::replace(Span::new(from, to), ": ")];
-    let mut applicability =
-        if title == GLUED[1] { Applicability::Safe } else { Applicability::Suggested };
+    let mut applicability = if title == GLUED[1] {
+        Applicability::Safe
+    } else {
+        Applicability::Suggested
+    };
     if full::read(&spaced, 0).is_err() {
         // Every further edit stands behind what was put in.
         let further = mend(&spaced)?;
@@ -435,7 +521,15 @@ fn mend_key<'t>(
     let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
     full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
     let (reason, place) = (reason.to_owned(), 0..key.len());
-    Some(Mended { source: text, edits, title, reason, place, applicability, text: mended })
+    Some(Mended {
+        source: text,
+        edits,
+        title,
+        reason,
+        place,
+        applicability,
+        text: mended,
+    })
 }
 
 fn one_entry(document: &yaml::Document) -> bool {
@@ -452,7 +546,9 @@ fn looks_like_key(line: &str) -> bool {
     let key = line.split(':').next().unwrap_or_default();
     key.len() < line.trim_end().len()
         && !key.is_empty()
-        && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 /// What is wrong with a key, and what is done about it.
@@ -461,7 +557,10 @@ const BARE: [&str; 2] = ["no colon follows the key", "put a colon after the key"
 
 fn shift(edit: &Edit, by: usize) -> Edit {
     let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
-    Edit { span, replacement: edit.replacement.clone() }
+    Edit {
+        span,
+        replacement: edit.replacement.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -489,7 +588,10 @@ mod tests {
             .collect();
         assert_eq!(
             (found, why),
-            (values.iter().map(|&v| v.to_owned()).collect(), reasons.to_vec()),
+            (
+                values.iter().map(|&v| v.to_owned()).collect(),
+                reasons.to_vec()
+            ),
             "{text}"
         );
     }
@@ -507,17 +609,33 @@ mod tests {
             &["an unquoted value begins with `[`"],
         );
         check("a: @b\n", &["a=@b"], &["an unquoted value begins with `@`"]);
-        check("a: `b` c\n", &["a=`b` c"], &["an unquoted value begins with a backtick"]);
-        check("paths: *.md\n", &["paths=*.md"], &["an unquoted value begins with `*`"]);
+        check(
+            "a: `b` c\n",
+            &["a=`b` c"],
+            &["an unquoted value begins with a backtick"],
+        );
+        check(
+            "paths: *.md\n",
+            &["paths=*.md"],
+            &["an unquoted value begins with `*`"],
+        );
         check("a: it's: so\n", &["a=it's: so"], &[UNQUOTED_COLON]);
         check("a: x: y # why\n", &["a=x: y"], &[UNQUOTED_COLON]);
         check("a: fix: #12\n", &["a=fix: #12"], &[UNQUOTED_COLON]);
-        check("a: one: two\n  three\nb: c\n", &["a=one: two three", "b=c"], &[UNQUOTED_COLON]);
+        check(
+            "a: one: two\n  three\nb: c\n",
+            &["a=one: two three", "b=c"],
+            &[UNQUOTED_COLON],
+        );
     }
 
     #[test]
     fn broken_quotation_marks_are_mended() {
-        check("a: \"x\" y\n", &["a=\"x\" y"], &["text follows the closing quotation mark"]);
+        check(
+            "a: \"x\" y\n",
+            &["a=\"x\" y"],
+            &["text follows the closing quotation mark"],
+        );
         check(
             "a: \"\\d+\"\n",
             &["a=\\d+"],
@@ -538,19 +656,47 @@ mod tests {
             &["a=café \\d"],
             &["a quoted value contains an escape that YAML does not know"],
         );
-        check("a: 'it's'\n", &["a=it's"], &["a quoted value contains its own quotation mark"]);
-        check("a: \"open\nb: c\n", &["a=open", "b=c"], &["a quotation mark is never closed"]);
-        check("a: 'tis: so\n", &["a='tis: so"], &["a quotation mark is never closed"]);
+        check(
+            "a: 'it's'\n",
+            &["a=it's"],
+            &["a quoted value contains its own quotation mark"],
+        );
+        check(
+            "a: \"open\nb: c\n",
+            &["a=open", "b=c"],
+            &["a quotation mark is never closed"],
+        );
+        check(
+            "a: 'tis: so\n",
+            &["a='tis: so"],
+            &["a quotation mark is never closed"],
+        );
     }
 
     /// The mended line, and what the fix is called.
     #[test]
     fn an_open_mark_is_closed_or_dropped_and_never_becomes_text() {
         for (value, mended, title) in [
-            ("\"Writes notes.", "\"Writes notes.\"", "close the quotation mark"),
-            ("'Writes notes.", "'Writes notes.'", "close the quotation mark"),
-            ("'Don''t: ever.", "'Don''t: ever.'", "close the quotation mark"),
-            ("\"Says \\\"hi\\\" now.", "\"Says \\\"hi\\\" now.\"", "close the quotation mark"),
+            (
+                "\"Writes notes.",
+                "\"Writes notes.\"",
+                "close the quotation mark",
+            ),
+            (
+                "'Writes notes.",
+                "'Writes notes.'",
+                "close the quotation mark",
+            ),
+            (
+                "'Don''t: ever.",
+                "'Don''t: ever.'",
+                "close the quotation mark",
+            ),
+            (
+                "\"Says \\\"hi\\\" now.",
+                "\"Says \\\"hi\\\" now.\"",
+                "close the quotation mark",
+            ),
             (
                 "'Don't do it. Use it's here.",
                 "'Don''t do it. Use it''s here.'",
@@ -562,14 +708,26 @@ mod tests {
                 "'Says \"hello\" to all.'",
                 "use `'` as the outer quotation mark",
             ),
-            ("\"Says \"hello\"", "'Says \"hello\"'", "use `'` as the outer quotation mark"),
+            (
+                "\"Says \"hello\"",
+                "'Says \"hello\"'",
+                "use `'` as the outer quotation mark",
+            ),
             (
                 "\"Reads C:\\dir forms.",
                 "'Reads C:\\dir forms.'",
                 "use `'` as the outer quotation mark",
             ),
-            ("\"Reads C:\\dir\\\"", "\"Reads C:\\\\dir\\\\\"", "double the backslash"),
-            ("\"PDF\" forms.", "'\"PDF\" forms.'", "put `'` around the whole value"),
+            (
+                "\"Reads C:\\dir\\\"",
+                "\"Reads C:\\\\dir\\\\\"",
+                "double the backslash",
+            ),
+            (
+                "\"PDF\" forms.",
+                "'\"PDF\" forms.'",
+                "put `'` around the whole value",
+            ),
             ("Use when: asked.", "'Use when: asked.'", "quote the value"),
             (
                 r#""Says \"hi\" and "bye" to all.""#,
@@ -591,26 +749,57 @@ mod tests {
                 "\"Fills forms.\n    Use when: asked.\"",
                 "close the quotation mark",
             ),
-            (r#""""Fills forms.""""#, r#""Fills forms.""#, "use one pair of quotation marks"),
-            ("\"Fills forms.'", "\"Fills forms.\"", "use one pair of quotation marks"),
+            (
+                r#""""Fills forms.""""#,
+                r#""Fills forms.""#,
+                "use one pair of quotation marks",
+            ),
+            (
+                "\"Fills forms.'",
+                "\"Fills forms.\"",
+                "use one pair of quotation marks",
+            ),
             ("\"Fills forms.\",", "\"Fills forms.\"", "remove the comma"),
-            (r#""Reads C:\Users\new.""#, r#""Reads C:\\Users\\new.""#, "double the backslash"),
+            (
+                r#""Reads C:\Users\new.""#,
+                r#""Reads C:\\Users\\new.""#,
+                "double the backslash",
+            ),
             ("- Fills forms.", "'- Fills forms.'", "quote the value"),
             (">2 pages: no.", "'>2 pages: no.'", "quote the value"),
-            (">-Fills forms.", ">-\n  Fills forms.", "begin the text on the next line"),
+            (
+                ">-Fills forms.",
+                ">-\n  Fills forms.",
+                "begin the text on the next line",
+            ),
             (">\nFills forms.", ">\n  Fills forms.", "indent the text"),
             (
                 "\"Fills forms.\nUse when: asked.\"",
                 "\"Fills forms.\n  Use when: asked.\"",
                 "indent with spaces",
             ),
-            ("> Fills forms.", ">\n  Fills forms.", "begin the text on the next line"),
-            ("| Fills\n    forms.", "|\n    Fills\n    forms.", "begin the text on the next line"),
+            (
+                "> Fills forms.",
+                ">\n  Fills forms.",
+                "begin the text on the next line",
+            ),
+            (
+                "| Fills\n    forms.",
+                "|\n    Fills\n    forms.",
+                "begin the text on the next line",
+            ),
         ] {
             let text = format!("description: {value}\n");
             let result = salvage(&text, 0, None);
-            let [Problem { kind: ProblemKind::YamlRepaired { edits, title: said, .. }, span }] =
-                result.problems.as_slice()
+            let [
+                Problem {
+                    kind:
+                        ProblemKind::YamlRepaired {
+                            edits, title: said, ..
+                        },
+                    span,
+                },
+            ] = result.problems.as_slice()
             else {
                 panic!("{text}: {:?}", result.problems)
             };
@@ -627,14 +816,26 @@ mod tests {
     fn where_a_comment_may_begin_nothing_is_done_unasked() {
         for (value, read, is_safe) in [
             ("Use when: asked # why", "Use when: asked", false),
-            ("Use when: fixing #12 now", "Use when: fixing #12 now", false),
-            ("Fills: forms # Use when asked", "Fills: forms # Use when asked", false),
+            (
+                "Use when: fixing #12 now",
+                "Use when: fixing #12 now",
+                false,
+            ),
+            (
+                "Fills: forms # Use when asked",
+                "Fills: forms # Use when asked",
+                false,
+            ),
             ("C#: notes", "C#: notes", true),
             ("\"Says #1 \"hi\" now\"", "Says #1 \"hi\" now", true),
             ("Fix #12\n  and more", "Fix #12 and more", false),
         ] {
             let result = salvage(&format!("description: {value}\n"), 0, None);
-            let kinds: Vec<_> = result.problems.iter().map(|problem| &problem.kind).collect();
+            let kinds: Vec<_> = result
+                .problems
+                .iter()
+                .map(|problem| &problem.kind)
+                .collect();
             let [ProblemKind::YamlRepaired { applicability, .. }] = kinds.as_slice() else {
                 panic!("{value}: {kinds:?}")
             };
@@ -659,7 +860,11 @@ mod tests {
             ("name: x\n description: Fills\n", 9),
         ] {
             let result = salvage(text, 0, None);
-            let places: Vec<u32> = result.problems.iter().map(|found| found.span.start).collect();
+            let places: Vec<u32> = result
+                .problems
+                .iter()
+                .map(|found| found.span.start)
+                .collect();
             assert_eq!(places, [place], "{text}: {:?}", result.problems);
         }
     }
@@ -670,27 +875,63 @@ mod tests {
         assert_eq!((result.entries.len(), result.problems.len()), (1, 1));
         assert_eq!(result.lost, ["allowed-tools".into()]);
         // One word in brackets may be text.
-        check("a: [draft: b\n", &["a=[draft: b"], &["an unquoted value begins with `[`"]);
+        check(
+            "a: [draft: b\n",
+            &["a=[draft: b"],
+            &["an unquoted value begins with `[`"],
+        );
     }
 
     #[test]
     fn indentation_is_mended() {
         const ASTRAY: &str = "a key is not indented like the others";
 
-        check("\tname: x\n\tdescription: y\n", &["name=x", "description=y"], &[TAB]);
-        check("  name: x\n\tdescription: y\n", &["name=x", "description=y"], &[TAB]);
-        check("name: x\n\tdescription: y\n", &["name=x", "description=y"], &[TAB]);
-        check("m:\n\tx: 1\nb: c\n", &["m=…", "b=c"], &["a tab is used for indentation"]);
+        check(
+            "\tname: x\n\tdescription: y\n",
+            &["name=x", "description=y"],
+            &[TAB],
+        );
+        check(
+            "  name: x\n\tdescription: y\n",
+            &["name=x", "description=y"],
+            &[TAB],
+        );
+        check(
+            "name: x\n\tdescription: y\n",
+            &["name=x", "description=y"],
+            &[TAB],
+        );
+        check(
+            "m:\n\tx: 1\nb: c\n",
+            &["m=…", "b=c"],
+            &["a tab is used for indentation"],
+        );
         check(
             "a: one\ntwo words\nb: c\n",
             &["a=one two words", "b=c"],
             &["a line continues the value but is not indented"],
         );
-        check("name: x\n  description: y\n", &["name=x", "description=y"], &[ASTRAY]);
-        check(" name: x\ndescription: y\n", &["name=x", "description=y"], &[ASTRAY]);
-        check("  name: x\n  license: y: z\n", &["name=x", "license=y: z"], &[UNQUOTED_COLON]);
+        check(
+            "name: x\n  description: y\n",
+            &["name=x", "description=y"],
+            &[ASTRAY],
+        );
+        check(
+            " name: x\ndescription: y\n",
+            &["name=x", "description=y"],
+            &[ASTRAY],
+        );
+        check(
+            "  name: x\n  license: y: z\n",
+            &["name=x", "license=y: z"],
+            &[UNQUOTED_COLON],
+        );
         // A word of prose is no key, nor is a second one of a kind.
-        check("description: a\n  context: b\n", &["description=a context: b"], &[UNQUOTED_COLON]);
+        check(
+            "description: a\n  context: b\n",
+            &["description=a context: b"],
+            &[UNQUOTED_COLON],
+        );
         check(
             "name: x\ndescription: a\n  name: b\n",
             &["name=x", "description=a name: b"],
@@ -706,21 +947,45 @@ mod tests {
         check("metadata:\n  a: b\n   c: d\n", &["metadata=…"], &[UNLIKE]);
         check("metadata:\n    a: b\n  c: d\n", &["metadata=…"], &[UNLIKE]);
         check("tags:\n    - a\n  - b\n", &["tags=…"], &[UNLIKE]);
-        check("k: [a, @b, c]\n", &["k=…"], &["an unquoted value begins with `[`"]);
+        check(
+            "k: [a, @b, c]\n",
+            &["k=…"],
+            &["an unquoted value begins with `[`"],
+        );
     }
 
     #[test]
     fn keys_without_colon_or_blank_are_mended() {
-        check("name: x\ndescription:y z\n", &["name=x", "description=y z"], &[GLUED[0]]);
-        check("name: x\ndescription:\"y: z\"\n", &["name=x", "description=y: z"], &[GLUED[0]]);
-        check("name: x\ndescription:y: z\n", &["name=x", "description=y: z"], &[GLUED[0]]);
-        check("name: x\ndescription a b c: z\n", &["name=x", "description=a b c: z"], &[BARE[0]]);
+        check(
+            "name: x\ndescription:y z\n",
+            &["name=x", "description=y z"],
+            &[GLUED[0]],
+        );
+        check(
+            "name: x\ndescription:\"y: z\"\n",
+            &["name=x", "description=y: z"],
+            &[GLUED[0]],
+        );
+        check(
+            "name: x\ndescription:y: z\n",
+            &["name=x", "description=y: z"],
+            &[GLUED[0]],
+        );
+        check(
+            "name: x\ndescription a b c: z\n",
+            &["name=x", "description=a b c: z"],
+            &[BARE[0]],
+        );
         check(
             "name: x description: y\n",
             &["name=x", "description=y"],
             &["two keys stand on one line"],
         );
-        check("name: x\ndescription; y\n", &["name=x", "description=y"], &[BARE[0]]);
+        check(
+            "name: x\ndescription; y\n",
+            &["name=x", "description=y"],
+            &[BARE[0]],
+        );
         // A line of prose that begins with a word like a key that is there.
         check(
             "name: x\ndescription: the\nname of it\n",
@@ -733,7 +998,10 @@ mod tests {
     fn a_hopeless_entry_does_not_take_the_others_along() {
         let result = salvage("name: x\nbad: {a: [}\n  - ]\ndescription: y\n", 0, None);
         let keys: Vec<&str> = result.entries.iter().map(|entry| &*entry.key).collect();
-        assert!(keys.contains(&"name") && keys.contains(&"description"), "{keys:?}");
+        assert!(
+            keys.contains(&"name") && keys.contains(&"description"),
+            "{keys:?}"
+        );
     }
 
     #[test]
@@ -751,25 +1019,53 @@ mod tests {
             let mut result = salvage(text, 0, None);
             assert_eq!(result.problems.len(), 1, "{text}");
             let Problem { span, kind } = result.problems.remove(0);
-            let ProblemKind::YamlRepaired { edits, applicability, .. } = kind else {
+            let ProblemKind::YamlRepaired {
+                edits,
+                applicability,
+                ..
+            } = kind
+            else {
                 panic!("{text}")
             };
             let fix = prowess_diag::Fix::safe("", edits);
-            (span.range(), applicability, prowess_diag::fix::apply(text, [&fix]).0)
+            (
+                span.range(),
+                applicability,
+                prowess_diag::fix::apply(text, [&fix]).0,
+            )
         };
         let (safe, suggested) = (Applicability::Safe, Applicability::Suggested);
         for (text, place, applicability, mended) in [
-            ("\tname: x\n\tlicense: y\n", 0..1, safe, "  name: x\n  license: y\n"),
+            (
+                "\tname: x\n\tlicense: y\n",
+                0..1,
+                safe,
+                "  name: x\n  license: y\n",
+            ),
             (
                 "\tname: x\n\tmetadata:\n\t\ta: b\n",
                 0..1,
                 safe,
                 "  name: x\n  metadata:\n    a: b\n",
             ),
-            ("    name: x\n\tlicense: y\n", 12..13, suggested, "    name: x\n    license: y\n"),
-            ("name: x\n\tlicense: y\n", 8..9, suggested, "name: x\nlicense: y\n"),
+            (
+                "    name: x\n\tlicense: y\n",
+                12..13,
+                suggested,
+                "    name: x\n    license: y\n",
+            ),
+            (
+                "name: x\n\tlicense: y\n",
+                8..9,
+                suggested,
+                "name: x\nlicense: y\n",
+            ),
         ] {
-            assert_eq!(repair(text), (place, applicability, mended.to_owned()), "{text}");
+            assert_eq!(
+                repair(text),
+                (place, applicability, mended.to_owned()),
+                "{text}"
+            );
         }
         // The caret stands below the tab, not below the text.
         assert_eq!(repair("d: >\n\ta\n").0, 5..6);

@@ -38,7 +38,11 @@ impl ResourcePath {
                 name => parts.push(name),
             }
         }
-        if parts.is_empty() { Err(PathFault::Empty) } else { Ok(Self(parts.join("/").into())) }
+        if parts.is_empty() {
+            Err(PathFault::Empty)
+        } else {
+            Ok(Self(parts.join("/").into()))
+        }
     }
 
     /// Returns the path.

@@ -48,9 +48,9 @@ impl Sidecar {
             Ok(document) => document.root,
             Err(yaml::Error::Syntax { at, message }) => return Self::faulty(message, at),
             Err(yaml::Error::Refused(refusals)) => {
-                let (feature, span) = refusals
-                    .first()
-                    .map_or(("", Span::at(0)), |refusal| (refusal.feature.name(), refusal.span));
+                let (feature, span) = refusals.first().map_or(("", Span::at(0)), |refusal| {
+                    (refusal.feature.name(), refusal.span)
+                });
                 return Self::faulty(format!("it uses {feature}"), span);
             }
         };
@@ -63,7 +63,9 @@ impl Sidecar {
         let get = |section: &str, key: &str| root.get(section).and_then(|node| node.get(key));
         let text =
             |section: &str, key: &str| get(section, key).and_then(Node::text).map(str::to_owned);
-        let tools = get("dependencies", "tools").and_then(Node::items).unwrap_or_default();
+        let tools = get("dependencies", "tools")
+            .and_then(Node::items)
+            .unwrap_or_default();
         let policy = get("policy", "allow_implicit_invocation").filter(|node| !node.is_null());
         let mut sidecar = Self {
             display_name: text("interface", "display_name"),
@@ -89,7 +91,10 @@ impl Sidecar {
     }
 
     fn faulty(message: String, span: Span) -> Self {
-        Self { fault: Some(SidecarFault { message, span }), ..Self::default() }
+        Self {
+            fault: Some(SidecarFault { message, span }),
+            ..Self::default()
+        }
     }
 }
 

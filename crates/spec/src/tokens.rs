@@ -43,7 +43,12 @@ mod tests {
     #[test]
     fn latin_text_counts_by_four_and_cjk_by_one() {
         assert_eq!(
-            [estimate(""), estimate("abcde"), estimate("技能技能"), estimate("naïve")],
+            [
+                estimate(""),
+                estimate("abcde"),
+                estimate("技能技能"),
+                estimate("naïve")
+            ],
             [0, 2, 4, 2]
         );
     }

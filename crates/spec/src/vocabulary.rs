@@ -53,7 +53,10 @@ pub fn says_when(description: &str) -> bool {
     let known_script =
         |c: char| matches!(c, 'A'..='\u{24f}' | '\u{400}'..='\u{4ff}' | '\u{1e00}'..='\u{1eff}');
     let dense = |c: char| matches!(c, '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
-    !description.chars().filter(|c| c.is_alphabetic()).all(known_script)
+    !description
+        .chars()
+        .filter(|c| c.is_alphabetic())
+        .all(known_script)
         && !description.chars().any(dense)
 }
 
@@ -70,11 +73,22 @@ fn begins_any(text: &str) -> bool {
     // Most words differ from all phrases in the second byte already, and no phrase is one byte.
     let may_begin =
         |pair: &[u8]| pair[0] >= 0x80 || (SECONDS[usize::from(pair[0])] >> (pair[1] & 31)) & 1 == 1;
-    let mut places = bytes.windows(2).enumerate().filter(|(_, pair)| may_begin(pair));
+    let mut places = bytes
+        .windows(2)
+        .enumerate()
+        .filter(|(_, pair)| may_begin(pair));
     let says_so = |(at, _): (usize, &[u8])| {
-        let Some(rest) = text.get(at..).filter(|_| !after_letter(at)) else { return false };
-        let first = rest.chars().flat_map(char::to_lowercase).next().unwrap_or(' ');
-        phrases(first).iter().any(|phrase| starts_with_folded(rest, phrase))
+        let Some(rest) = text.get(at..).filter(|_| !after_letter(at)) else {
+            return false;
+        };
+        let first = rest
+            .chars()
+            .flat_map(char::to_lowercase)
+            .next()
+            .unwrap_or(' ');
+        phrases(first)
+            .iter()
+            .any(|phrase| starts_with_folded(rest, phrase))
     };
     memchr::memmem::find_iter(bytes, b"hen").any(is_when) || places.any(says_so)
 }

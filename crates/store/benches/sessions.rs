@@ -27,7 +27,10 @@ fn event(number: i64) -> Stamped {
 
 fn make() -> (SqliteSessions, TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
-    (SqliteSessions::new(folder.path().join("prowess.db")), folder)
+    (
+        SqliteSessions::new(folder.path().join("prowess.db")),
+        folder,
+    )
 }
 
 /// What no store can beat: the same bytes at the end of a plain file, on the disk.
@@ -88,7 +91,11 @@ fn filled(count: i64) -> (SqliteSessions, TempDir) {
 #[divan::bench(args = [100, 10_000, 100_000])]
 fn list(bencher: Bencher<'_, '_>, count: i64) {
     let (store, _folder) = filled(count);
-    let query = SessionQuery { project: Some("p".into()), parent: None, limit: 50 };
+    let query = SessionQuery {
+        project: Some("p".into()),
+        parent: None,
+        limit: 50,
+    };
     assert_eq!(store.list(&query).expect("a list").len(), 50);
     bencher.bench_local(|| store.list(&query).expect("a list"));
 }

@@ -62,7 +62,9 @@ pub(crate) enum Fault {
     /// A newer version of this program wrote it.
     Newer { found: i64, known: i64 },
     /// Anything else.
-    Unavailable { source: Box<dyn Error + Send + Sync> },
+    Unavailable {
+        source: Box<dyn Error + Send + Sync>,
+    },
 }
 
 /// An open file.
@@ -96,11 +98,19 @@ impl Database {
     pub(crate) fn new(path: &Path, busy_timeout: Duration, tables: Tables) -> Self {
         // Absolute, so that SQLite never takes it for `:memory:` or an address.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self { path, busy_timeout, tables, open: Mutex::default() }
+        Self {
+            path,
+            busy_timeout,
+            tables,
+            open: Mutex::default(),
+        }
     }
 
     pub(crate) fn with_busy_timeout(self, busy_timeout: Duration) -> Self {
-        Self { busy_timeout: busy_timeout.min(MAX_BUSY_TIMEOUT), ..self }
+        Self {
+            busy_timeout: busy_timeout.min(MAX_BUSY_TIMEOUT),
+            ..self
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -134,7 +144,10 @@ impl Database {
                 Ok(value)
             })
         });
-        if result.as_ref().is_err_and(|error| !matches!(error, Fault::Busy)) {
+        if result
+            .as_ref()
+            .is_err_and(|error| !matches!(error, Fault::Busy))
+        {
             *slot = None;
         }
         result
@@ -162,7 +175,9 @@ impl Database {
             open.connection.busy_timeout(remaining(deadline))?;
             work(&open.connection)
         });
-        let failed = result.as_ref().is_err_and(|error| !matches!(error, Fault::Busy));
+        let failed = result
+            .as_ref()
+            .is_err_and(|error| !matches!(error, Fault::Busy));
         if failed || open.frozen {
             *slot = None;
         }
@@ -180,7 +195,9 @@ impl Database {
         let same = fs::metadata(&self.path).is_ok_and(|found| FileId::of(&found) == open.file);
         if !same {
             // On closing, SQLite would tidy up the log beside it, which may be the new file's.
-            let _ = open.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            let _ = open
+                .connection
+                .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
             *slot = None;
         }
     }
@@ -216,13 +233,22 @@ impl Database {
             return Err(Fault::NotAFile);
         };
         let missing = |folder: &&Path| !folder.exists();
-        let parents: Vec<&Path> =
-            folder.ancestors().take_while(missing).filter_map(Path::parent).collect();
+        let parents: Vec<&Path> = folder
+            .ancestors()
+            .take_while(missing)
+            .filter_map(Path::parent)
+            .collect();
         let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(unwritable)?;
         // Under another name first, and closed: closing a file ends all locks that this process has
         // on it, and another connection may have some as soon as the file has its name.
-        let file = tempfile::Builder::new().prefix(".prowess-").tempfile_in(folder);
+        let file = tempfile::Builder::new()
+            .prefix(".prowess-")
+            .tempfile_in(folder);
         let file = file.map_err(unwritable)?.into_temp_path();
         match file.persist_noclobber(&self.path) {
             Err(failed) if failed.error.kind() != ErrorKind::AlreadyExists => {
@@ -230,7 +256,11 @@ impl Database {
             }
             _ => {}
         }
-        [folder].into_iter().chain(parents).try_for_each(sync_folder).map_err(unwritable)
+        [folder]
+            .into_iter()
+            .chain(parents)
+            .try_for_each(sync_folder)
+            .map_err(unwritable)
     }
 
     /// Opens the file if there is one, and looks whether it is ours.
@@ -265,12 +295,20 @@ impl Database {
             Standing::Blank => true,
             Standing::Ours(version) => version < self.tables.since,
         };
-        Ok(Some(Open { connection, file: FileId::of(&found), ready: false, blank, frozen }))
+        Ok(Some(Open {
+            connection,
+            file: FileId::of(&found),
+            ready: false,
+            blank,
+            frozen,
+        }))
     }
 
     fn is_write_protected(&self) -> bool {
         let folder = self.path.parent().unwrap_or(&self.path);
-        [folder, &self.path].iter().any(|path| access(*path, Access::WRITE_OK).is_err())
+        [folder, &self.path]
+            .iter()
+            .any(|path| access(*path, Access::WRITE_OK).is_err())
     }
 
     /// Reads a file in a folder where nothing can be created, not even the files that SQLite needs
@@ -309,7 +347,9 @@ impl Database {
             return Ok(());
         }
         // It answers with a row; where the file system cannot do it, with the mode that stays.
-        retry(deadline, || connection.query_row(sql::USE_WAL, [], |_| Ok(())))?;
+        retry(deadline, || {
+            connection.query_row(sql::USE_WAL, [], |_| Ok(()))
+        })?;
         let transaction = retry(deadline, || {
             Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
         })?;
@@ -344,7 +384,9 @@ fn connect(path: &Path, flags: OpenFlags, deadline: Instant) -> Result<Connectio
 /// Looks at the header of the file.
 fn look(connection: &Connection, deadline: Instant) -> Result<Standing, Fault> {
     let (application, version, objects): (i64, i64, i64) = retry(deadline, || {
-        connection.query_row(sql::STANDING, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        connection.query_row(sql::STANDING, [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
     })?;
     if application == sql::APPLICATION_ID {
         return match usize::try_from(version) {
@@ -377,7 +419,12 @@ fn retry<T>(deadline: Instant, mut work: impl FnMut() -> rusqlite::Result<T>) ->
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // Not every file system knows it.
-        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported
+            ) =>
+        {
             Ok(())
         }
         result => result,
@@ -385,11 +432,15 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn damaged(reason: impl Into<Box<str>>) -> Fault {
-    Fault::Damaged { reason: reason.into() }
+    Fault::Damaged {
+        reason: reason.into(),
+    }
 }
 
 fn unavailable(source: impl Error + Send + Sync + 'static) -> Fault {
-    Fault::Unavailable { source: Box::new(source) }
+    Fault::Unavailable {
+        source: Box::new(source),
+    }
 }
 
 fn unwritable(error: io::Error) -> Fault {

@@ -34,7 +34,11 @@ impl Holder {
             Seen::Alive(start) => start,
             Seen::Gone | Seen::Unknown => 0,
         };
-        Self { process, start, place: place() }
+        Self {
+            process,
+            start,
+            place: place(),
+        }
     }
 
     /// Returns whether it still lives.
@@ -101,14 +105,32 @@ mod tests {
         if here.start == 0 {
             return;
         }
-        let mut child =
-            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let Seen::Alive(start) = see(child.id()) else { panic!("it lives") };
-        let other = Holder { process: child.id(), start, ..here.clone() };
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let Seen::Alive(start) = see(child.id()) else {
+            panic!("it lives")
+        };
+        let other = Holder {
+            process: child.id(),
+            start,
+            ..here.clone()
+        };
         assert!(other.lives());
-        let recycled = Holder { start: start - 1, ..other.clone() };
-        assert!(!recycled.lives(), "the number is that of another process now");
-        let elsewhere = Holder { place: "elsewhere".into(), ..other.clone() };
+        let recycled = Holder {
+            start: start - 1,
+            ..other.clone()
+        };
+        assert!(
+            !recycled.lives(),
+            "the number is that of another process now"
+        );
+        let elsewhere = Holder {
+            place: "elsewhere".into(),
+            ..other.clone()
+        };
         assert!(!elsewhere.lives());
         child.kill().unwrap();
         // Its parent has not asked yet: until then its number stays.

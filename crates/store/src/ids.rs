@@ -61,7 +61,10 @@ pub(crate) fn missing(
         let near = nearest(&normal(asked), latest.iter().map(|id| &**id));
         starting.extend(near.map(Box::from));
     }
-    SessionError::NotFound { asked: asked.into(), near: starting }
+    SessionError::NotFound {
+        asked: asked.into(),
+        near: starting,
+    }
 }
 
 fn random_id(length: usize) -> Box<str> {

@@ -20,7 +20,10 @@ pub struct MemoryUsage {
 impl MemoryUsage {
     /// Makes an empty store.
     pub fn new() -> Self {
-        Self { rows: Mutex::default(), max_rows: MAX_ROWS }
+        Self {
+            rows: Mutex::default(),
+            max_rows: MAX_ROWS,
+        }
     }
 
     #[cfg(test)]
@@ -51,7 +54,9 @@ impl UsageStore for MemoryUsage {
         }
         while rows.len() >= self.max_rows {
             let oldest = rows.iter().min_by_key(|(_, row)| row.usage.last_used);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                break;
+            };
             rows.remove(&oldest);
         }
         rows.insert(key(used), first_row(used));
@@ -67,8 +72,12 @@ impl UsageStore for MemoryUsage {
     }
 
     fn rows(&self, query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError> {
-        let mut found: Vec<UsageRow> =
-            self.lock().values().filter(|row| query.matches(row)).cloned().collect();
+        let mut found: Vec<UsageRow> = self
+            .lock()
+            .values()
+            .filter(|row| query.matches(row))
+            .cloned()
+            .collect();
         found.sort_by(|one, other| {
             let (a, b) = (&one.usage, &other.usage);
             (b.last_used, b.count, &a.skill).cmp(&(a.last_used, a.count, &b.skill))
@@ -79,7 +88,9 @@ impl UsageStore for MemoryUsage {
 
     fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
         let rows = self.lock();
-        let rows = rows.values().filter(|row| project.is_none_or(|name| name == &*row.project));
+        let rows = rows
+            .values()
+            .filter(|row| project.is_none_or(|name| name == &*row.project));
         Ok(Summary::of(rows.cloned(), limit))
     }
 
@@ -103,7 +114,12 @@ pub(crate) fn first_row(used: &Use) -> UsageRow {
 }
 
 fn key(used: &Use) -> Key {
-    [used.project.clone(), used.team.clone(), used.agent.clone(), used.skill.clone()]
+    [
+        used.project.clone(),
+        used.team.clone(),
+        used.agent.clone(),
+        used.skill.clone(),
+    ]
 }
 
 #[cfg(test)]

@@ -56,19 +56,32 @@ impl SessionStore for MemorySessions {
         let turn = state.next_turn();
         let summary = summarise(session.clone(), first);
         let events = vec![first.clone()];
-        state.sessions.insert(session.clone(), Kept { summary, events, token: Some(token), turn });
+        state.sessions.insert(
+            session.clone(),
+            Kept {
+                summary,
+                events,
+                token: Some(token),
+                turn,
+            },
+        );
         Ok(Lease { session, token })
     }
 
     fn take(&self, id: &str) -> Result<Lease, SessionError> {
         let mut state = self.lock();
-        let Some(kept) = state.sessions.get_mut(id) else { return Err(state.missing(id)) };
+        let Some(kept) = state.sessions.get_mut(id) else {
+            return Err(state.missing(id));
+        };
         if kept.token.is_some() {
             return Err(in_use(id));
         }
         let token = ids::random();
         kept.token = Some(token);
-        Ok(Lease { session: id.into(), token })
+        Ok(Lease {
+            session: id.into(),
+            token,
+        })
     }
 
     fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
@@ -81,7 +94,9 @@ impl SessionStore for MemorySessions {
             return Err(state.missing(&lease.session));
         };
         if kept.token != Some(lease.token) {
-            return Err(SessionError::Lost { session: lease.session.clone() });
+            return Err(SessionError::Lost {
+                session: lease.session.clone(),
+            });
         }
         for event in events {
             kept.summary.events += 1;
@@ -112,11 +127,19 @@ impl SessionStore for MemorySessions {
         let state = self.lock();
         let wanted = |summary: &SessionSummary| {
             summary.parent == query.parent
-                && query.project.as_ref().is_none_or(|project| *project == summary.project)
+                && query
+                    .project
+                    .as_ref()
+                    .is_none_or(|project| *project == summary.project)
         };
-        let found = state.latest().into_iter().filter(|kept| wanted(&kept.summary));
-        let told =
-            |kept: &Kept| SessionSummary { live: kept.token.is_some(), ..kept.summary.clone() };
+        let found = state
+            .latest()
+            .into_iter()
+            .filter(|kept| wanted(&kept.summary));
+        let told = |kept: &Kept| SessionSummary {
+            live: kept.token.is_some(),
+            ..kept.summary.clone()
+        };
         Ok(found.take(query.limit).map(told).collect())
     }
 
@@ -140,7 +163,12 @@ impl SessionStore for MemorySessions {
                 }
             }
         }
-        let held = |id: &str| state.sessions.get(id).is_some_and(|kept| kept.token.is_some());
+        let held = |id: &str| {
+            state
+                .sessions
+                .get(id)
+                .is_some_and(|kept| kept.token.is_some())
+        };
         if let Some(held) = family.iter().find(|id| held(id)) {
             return Err(in_use(held));
         }
@@ -162,7 +190,11 @@ impl State {
     }
 
     fn latest_ids(&self) -> Vec<Box<str>> {
-        self.latest().into_iter().take(LATEST).map(|kept| kept.summary.id.clone()).collect()
+        self.latest()
+            .into_iter()
+            .take(LATEST)
+            .map(|kept| kept.summary.id.clone())
+            .collect()
     }
 
     fn starting(&self, beginning: &str) -> Vec<Box<str>> {
@@ -181,25 +213,38 @@ impl State {
 
 /// Returns an event as it is written down, if it is not too large.
 pub(crate) fn encode(event: &Stamped, session: &str) -> Result<Vec<u8>, SessionError> {
-    let text = serde_json::to_vec(event)
-        .map_err(|error| SessionError::Failed { store: session.into(), source: Box::new(error) })?;
+    let text = serde_json::to_vec(event).map_err(|error| SessionError::Failed {
+        store: session.into(),
+        source: Box::new(error),
+    })?;
     if text.len() > MAX_EVENT {
-        return Err(SessionError::TooLarge { session: session.into(), bytes: text.len() });
+        return Err(SessionError::TooLarge {
+            session: session.into(),
+            bytes: text.len(),
+        });
     }
     Ok(text)
 }
 
 /// Returns what is known about a session that has just begun.
 pub(crate) fn summarise(id: Box<str>, first: &Stamped) -> SessionSummary {
-    let started = if let Event::Started(started) = &first.event { Some(&**started) } else { None };
+    let started = if let Event::Started(started) = &first.event {
+        Some(&**started)
+    } else {
+        None
+    };
     let title = started.map_or("", |started| &started.title);
     let mut ending = None;
     follow(&mut ending, &first.event);
     SessionSummary {
         id,
         title: title.chars().take(MAX_TITLE).collect::<String>().into(),
-        project: started.map(|started| started.project.clone()).unwrap_or_default(),
-        model: started.map(|started| started.model.clone()).unwrap_or_default(),
+        project: started
+            .map(|started| started.project.clone())
+            .unwrap_or_default(),
+        model: started
+            .map(|started| started.model.clone())
+            .unwrap_or_default(),
         parent: started.and_then(|started| Some(started.parent.as_ref()?.session.clone())),
         started: first.at,
         updated: first.at,
@@ -229,7 +274,10 @@ pub(crate) fn follow(ending: &mut Option<Box<str>>, event: &Event) {
 }
 
 fn in_use(session: &str) -> SessionError {
-    SessionError::InUse { session: session.into(), process: std::process::id() }
+    SessionError::InUse {
+        session: session.into(),
+        process: std::process::id(),
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,10 @@ use crate::sql;
 /// How long a lock of somebody else is waited for. A session that cannot be written must stop, so
 /// it is worth more patience than a use.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-const TABLES: Tables = Tables { since: 2, sync: sql::SYNC_FULL };
+const TABLES: Tables = Tables {
+    since: 2,
+    sync: sql::SYNC_FULL,
+};
 
 /// Remembers sessions in a SQLite file; the one with the use of skills will do.
 ///
@@ -46,13 +49,19 @@ impl SqliteSessions {
     /// Names the file. Nothing is opened or created yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
         let database = Database::new(path.as_ref(), PATIENCE, TABLES);
-        Self { database, given_up: Mutex::default() }
+        Self {
+            database,
+            given_up: Mutex::default(),
+        }
     }
 
     /// Sets how long a lock of somebody else is waited for, at most an hour.
     #[must_use]
     pub fn with_busy_timeout(self, busy_timeout: Duration) -> Self {
-        Self { database: self.database.with_busy_timeout(busy_timeout), ..self }
+        Self {
+            database: self.database.with_busy_timeout(busy_timeout),
+            ..self
+        }
     }
 
     /// Returns the path of the file.
@@ -62,7 +71,9 @@ impl SqliteSessions {
 
     /// Runs one transaction that writes. What fails with an error of ours must not have written.
     fn write<T>(&self, work: impl Fn(&Transaction<'_>) -> Outcome<T>) -> Result<T, SessionError> {
-        self.database.write(work).map_err(|fault| self.error(fault))?
+        self.database
+            .write(work)
+            .map_err(|fault| self.error(fault))?
     }
 
     /// Like [`write`](Self::write), for a session that must be there: creates no file.
@@ -71,7 +82,10 @@ impl SqliteSessions {
         id: &str,
         work: impl Fn(&Transaction<'_>) -> Outcome<T>,
     ) -> Result<T, SessionError> {
-        let exists = self.database.read(|_| Ok(())).map_err(|fault| self.error(fault))?;
+        let exists = self
+            .database
+            .read(|_| Ok(()))
+            .map_err(|fault| self.error(fault))?;
         match exists {
             Some(()) => self.write(work),
             None => Err(ids::missing(id, Vec::new(), &[])),
@@ -80,23 +94,32 @@ impl SqliteSessions {
 
     /// Runs something that reads; nothing where there is nothing to read.
     fn read<T>(&self, work: impl Fn(&Connection) -> Outcome<T>) -> Result<Option<T>, SessionError> {
-        self.database.read(work).map_err(|fault| self.error(fault))?.transpose()
+        self.database
+            .read(work)
+            .map_err(|fault| self.error(fault))?
+            .transpose()
     }
 
     fn error(&self, fault: Fault) -> SessionError {
         let store = self.database.name();
         match fault {
             Fault::Busy => SessionError::Busy { store },
-            Fault::ReadOnly => {
-                SessionError::Unwritable { store, reason: "it may only be read".into() }
-            }
-            Fault::Full => SessionError::Unwritable { store, reason: "no room is left".into() },
-            Fault::NotAFile => {
-                SessionError::Unusable { store, reason: "it is not a regular file".into() }
-            }
-            Fault::Damaged { reason } => {
-                SessionError::Unusable { store, reason: format!("it is damaged: {reason}").into() }
-            }
+            Fault::ReadOnly => SessionError::Unwritable {
+                store,
+                reason: "it may only be read".into(),
+            },
+            Fault::Full => SessionError::Unwritable {
+                store,
+                reason: "no room is left".into(),
+            },
+            Fault::NotAFile => SessionError::Unusable {
+                store,
+                reason: "it is not a regular file".into(),
+            },
+            Fault::Damaged { reason } => SessionError::Unusable {
+                store,
+                reason: format!("it is damaged: {reason}").into(),
+            },
             Fault::Foreign => SessionError::Unusable {
                 store,
                 reason: "it is the database of another program".into(),
@@ -156,13 +179,21 @@ impl SessionStore for SqliteSessions {
         let token = ids::random();
         self.change(id, |transaction| {
             let held = |row: &Row<'_>| Ok(self.living(row));
-            match transaction.query_row(sql::SELECT_HOLDER, [id], held).optional()? {
+            match transaction
+                .query_row(sql::SELECT_HOLDER, [id], held)
+                .optional()?
+            {
                 None => missing(transaction, id),
-                Some(Some(Holder { process, .. })) => {
-                    Ok(Err(SessionError::InUse { session: id.into(), process }))
-                }
+                Some(Some(Holder { process, .. })) => Ok(Err(SessionError::InUse {
+                    session: id.into(),
+                    process,
+                })),
                 Some(None) => {
-                    let Holder { process, start, place } = &holder;
+                    let Holder {
+                        process,
+                        start,
+                        place,
+                    } = &holder;
                     transaction.execute(
                         sql::HOLD,
                         params![id, process, start, place, token.cast_signed()],
@@ -171,34 +202,46 @@ impl SessionStore for SqliteSessions {
                 }
             }
         })?;
-        Ok(Lease { session: id.into(), token })
+        Ok(Lease {
+            session: id.into(),
+            token,
+        })
     }
 
     fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
         let id = &*lease.session;
-        let texts = events.iter().map(|event| encode(event, id)).collect::<Result<Vec<_>, _>>()?;
+        let texts = events
+            .iter()
+            .map(|event| encode(event, id))
+            .collect::<Result<Vec<_>, _>>()?;
         self.change(id, |transaction| {
             let progress = |row: &Row<'_>| {
                 let token: Option<i64> = row.get(0)?;
                 let ending: Option<Box<str>> = row.get(2)?;
                 Ok((token, row.get::<_, i64>(1)?, ending))
             };
-            let progress =
-                transaction.query_row(sql::SELECT_PROGRESS, [id], progress).optional()?;
+            let progress = transaction
+                .query_row(sql::SELECT_PROGRESS, [id], progress)
+                .optional()?;
             let Some((token, mut count, mut ending)) = progress else {
                 return missing(transaction, id);
             };
             if token != Some(lease.token.cast_signed()) {
                 return Ok(Err(SessionError::Lost { session: id.into() }));
             }
-            let Some(last) = events.last() else { return Ok(Ok(())) };
+            let Some(last) = events.last() else {
+                return Ok(Ok(()));
+            };
             for (event, text) in events.iter().zip(&texts) {
                 insert(transaction, id, count, event.at, text)?;
                 count = count.saturating_add(1);
                 follow(&mut ending, &event.event);
             }
             let turn = next_turn(transaction)?;
-            transaction.execute(sql::UPDATE_SESSION, params![id, last.at, count, ending, turn])?;
+            transaction.execute(
+                sql::UPDATE_SESSION,
+                params![id, last.at, count, ending, turn],
+            )?;
             Ok(Ok(()))
         })
     }
@@ -210,7 +253,10 @@ impl SessionStore for SqliteSessions {
             Ok(Ok(()))
         });
         if released.is_err() {
-            self.given_up.lock().unwrap_or_else(PoisonError::into_inner).insert(token);
+            self.given_up
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(token);
         }
     }
 
@@ -335,7 +381,9 @@ fn read_events(connection: &Connection, id: &str, count: i64) -> Outcome<Vec<Sta
 }
 
 fn decode(text: ValueRef<'_>, sum: ValueRef<'_>) -> Result<Stamped, Box<str>> {
-    let ValueRef::Text(text) = text else { return Err("it is no text".into()) };
+    let ValueRef::Text(text) = text else {
+        return Err("it is no text".into());
+    };
     if text.len() > MAX_EVENT {
         return Err("it is too large".into());
     }
@@ -372,7 +420,11 @@ fn candidates(connection: &Connection, beginning: &str) -> rusqlite::Result<(Ids
 /// Reads who has a session, and the token. What is not all there is nobody.
 fn read_holder(row: &Row<'_>) -> Option<(Holder, i64)> {
     let process = u32::try_from(integer(row, 0)?).ok()?;
-    let holder = Holder { process, start: integer(row, 1)?, place: text(row, 2)? };
+    let holder = Holder {
+        process,
+        start: integer(row, 1)?,
+        place: text(row, 2)?,
+    };
     Some((holder, integer(row, 3)?))
 }
 
@@ -387,7 +439,9 @@ fn read_summary(row: &Row<'_>, live: bool) -> Option<SessionSummary> {
         parent: text(row, 8),
         started: integer(row, 9).unwrap_or(0),
         updated: integer(row, 10).unwrap_or(0),
-        events: integer(row, 11).and_then(|count| u64::try_from(count).ok()).unwrap_or(0),
+        events: integer(row, 11)
+            .and_then(|count| u64::try_from(count).ok())
+            .unwrap_or(0),
         ending: text(row, 12),
         live,
     })
@@ -413,7 +467,10 @@ mod tests {
 
     fn make() -> (SqliteSessions, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
-        (SqliteSessions::new(folder.path().join("state/prowess.db")), folder)
+        (
+            SqliteSessions::new(folder.path().join("state/prowess.db")),
+            folder,
+        )
     }
 
     prowess_test::session_conformance!(make());

@@ -154,7 +154,10 @@ macro_rules! holder {
 /// The columns that tell about a session, in this order; who has it comes first.
 macro_rules! summary {
     () => {
-        concat!(holder!(), ", id, title, project, model, parent, started, updated, events, ending")
+        concat!(
+            holder!(),
+            ", id, title, project, model, parent, started, updated, events, ending"
+        )
     };
 }
 

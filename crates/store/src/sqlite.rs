@@ -18,7 +18,10 @@ use crate::{memory, sql};
 /// How long a lock of somebody else is waited for. A write takes less than a millisecond, and a
 /// person may be waiting for the skill.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
-const TABLES: Tables = Tables { since: 1, sync: sql::SYNC_NORMAL };
+const TABLES: Tables = Tables {
+    since: 1,
+    sync: sql::SYNC_NORMAL,
+};
 
 /// Remembers the use of skills in a SQLite file.
 #[derive(Debug)]
@@ -31,13 +34,19 @@ impl SqliteUsage {
     /// Names the file. Nothing is opened or created yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
         let database = Database::new(path.as_ref(), BUSY_TIMEOUT, TABLES);
-        Self { database, max_rows: MAX_ROWS }
+        Self {
+            database,
+            max_rows: MAX_ROWS,
+        }
     }
 
     /// Sets how long a lock of somebody else is waited for, at most an hour.
     #[must_use]
     pub fn with_busy_timeout(self, busy_timeout: Duration) -> Self {
-        Self { database: self.database.with_busy_timeout(busy_timeout), ..self }
+        Self {
+            database: self.database.with_busy_timeout(busy_timeout),
+            ..self
+        }
     }
 
     #[cfg(test)]
@@ -74,7 +83,11 @@ impl SqliteUsage {
             Fault::NotAFile => UsageError::NotAFile { store },
             Fault::Damaged { reason } => UsageError::Damaged { store, reason },
             Fault::Foreign => UsageError::Foreign { store },
-            Fault::Newer { found, known } => UsageError::Newer { store, found, known },
+            Fault::Newer { found, known } => UsageError::Newer {
+                store,
+                found,
+                known,
+            },
             Fault::Unavailable { source } => UsageError::Unavailable { store, source },
         }
     }
@@ -98,13 +111,17 @@ impl UsageStore for SqliteUsage {
 
     fn settle(&self, used: &Use) -> Result<(), UsageError> {
         used.check()?;
-        let Some(outcome) = used.outcome else { return Ok(()) };
+        let Some(outcome) = used.outcome else {
+            return Ok(());
+        };
         // Where there is no file, there is nothing to settle, and no reason to create one.
         if self.read(|_| Ok(()))?.is_none() {
             return Ok(());
         }
         self.write(|transaction| {
-            let Some(mut row) = find(transaction, used)? else { return Ok(()) };
+            let Some(mut row) = find(transaction, used)? else {
+                return Ok(());
+            };
             row.usage.outcomes.add(outcome);
             put(transaction, &row)
         })
@@ -121,7 +138,12 @@ impl UsageStore for SqliteUsage {
 
     fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
         let project = project.map(Box::from);
-        let query = UsageQuery { project, team: None, whose: Whose::Everyone, limit: MAX_ROWS };
+        let query = UsageQuery {
+            project,
+            team: None,
+            whose: Whose::Everyone,
+            limit: MAX_ROWS,
+        };
         Ok(Summary::of(self.rows(&query)?, limit))
     }
 
@@ -129,7 +151,13 @@ impl UsageStore for SqliteUsage {
         if self.read(|_| Ok(()))?.is_none() {
             return Ok(0);
         }
-        let Forget { project, team, agent, skill, before } = which;
+        let Forget {
+            project,
+            team,
+            agent,
+            skill,
+            before,
+        } = which;
         let removed = self.write(|transaction| {
             transaction.execute(sql::DELETE, params![project, team, agent, skill, before])
         })?;
@@ -144,10 +172,26 @@ fn find(transaction: &Transaction<'_>, used: &Use) -> rusqlite::Result<Option<Us
 }
 
 fn put(transaction: &Transaction<'_>, row: &UsageRow) -> rusqlite::Result<()> {
-    let UsageRow { project, team, agent, agent_type, usage } = row;
-    let Usage { skill, count, last_used, score, outcomes } = usage;
+    let UsageRow {
+        project,
+        team,
+        agent,
+        agent_type,
+        usage,
+    } = row;
+    let Usage {
+        skill,
+        count,
+        last_used,
+        score,
+        outcomes,
+    } = usage;
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let Outcomes { done, failed, refused } = *outcomes;
+    let Outcomes {
+        done,
+        failed,
+        refused,
+    } = *outcomes;
     transaction.execute(
         sql::UPSERT,
         params![
@@ -227,7 +271,11 @@ fn read_row(row: &Row<'_>) -> Option<UsageRow> {
             count: count(5),
             last_used: number(6),
             score,
-            outcomes: Outcomes { done: count(8), failed: count(9), refused: count(10) },
+            outcomes: Outcomes {
+                done: count(8),
+                failed: count(9),
+                refused: count(10),
+            },
         },
     })
 }
@@ -238,7 +286,10 @@ mod tests {
 
     fn make() -> (SqliteUsage, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
-        (SqliteUsage::new(folder.path().join("state/usage.db")), folder)
+        (
+            SqliteUsage::new(folder.path().join("state/usage.db")),
+            folder,
+        )
     }
 
     prowess_test::usage_conformance!(make());

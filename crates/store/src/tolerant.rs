@@ -46,13 +46,21 @@ pub struct Trouble {
 impl Tolerant {
     /// Wraps a store.
     pub fn new(store: Arc<dyn UsageStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, pause: nanos(PAUSE), state: Mutex::default() }
+        Self {
+            store,
+            clock,
+            pause: nanos(PAUSE),
+            state: Mutex::default(),
+        }
     }
 
     /// Sets how long the store is left alone after it failed.
     #[must_use]
     pub fn with_pause(self, pause: Duration) -> Self {
-        Self { pause: nanos(pause), ..self }
+        Self {
+            pause: nanos(pause),
+            ..self
+        }
     }
 
     /// Returns what went wrong, if anything ever did.
@@ -71,7 +79,10 @@ impl Tolerant {
     ) -> T {
         {
             let mut state = self.lock();
-            let State { trouble, down_since } = &mut *state;
+            let State {
+                trouble,
+                down_since,
+            } = &mut *state;
             if let Some(since) = *down_since {
                 // A clock that was set back must not make the pause longer.
                 if self.clock.now().abs_diff(since) < self.pause.unsigned_abs() {
@@ -102,8 +113,10 @@ impl Tolerant {
                 } else {
                     state.down_since = Some(now);
                 }
-                let (failures, skipped) =
-                    state.trouble.as_ref().map_or((0, 0), |old| (old.failures, old.skipped));
+                let (failures, skipped) = state
+                    .trouble
+                    .as_ref()
+                    .map_or((0, 0), |old| (old.failures, old.skipped));
                 state.trouble = Some(Trouble {
                     over: error.is_of_caller(),
                     error: Arc::new(error),
@@ -166,7 +179,9 @@ mod tests {
         fn call<T>(&self, result: impl FnOnce(&MemoryUsage) -> T) -> Result<T, UsageError> {
             self.calls.fetch_add(1, Ordering::Relaxed);
             if self.broken.load(Ordering::Relaxed) {
-                return Err(UsageError::Busy { store: "moody".into() });
+                return Err(UsageError::Busy {
+                    store: "moody".into(),
+                });
             }
             Ok(result(&self.inner))
         }
@@ -214,7 +229,10 @@ mod tests {
         assert_eq!(calls(), 2, "one that worked and one that failed");
         let trouble = tolerant.trouble().unwrap();
         assert!(matches!(*trouble.error, UsageError::Busy { .. }));
-        assert_eq!((trouble.at, trouble.failures, trouble.skipped), (1_000, 1, 19));
+        assert_eq!(
+            (trouble.at, trouble.failures, trouble.skipped),
+            (1_000, 1, 19)
+        );
         assert!(!trouble.over);
         // Whoever asks for just that is told.
         assert!(tolerant.summary(None, 5).is_err());
@@ -234,15 +252,26 @@ mod tests {
         store.broken.store(false, Ordering::Relaxed);
         clock.set(5_000);
         tolerant.record(&used).unwrap();
-        assert_eq!(tolerant.rows(&UsageQuery::project("p")).unwrap()[0].usage.count, 2);
+        assert_eq!(
+            tolerant.rows(&UsageQuery::project("p")).unwrap()[0]
+                .usage
+                .count,
+            2
+        );
         let trouble = tolerant.trouble().unwrap();
-        assert_eq!((trouble.failures, trouble.over), (3, true), "remembered, and over");
+        assert_eq!(
+            (trouble.failures, trouble.over),
+            (3, true),
+            "remembered, and over"
+        );
     }
 
     #[test]
     fn a_bad_name_does_not_stop_the_others() {
         let tolerant = Tolerant::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0)));
-        tolerant.record(&Use::new("p", "x".repeat(10_000), 5)).unwrap();
+        tolerant
+            .record(&Use::new("p", "x".repeat(10_000), 5))
+            .unwrap();
         tolerant.record(&Use::new("p", "a", 5)).unwrap();
         assert_eq!(tolerant.rows(&UsageQuery::project("p")).unwrap().len(), 1);
         let trouble = tolerant.trouble().unwrap();

@@ -39,7 +39,10 @@ impl From<Exit> for ExitCode {
 }
 
 /// Ends the program at once: for a person who does not want to wait.
-#[expect(clippy::exit, reason = "the one place where a program ends without unwinding")]
+#[expect(
+    clippy::exit,
+    reason = "the one place where a program ends without unwinding"
+)]
 pub fn leave(exit: Exit) -> ! {
     let code = match exit {
         Exit::Interrupted => 130,

@@ -24,7 +24,13 @@ pub struct Failure {
 impl Failure {
     /// Starts an error.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), cause: None, hints: Vec::new(), report: None, exit: None }
+        Self {
+            message: message.into(),
+            cause: None,
+            hints: Vec::new(),
+            report: None,
+            exit: None,
+        }
     }
 
     /// Adds what the system or a library says.

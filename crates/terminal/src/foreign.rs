@@ -17,7 +17,11 @@ pub struct Foreign<W> {
 impl<W: Write + IsTerminal> Foreign<W> {
     /// Passes on to a stream.
     pub fn new(stream: W) -> Self {
-        Self { is_terminal: stream.is_terminal(), stream, rest: Vec::new() }
+        Self {
+            is_terminal: stream.is_terminal(),
+            stream,
+            rest: Vec::new(),
+        }
     }
 }
 
@@ -55,7 +59,11 @@ fn complete(bytes: &[u8]) -> usize {
             0x80..=0xbf => continue,
             _ => 1,
         };
-        return if at + length > bytes.len() { at } else { bytes.len() };
+        return if at + length > bytes.len() {
+            at
+        } else {
+            bytes.len()
+        };
     }
     bytes.len()
 }
@@ -66,7 +74,11 @@ mod tests {
 
     fn pass(is_terminal: bool, pieces: &[&[u8]]) -> Vec<u8> {
         let mut stream = Vec::new();
-        let mut foreign = Foreign { stream: &mut stream, is_terminal, rest: Vec::new() };
+        let mut foreign = Foreign {
+            stream: &mut stream,
+            is_terminal,
+            rest: Vec::new(),
+        };
         for piece in pieces {
             foreign.write(piece).unwrap();
         }
@@ -78,7 +90,11 @@ mod tests {
     fn a_terminal_gets_nothing_to_act_on() {
         let shown = pass(
             true,
-            &[b"a\x1b[2Jb\x07\n", "é".as_bytes().split_at(1).0, "é".as_bytes().split_at(1).1],
+            &[
+                b"a\x1b[2Jb\x07\n",
+                "é".as_bytes().split_at(1).0,
+                "é".as_bytes().split_at(1).1,
+            ],
         );
         assert_eq!(String::from_utf8(shown).unwrap(), "a\\u{1b}[2Jb\\u{7}\né");
         let shown = pass(true, &[b"\xf0\x9f", b"\x98\x80 \xff \xe2\x82"]);

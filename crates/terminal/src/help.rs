@@ -91,20 +91,29 @@ mod tests {
     fn what_is_to_be_typed_is_bold_and_nothing_else() {
         let look = |text: &str| {
             let shown = styled(text, Style::new().underline(), Style::new().bold());
-            shown.replace("\u{1b}[1m", "<").replace("\u{1b}[4m", "_").replace("\u{1b}[0m", ">")
+            shown
+                .replace("\u{1b}[1m", "<")
+                .replace("\u{1b}[4m", "_")
+                .replace("\u{1b}[0m", ">")
         };
         let text = "One: line.\n\nOptions:\n  -q, --quiet...      Less: `-q`\n      --color <WHEN>  When\n  new NAME            Make\n  list                List";
         let shown = "_One:> line.\n\n_Options:>\n  <-q>, <--quiet>...      Less: `-q`\n      <--color> <WHEN>  When\n  <new> NAME            Make\n  <list>                List";
         assert_eq!(look(text), shown);
         let text = "Examples:\n  prowess a --b   make: it\n  prowess 'c d'";
-        assert_eq!(look(text), "_Examples:>\n  <prowess a --b>   make: it\n  <prowess 'c d'>");
+        assert_eq!(
+            look(text),
+            "_Examples:>\n  <prowess a --b>   make: it\n  <prowess 'c d'>"
+        );
     }
 
     #[test]
     fn short_pieces_stay_together_and_long_brackets_keep_their_first_word() {
         let marked = |text: &str| unbroken(text).replace(UNBROKEN, "~");
         for (text, expected) in [
-            ("When (default: auto) [env: A_B]", "When (default:~auto) [env:~A_B]"),
+            (
+                "When (default: auto) [env: A_B]",
+                "When (default:~auto) [env:~A_B]",
+            ),
             ("what `a b` prints, `c d", "what `a~b` prints, `c~d"),
             (
                 "Tokens (default: one hundredth of the window)",

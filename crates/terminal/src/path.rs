@@ -4,8 +4,10 @@ use std::path::Path;
 
 /// Returns a path as people read it: from the current folder if it is inside, with `~` for home.
 pub fn display_path(path: &Path, current: &Path, home: Option<&Path>) -> String {
-    let at_home =
-        || home.and_then(|home| path.strip_prefix(home).ok()).filter(|_| path.is_absolute());
+    let at_home = || {
+        home.and_then(|home| path.strip_prefix(home).ok())
+            .filter(|_| path.is_absolute())
+    };
     match (inside(path, current), at_home()) {
         (Some(rest), _) => rest.display().to_string(),
         (None, Some(rest)) => format!("~/{}", rest.display()),
@@ -15,17 +17,25 @@ pub fn display_path(path: &Path, current: &Path, home: Option<&Path>) -> String 
 
 /// Returns a path as programs open it: from the current folder if it is inside, else whole.
 pub fn plain_path(path: &Path, current: &Path) -> String {
-    inside(path, current).unwrap_or(without_dot(path)).display().to_string()
+    inside(path, current)
+        .unwrap_or(without_dot(path))
+        .display()
+        .to_string()
 }
 
 /// `./a` is `a`; `.` alone stays.
 fn without_dot(path: &Path) -> &Path {
-    let rest = path.strip_prefix(".").ok().filter(|rest| !rest.as_os_str().is_empty());
+    let rest = path
+        .strip_prefix(".")
+        .ok()
+        .filter(|rest| !rest.as_os_str().is_empty());
     rest.unwrap_or(path)
 }
 
 fn inside<'p>(path: &'p Path, current: &Path) -> Option<&'p Path> {
-    path.strip_prefix(current).ok().filter(|rest| !rest.as_os_str().is_empty())
+    path.strip_prefix(current)
+        .ok()
+        .filter(|rest| !rest.as_os_str().is_empty())
 }
 
 #[cfg(test)]

@@ -39,7 +39,12 @@ pub struct Look {
 
 impl Default for Look {
     fn default() -> Self {
-        Self { color: ColorChoice::Auto, quiet: 0, progress: true, columns: None }
+        Self {
+            color: ColorChoice::Auto,
+            quiet: 0,
+            progress: true,
+            columns: None,
+        }
     }
 }
 
@@ -48,7 +53,11 @@ impl Printer {
     pub fn new(look: Look) -> Self {
         let progress = look.progress && look.quiet == 0 && std::io::stderr().is_terminal();
         let look = Look { progress, ..look };
-        Self { look, reader_left: Cell::new(false), aside: Aside::default() }
+        Self {
+            look,
+            reader_left: Cell::new(false),
+            aside: Aside::default(),
+        }
     }
 
     /// Standard error for what is written while something goes on.
@@ -83,7 +92,10 @@ impl Printer {
             ColorChoice::Never => false,
             ColorChoice::Auto => AutoStream::choice(&stdout) != ColorChoice::Never,
         };
-        full::Options { color, width: self.width() }
+        full::Options {
+            color,
+            width: self.width(),
+        }
     }
 
     /// Columns of the terminal; nothing when the output is not a terminal.
@@ -108,7 +120,11 @@ impl Printer {
             return Ok(());
         }
         let mut stream = AutoStream::new(std::io::stdout().lock(), self.look.color);
-        self.finish(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
+        self.finish(
+            stream
+                .write_all(text.as_bytes())
+                .and_then(|()| stream.flush()),
+        )
     }
 
     /// Writes text of the user's as the answer, to the byte.
@@ -180,7 +196,10 @@ impl Printer {
     pub fn warn(&self, text: &str) {
         if self.look.quiet == 0 {
             let style = bold(AnsiColor::Yellow);
-            self.say(&format!("{style}warning{style:#}: {}", sanitize::line(text)), 9);
+            self.say(
+                &format!("{style}warning{style:#}: {}", sanitize::line(text)),
+                9,
+            );
         }
     }
 
@@ -199,7 +218,10 @@ impl Printer {
     /// How findings are laid out beside the answer.
     pub fn aside_layout(&self) -> full::Options {
         // Colours that are not wanted are taken out on the way.
-        full::Options { color: true, width: self.aside_width() }
+        full::Options {
+            color: true,
+            width: self.aside_width(),
+        }
     }
 
     /// Writes findings that are laid out already beside the answer.
@@ -233,7 +255,9 @@ impl Printer {
     /// and hang this far.
     fn say(&self, text: &str, indent: usize) {
         let width = self.aside_width().unwrap_or(usize::MAX);
-        let lines = text.split('\n').map(|line| format!("{}\n", hang(line, width, indent)));
+        let lines = text
+            .split('\n')
+            .map(|line| format!("{}\n", hang(line, width, indent)));
         self.stderr(&lines.collect::<String>());
     }
 

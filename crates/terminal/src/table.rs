@@ -39,28 +39,45 @@ impl Cell {
     /// A text that may come from anywhere: what a terminal would act on is made harmless.
     pub fn new(text: &str) -> Self {
         let text = sanitize::line(text).into_owned();
-        Self { text, style: Style::new(), to_the_right: false }
+        Self {
+            text,
+            style: Style::new(),
+            to_the_right: false,
+        }
     }
 
     pub fn styled(text: &str, style: Style) -> Self {
-        Self { style, ..Self::new(text) }
+        Self {
+            style,
+            ..Self::new(text)
+        }
     }
 
     /// A number: its last digit stands below that of the others.
     pub fn number(text: &str) -> Self {
-        Self { to_the_right: true, ..Self::new(text) }
+        Self {
+            to_the_right: true,
+            ..Self::new(text)
+        }
     }
 }
 
 impl Table {
     pub fn new(head: &[&'static str]) -> Self {
-        Self { head: head.to_vec(), rows: Vec::new(), wraps: false }
+        Self {
+            head: head.to_vec(),
+            rows: Vec::new(),
+            wraps: false,
+        }
     }
 
     /// Wraps the last column where it would be cut.
     #[must_use]
     pub fn wrapping(self) -> Self {
-        Self { wraps: true, ..self }
+        Self {
+            wraps: true,
+            ..self
+        }
     }
 
     pub fn row(&mut self, cells: Vec<Cell>) {
@@ -79,7 +96,11 @@ impl Table {
                 let hundredths = if width.is_some() { MOST_CELLS } else { 100 };
                 let at = (widths.len() * hundredths).div_ceil(100).saturating_sub(1);
                 let widest = widths.last().copied().unwrap_or(0);
-                let wide = widths.get(at).copied().unwrap_or(0).max(widest.min(ROOM_FOR_LAST));
+                let wide = widths
+                    .get(at)
+                    .copied()
+                    .unwrap_or(0)
+                    .max(widest.min(ROOM_FOR_LAST));
                 wide.min(most).max(self.head[column].width())
             })
             .collect();
@@ -87,12 +108,17 @@ impl Table {
             let taken: usize = widths.iter().map(|width| width + GAP).sum();
             let missing = (taken + ROOM_FOR_LAST).saturating_sub(width);
             if let Some(widest) = widths.iter_mut().max() {
-                *widest = widest.saturating_sub(missing).max((*widest).min(ROOM_FOR_LAST));
+                *widest = widest
+                    .saturating_sub(missing)
+                    .max((*widest).min(ROOM_FOR_LAST));
             }
         }
         let strong = Style::new().bold();
         let is_number = |column: usize| {
-            self.rows.first().and_then(|row| row.get(column)).is_some_and(|cell| cell.to_the_right)
+            self.rows
+                .first()
+                .and_then(|row| row.get(column))
+                .is_some_and(|cell| cell.to_the_right)
         };
         let head: Vec<Cell> = (self.head.iter().enumerate())
             .map(|(column, title)| Cell {
@@ -102,7 +128,13 @@ impl Table {
             .collect();
         let mut text = String::new();
         for row in std::iter::once(&head).chain(&self.rows) {
-            line(&mut text, row, &widths, width.unwrap_or(usize::MAX), self.wraps);
+            line(
+                &mut text,
+                row,
+                &widths,
+                width.unwrap_or(usize::MAX),
+                self.wraps,
+            );
         }
         text
     }
@@ -115,8 +147,14 @@ fn line(text: &mut String, row: &[Cell], widths: &[usize], room: usize, wraps: b
     for (column, cell) in row.iter().enumerate() {
         let own = widths.get(column).copied();
         let wide = cell.text.width();
-        let pad = own.filter(|_| cell.to_the_right).map_or(0, |own| own.saturating_sub(wide));
-        let begin = if column == 0 { pad } else { (start + pad).max(at + GAP) };
+        let pad = own
+            .filter(|_| cell.to_the_right)
+            .map_or(0, |own| own.saturating_sub(wide));
+        let begin = if column == 0 {
+            pad
+        } else {
+            (start + pad).max(at + GAP)
+        };
         let left = room.saturating_sub(begin);
         if cell.text.is_empty() || left < LEAST.min(wide) {
             start += own.unwrap_or(0) + GAP;
@@ -163,7 +201,10 @@ mod tests {
         table.row(vec![Cell::new("a"), Cell::new("something long")]);
         table.row(vec![Cell::new("日本"), Cell::new("x\u{1b}[31m")]);
         let plain = anstream::adapter::strip_str(&table.render(Some(18))).to_string();
-        assert_eq!(plain, "NAME  WHAT\na     something l…\n日本  x\\u{1b}[31m\n");
+        assert_eq!(
+            plain,
+            "NAME  WHAT\na     something l…\n日本  x\\u{1b}[31m\n"
+        );
         let whole = anstream::adapter::strip_str(&table.render(None)).to_string();
         assert!(whole.contains("a     something long\n"));
     }
@@ -171,9 +212,21 @@ mod tests {
     #[test]
     fn a_long_name_is_whole_and_pushes_its_row_aside() {
         let mut table = Table::new(&["NAME", "N", "WHAT"]);
-        table.row(vec![Cell::new("a"), Cell::number("7"), Cell::new("something long")]);
-        table.row(vec![Cell::new("a-name-of-more-words"), Cell::number("12"), Cell::new("other")]);
-        table.row(vec![Cell::new(&"b".repeat(40)), Cell::number("1"), Cell::new("other")]);
+        table.row(vec![
+            Cell::new("a"),
+            Cell::number("7"),
+            Cell::new("something long"),
+        ]);
+        table.row(vec![
+            Cell::new("a-name-of-more-words"),
+            Cell::number("12"),
+            Cell::new("other"),
+        ]);
+        table.row(vec![
+            Cell::new(&"b".repeat(40)),
+            Cell::number("1"),
+            Cell::new("other"),
+        ]);
         let plain = anstream::adapter::strip_str(&table.render(Some(32))).to_string();
         let wanted = [
             "NAME           N  WHAT",

@@ -34,7 +34,10 @@ pub const VALUES: &[(&str, &str)] = &[
     ("indirection", "${x:-$(touch pwned)}"),
     ("prompt expansion", "${x@P}$(touch pwned)"),
     ("arithmetic", "$((a[$(touch pwned)]))"),
-    ("a placeholder", "$0 $1 $ARGUMENTS ${ARGUMENTS} $(touch pwned)"),
+    (
+        "a placeholder",
+        "$0 $1 $ARGUMENTS ${ARGUMENTS} $(touch pwned)",
+    ),
     ("an injection", "!`touch pwned`"),
     ("program", "touch pwned"),
     ("leading dash, code", "-c touch${IFS}pwned"),

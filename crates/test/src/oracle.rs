@@ -3,7 +3,11 @@
 //! Property tests call them with generated text in every `cargo test`; the fuzz targets in `fuzz/`
 //! call the same functions with whatever the fuzzer thinks of.
 
-#![expect(clippy::panic, clippy::expect_used, reason = "an oracle speaks by panicking")]
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "an oracle speaks by panicking"
+)]
 
 use prowess_diag::{Applicability, Diagnostic, Severity};
 use prowess_lint::{Profile, RuleSet, Subject, check, fix};
@@ -18,7 +22,10 @@ pub fn readers_agree(text: &str) {
     };
     let full = full::read(text, 3)
         .unwrap_or_else(|error| panic!("fast reads {text:?}, full says {error:?}"));
-    assert!(full.duplicates.is_empty(), "fast reads duplicates in {text:?}");
+    assert!(
+        full.duplicates.is_empty(),
+        "fast reads duplicates in {text:?}"
+    );
     assert_eq!(fast, full.root, "{text:?}");
 }
 
@@ -41,10 +48,15 @@ pub fn parse_holds(bytes: &[u8]) {
     }
     for profile in Profile::ALL {
         let findings = check(&subject, &RuleSet::new(profile, None));
-        assert!(findings.is_sorted_by_key(|finding| finding.span), "order of {bytes:?}");
+        assert!(
+            findings.is_sorted_by_key(|finding| finding.span),
+            "order of {bytes:?}"
+        );
         for finding in &findings {
             assert!(
-                finding.span.is_none_or(|span| fits(span) || bytes.len() > parsed.text.len()),
+                finding
+                    .span
+                    .is_none_or(|span| fits(span) || bytes.len() > parsed.text.len()),
                 "{finding:?} of {bytes:?}"
             );
             for edit in finding.fix.iter().flat_map(|fix| &fix.edits) {
@@ -61,8 +73,9 @@ pub fn parse_holds(bytes: &[u8]) {
 pub fn fixes_hold(bytes: &[u8]) {
     let package = Package::named("folder");
     let safely = Profile::ALL.map(|profile| (profile, Applicability::Safe));
-    for (profile, least) in
-        safely.into_iter().chain([(Profile::ClaudeCode, Applicability::Suggested)])
+    for (profile, least) in safely
+        .into_iter()
+        .chain([(Profile::ClaudeCode, Applicability::Suggested)])
     {
         let rules = RuleSet::new(profile, None);
         let Some(fixed) = fix::fix_all(bytes, &package, &rules, least) else {
@@ -83,7 +96,9 @@ pub fn fixes_hold(bytes: &[u8]) {
         // What a suggestion uncovers waits for the next time, so that these take a few rounds.
         let rounds = if least == Applicability::Safe { 1 } else { 8 };
         let again = |text: String| {
-            fix::fix_all(text.as_bytes(), &package, &rules, least).expect("fixed text is text").text
+            fix::fix_all(text.as_bytes(), &package, &rules, least)
+                .expect("fixed text is text")
+                .text
         };
         let texts: Vec<String> =
             std::iter::successors(Some(fixed.text.clone()), |text| Some(again(text.clone())))
@@ -106,7 +121,9 @@ pub fn fixes_hold(bytes: &[u8]) {
 }
 
 fn errors(findings: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
-    findings.iter().filter(|finding| finding.severity == Severity::Error)
+    findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
 }
 
 /// Frontmatter that is YAML is read as it stands: nothing is mended. What is mended parses, and
@@ -126,7 +143,11 @@ pub fn repair_holds(text: &str) {
         return;
     }
     let only_repairs = repairs.len()
-        == parsed.problems.iter().filter(|problem| problem.span.start >= yaml.start).count();
+        == parsed
+            .problems
+            .iter()
+            .filter(|problem| problem.span.start >= yaml.start)
+            .count();
     if repairs.is_empty() || !only_repairs {
         return;
     }
@@ -151,7 +172,10 @@ pub fn repair_holds(text: &str) {
 }
 
 fn values(entries: &[prowess_spec::yaml::Entry]) -> Vec<(String, String)> {
-    entries.iter().map(|entry| (entry.key.to_string(), flat(&entry.value))).collect()
+    entries
+        .iter()
+        .map(|entry| (entry.key.to_string(), flat(&entry.value)))
+        .collect()
 }
 
 fn flat(node: &Node) -> String {
@@ -179,7 +203,11 @@ pub fn scalar_round_trips(text: &str) {
             full::read(&source, 0).unwrap_or_else(|error| panic!("{source:?} gives {error:?}"));
         let value = document.root.as_ref().and_then(|root| root.get("k"));
         let found = value.and_then(|node| {
-            if let Value::Scalar(text, _) = &node.value { Some(&**text) } else { None }
+            if let Value::Scalar(text, _) = &node.value {
+                Some(&**text)
+            } else {
+                None
+            }
         });
         assert_eq!(found, Some(text), "{source:?}");
     }
@@ -194,7 +222,9 @@ pub fn path_stays_inside(raw: &str) {
             "{raw:?} gives {clean:?}"
         );
         assert!(
-            clean.split('/').all(|part| !part.is_empty() && part != "." && part != ".."),
+            clean
+                .split('/')
+                .all(|part| !part.is_empty() && part != "." && part != ".."),
             "{raw:?} gives {clean:?}"
         );
     }
@@ -204,9 +234,16 @@ pub fn path_stays_inside(raw: &str) {
 /// becomes a bare name.
 pub fn tool_tokens_hold(text: &str) {
     let tokens = parse_list(text);
-    assert!(tokens.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start), "{text:?}");
+    assert!(
+        tokens
+            .windows(2)
+            .all(|pair| pair[0].range.end <= pair[1].range.start),
+        "{text:?}"
+    );
     for token in &tokens {
-        let word = text.get(token.range.clone()).expect("a token lies in the text");
+        let word = text
+            .get(token.range.clone())
+            .expect("a token lies in the text");
         if let Ok(ToolPattern::Bare(name)) = &token.pattern {
             assert!(
                 !word.contains(['(', ')']) && &**name == word,

@@ -53,7 +53,9 @@ impl Server {
         let answers: Vec<Vec<Step>> = answers.into_iter().collect();
         std::thread::spawn(move || {
             for steps in answers {
-                let Ok((stream, _)) = listener.accept() else { return };
+                let Ok((stream, _)) = listener.accept() else {
+                    return;
+                };
                 serve(stream, steps, &seen);
             }
         });
@@ -81,10 +83,15 @@ fn serve(mut stream: TcpStream, steps: Vec<Step>, seen: &Mutex<Vec<Asked>>) {
         }
     }
     let head = String::from_utf8(head).unwrap().to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     let mut body = vec![0; length.map_or(0, |length| length.trim().parse().unwrap())];
     stream.read_exact(&mut body).unwrap();
-    seen.lock().unwrap().push(Asked { head, body: String::from_utf8(body).unwrap() });
+    seen.lock().unwrap().push(Asked {
+        head,
+        body: String::from_utf8(body).unwrap(),
+    });
     // The other side may leave at any time; that is what many tests are about.
     for step in steps {
         match step {
@@ -124,7 +131,11 @@ pub fn sse_head() -> Vec<u8> {
 /// A stream of events, from lines of JSON.
 pub fn sse(events: &str) -> Vec<u8> {
     let mut all = sse_head();
-    for line in events.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for line in events
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
         let value: Value = serde_json::from_str(line).unwrap_or_default();
         if let Some(kind) = value["type"].as_str() {
             all.extend(format!("event: {kind}\n").bytes());

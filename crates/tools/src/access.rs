@@ -51,8 +51,11 @@ impl Deed {
 
     /// What is refused, as the beginning of a sentence.
     fn about(self, name: &str) -> String {
-        let name =
-            if name == "*" { "skills".to_owned() } else { format!("the skill {}", shown(name)) };
+        let name = if name == "*" {
+            "skills".to_owned()
+        } else {
+            format!("the skill {}", shown(name))
+        };
         match self {
             Self::List => format!("Listing {name}"),
             Self::Load => format!("Loading {name}"),
@@ -76,7 +79,9 @@ pub(crate) fn find(
     asked: &str,
 ) -> Result<Entry, ToolError> {
     let view = View::new(catalog, &workshop.visibility, Who::Model);
-    view.resolve(asked).cloned().map_err(|refusal| refused(&view, asked, &refusal))
+    view.resolve(asked)
+        .cloned()
+        .map_err(|refusal| refused(&view, asked, &refusal))
 }
 
 /// What a model reads where a name leads nowhere.
@@ -92,7 +97,10 @@ pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolEr
             text
         }
         // Claude Code's own words.
-        Refusal::NotForYou { name, why: Hidden::NotForModels } => format!(
+        Refusal::NotForYou {
+            name,
+            why: Hidden::NotForModels,
+        } => format!(
             "Skill {} cannot be used by a model due to disable-model-invocation. A person can type /{}",
             shown(name),
             shown(name)
@@ -113,7 +121,13 @@ pub(crate) fn permit(
     deed: Deed,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    permit_name(workshop, entry.name(), &names_of(entry, asked), deed, arguments)
+    permit_name(
+        workshop,
+        entry.name(),
+        &names_of(entry, asked),
+        deed,
+        arguments,
+    )
 }
 
 /// The same for all skills at once.
@@ -124,7 +138,12 @@ pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolErro
 /// Tells whether the gate says yes of its own, and nobody takes note of it.
 pub(crate) fn is_free(workshop: &Workshop, entry: &Entry, asked: &str, arguments: &str) -> bool {
     let (name, deed, also) = (entry.name(), Deed::Load, names_of(entry, asked));
-    let action = Action::Skill { name, also: &also, action: deed.as_str(), arguments };
+    let action = Action::Skill {
+        name,
+        also: &also,
+        action: deed.as_str(),
+        arguments,
+    };
     let decision = decide(workshop, name, deed, &action);
     decision.verdict == Verdict::Allow && workshop.recorder.is_none()
 }
@@ -133,9 +152,14 @@ pub(crate) fn is_free(workshop: &Workshop, entry: &Entry, asked: &str, arguments
 /// for the tool itself to ask.
 pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Option<Decision> {
     let fields = plain_fields(input);
-    let arguments: Vec<(&str, &str)> =
-        fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let action = Action::Tool { name: tool, arguments: &arguments };
+    let arguments: Vec<(&str, &str)> = fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let action = Action::Tool {
+        name: tool,
+        arguments: &arguments,
+    };
     let decision = workshop.gate().decide(&action, &Actor::default());
     decision.rule.is_some().then_some(decision)
 }
@@ -147,22 +171,39 @@ pub fn plain_fields(input: &Value) -> Vec<(String, String)> {
         Value::Bool(_) | Value::Number(_) => Some((name.clone(), value.to_string())),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     };
-    input.as_object().into_iter().flatten().filter_map(plain).collect()
+    input
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(plain)
+        .collect()
 }
 
 /// Asks a person about a call that a rule wants a question for.
 pub(crate) fn permit_tool(workshop: &Workshop, tool: &str, input: &Value) -> Result<(), ToolError> {
-    let Some(decision) = tool_rules(workshop, tool, input) else { return Ok(()) };
+    let Some(decision) = tool_rules(workshop, tool, input) else {
+        return Ok(());
+    };
     let what = format!("Calling {tool}");
     let input = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
     let long = format!("{what}: {input}");
-    let question = Question { what: &long, decision: &decision, skill: None, action: None };
+    let question = Question {
+        what: &long,
+        decision: &decision,
+        skill: None,
+        action: None,
+    };
     workshop.settle(&what, &decision, question)
 }
 
 /// Tells whether a rule forbids every skill to models: `Skill`. Then there are no tools for them.
 pub(crate) fn is_forbidden(workshop: &Workshop) -> bool {
-    let action = Action::Skill { name: "*", also: &[], action: "load", arguments: "" };
+    let action = Action::Skill {
+        name: "*",
+        also: &[],
+        action: "load",
+        arguments: "",
+    };
     let decision = workshop.gate().decide(&action, &Actor::default());
     decision.verdict == Verdict::Deny && decision.rule.is_some()
 }
@@ -174,7 +215,12 @@ fn permit_name(
     deed: Deed,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    let action = Action::Skill { name, also, action: deed.as_str(), arguments };
+    let action = Action::Skill {
+        name,
+        also,
+        action: deed.as_str(),
+        arguments,
+    };
     let decision = decide(workshop, name, deed, &action);
     if deed.is_left_to_rules() && decision.rule.is_none() {
         return Ok(());
@@ -182,31 +228,47 @@ fn permit_name(
     let what = deed.about(name);
     let long = match arguments {
         "" => what.clone(),
-        arguments => format!("{what}: {}", shorten(&sanitize::line(arguments), MAX_QUESTION)),
+        arguments => format!(
+            "{what}: {}",
+            shorten(&sanitize::line(arguments), MAX_QUESTION)
+        ),
     };
-    let question =
-        Question { what: &long, decision: &decision, skill: Some(name), action: Some(&action) };
+    let question = Question {
+        what: &long,
+        decision: &decision,
+        skill: Some(name),
+        action: Some(&action),
+    };
     workshop.settle(&what, &decision, question)
 }
 
 /// Every name that a rule may have for a skill.
 fn names_of<'a>(entry: &'a Entry, asked: &'a str) -> Vec<&'a str> {
     let own: [&str; 2] = [&entry.skill.name, asked];
-    own.into_iter().chain(entry.skill.alias.as_deref()).collect()
+    own.into_iter()
+        .chain(entry.skill.alias.as_deref())
+        .collect()
 }
 
 /// What the gate says of something that is done with a skill.
 fn decide(workshop: &Workshop, name: &str, deed: Deed, action: &Action<'_>) -> Decision {
     // A skill that runs on its own uses the skills that it lists. Its own text it has.
-    let acting =
-        workshop.acting.as_deref().filter(|acting| deed == Deed::Load && *acting.name != *name);
-    let actor = acting.map(|acting| acting.actor(workshop.is_ceiling(acting))).unwrap_or_default();
+    let acting = workshop
+        .acting
+        .as_deref()
+        .filter(|acting| deed == Deed::Load && *acting.name != *name);
+    let actor = acting
+        .map(|acting| acting.actor(workshop.is_ceiling(acting)))
+        .unwrap_or_default();
     workshop.gate().decide(action, &actor)
 }
 
 /// ` Available: a, b, …`, as far as there is room.
 fn available(view: &View<'_>) -> String {
-    let names: Vec<String> = view.visible().map(|(entry, _)| shown(view.name(entry))).collect();
+    let names: Vec<String> = view
+        .visible()
+        .map(|(entry, _)| shown(view.name(entry)))
+        .collect();
     if names.is_empty() {
         return " No skills available.".to_owned();
     }

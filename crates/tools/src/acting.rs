@@ -42,7 +42,12 @@ impl Workshop {
         self.settle(
             what,
             &decision,
-            Question { what, decision: &decision, skill, action: Some(action) },
+            Question {
+                what,
+                decision: &decision,
+                skill,
+                action: Some(action),
+            },
         )
     }
 
@@ -85,9 +90,15 @@ impl Workshop {
     pub fn judging(&self, loaded: &Loaded) -> Judging<'_> {
         let skills = match &self.acting {
             Some(_) => Vec::new(),
-            None => loaded.names().filter_map(|name| self.trusted(name, loaded)).collect(),
+            None => loaded
+                .names()
+                .filter_map(|name| self.trusted(name, loaded))
+                .collect(),
         };
-        Judging { workshop: self, skills }
+        Judging {
+            workshop: self,
+            skills,
+        }
     }
 
     /// The decision, and the skill as which it was taken.
@@ -110,7 +121,9 @@ impl Workshop {
             return None;
         }
         let standing = self.read(&entry.skill).ok()?.standing;
-        let same = loaded.get(name).is_some_and(|known| known.digest == standing.digest);
+        let same = loaded
+            .get(name)
+            .is_some_and(|known| known.digest == standing.digest);
         (same && standing.is_trusted()).then(|| Arc::new(standing))
     }
 }
@@ -133,7 +146,10 @@ impl Judging<'_> {
         let workshop = self.workshop;
         if let Some(acting) = &workshop.acting {
             let actor = acting.actor(workshop.is_ceiling(acting));
-            return (workshop.gate().decide(action, &actor), Some(Arc::clone(acting)));
+            return (
+                workshop.gate().decide(action, &actor),
+                Some(Arc::clone(acting)),
+            );
         }
         let mut decision = workshop.gate().decide(action, &Actor::default());
         let mut taken = None;

@@ -34,12 +34,20 @@ pub struct Given {
 impl Given {
     /// A model wants it, with these arguments.
     pub fn by_model(arguments: Arguments) -> Self {
-        Self { arguments, execution: Execution::default(), who: Who::Model }
+        Self {
+            arguments,
+            execution: Execution::default(),
+            who: Who::Model,
+        }
     }
 
     /// A person wants it, with these arguments.
     pub fn by_person(arguments: Arguments) -> Self {
-        Self { arguments, execution: Execution::default(), who: Who::Person }
+        Self {
+            arguments,
+            execution: Execution::default(),
+            who: Who::Person,
+        }
     }
 }
 
@@ -132,8 +140,13 @@ pub fn activate(
     let entry: &Entry = view.resolve(asked).map_err(ActivationError::NotFound)?;
     let skill = Arc::clone(&entry.skill);
     let name: Box<str> = entry.name().into();
-    let unread = |why: String| ActivationError::Read { name: name.clone(), why };
-    let read = workshop.read(&skill).map_err(|error| unread(error.to_string()))?;
+    let unread = |why: String| ActivationError::Read {
+        name: name.clone(),
+        why,
+    };
+    let read = workshop
+        .read(&skill)
+        .map_err(|error| unread(error.to_string()))?;
     let activation = render(workshop, &name, &skill, read, given)?;
     if given.execution == Execution::Run {
         workshop.record_use(&name);
@@ -153,7 +166,10 @@ pub(crate) fn activate_at_once(
     let view = View::new(&catalog, &workshop.visibility, Who::Model);
     let entry = view.resolve(asked).ok()?;
     let read = Reading::of_small(&entry.skill, workshop.trust.as_ref())?;
-    let given = Given { execution: Execution::Show, ..Given::by_model(arguments) };
+    let given = Given {
+        execution: Execution::Show,
+        ..Given::by_model(arguments)
+    };
     let activation = render(workshop, entry.name(), &entry.skill, read, &given).ok()?;
     activation.runs.is_empty().then_some(activation)
 }
@@ -165,16 +181,34 @@ fn render(
     read: Reading,
     given: &Given,
 ) -> Result<Activation, ActivationError> {
-    let Reading { text, files, standing } = read;
+    let Reading {
+        text,
+        files,
+        standing,
+    } = read;
     let parsed = parse(&text);
     let trusted = standing.is_trusted();
-    let commands =
-        if trusted && workshop.settings.commands { Commands::Bind } else { Commands::Withhold };
-    let names: Vec<&str> = parsed.manifest.arguments.iter().map(|text| &*text.value).collect();
-    let options = Prepare { names: &names, compat: workshop.settings.compat, commands };
-    let template = prepare(parsed.text, parsed.body, &options).map_err(|refused| {
-        ActivationError::Unsafe { name: name.into(), diagnostics: refused.diagnostics }
-    })?;
+    let commands = if trusted && workshop.settings.commands {
+        Commands::Bind
+    } else {
+        Commands::Withhold
+    };
+    let names: Vec<&str> = parsed
+        .manifest
+        .arguments
+        .iter()
+        .map(|text| &*text.value)
+        .collect();
+    let options = Prepare {
+        names: &names,
+        compat: workshop.settings.compat,
+        commands,
+    };
+    let template =
+        prepare(parsed.text, parsed.body, &options).map_err(|refused| ActivationError::Unsafe {
+            name: name.into(),
+            diagnostics: refused.diagnostics,
+        })?;
     if template.commands() > 0 && given.execution == Execution::Run {
         check_shell(name, &parsed)?;
     }
@@ -186,7 +220,13 @@ fn render(
     let variables = variables(workshop, folder.as_deref(), is_served);
     let filled = template.fill(&given.arguments, &variables)?;
     let mut runs = Vec::new();
-    let body = expand(workshop, &standing, filled.parts, given.execution, &mut runs)?;
+    let body = expand(
+        workshop,
+        &standing,
+        filled.parts,
+        given.execution,
+        &mut runs,
+    )?;
     let (files, file_count) = beside(workshop, skill, files);
     let mut activation = Activation {
         name: name.into(),
@@ -208,8 +248,16 @@ fn render(
 
 /// A shell that a skill asks for must be there before anything runs.
 fn check_shell(name: &str, parsed: &Parsed<'_>) -> Result<(), ActivationError> {
-    let missing = |shell: &str| ActivationError::NoShell { name: name.into(), shell: shell.into() };
-    match parsed.manifest.shell.as_ref().map(|shell| shell.value.trim().to_ascii_lowercase()) {
+    let missing = |shell: &str| ActivationError::NoShell {
+        name: name.into(),
+        shell: shell.into(),
+    };
+    match parsed
+        .manifest
+        .shell
+        .as_ref()
+        .map(|shell| shell.value.trim().to_ascii_lowercase())
+    {
         Some(shell) if shell == "powershell" || shell == "pwsh" => Err(missing("powershell")),
         _ if ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
             .iter()
@@ -229,7 +277,11 @@ fn variables(workshop: &Workshop, folder: Option<&Path>, is_served: bool) -> Var
         project_dir: spell(&workshop.places.workspace),
         effort: workshop.settings.effort.clone(),
         // What a person granted is for skills of theirs.
-        env: if is_served { BTreeMap::new() } else { workshop.settings.environment.clone() },
+        env: if is_served {
+            BTreeMap::new()
+        } else {
+            workshop.settings.environment.clone()
+        },
     }
 }
 
@@ -243,12 +295,17 @@ fn beside(
         Form::Folder => {
             let main = Path::new(&*skill.location).file_name().map(Path::new);
             let others = files.into_iter().filter(|file| Some(&*file.path) != main);
-            others.map(|file| (file.path.to_string_lossy().into_owned(), file.size)).collect()
+            others
+                .map(|file| (file.path.to_string_lossy().into_owned(), file.size))
+                .collect()
         }
         // What is not on disk is listed by where it comes from.
         Form::Memory => {
             let files = workshop.registry.files(&skill.id).unwrap_or_default();
-            files.into_iter().filter(|(path, _)| path != "SKILL.md").collect()
+            files
+                .into_iter()
+                .filter(|(path, _)| path != "SKILL.md")
+                .collect()
         }
         Form::File | Form::Command => Vec::new(),
     };
@@ -261,7 +318,10 @@ fn beside(
 fn frame(activation: &Activation, standing: &Standing, closing: Option<&str>) -> String {
     let mut text = String::with_capacity(activation.body.len() + 1024);
     if let Some(folder) = &activation.folder {
-        text.push_str(&format!("Base directory for this skill: {}\n", folder.display()));
+        text.push_str(&format!(
+            "Base directory for this skill: {}\n",
+            folder.display()
+        ));
     }
     let origin = &activation.skill.id.origin;
     if origin.scope == Scope::Server {
@@ -286,7 +346,10 @@ fn frame(activation: &Activation, standing: &Standing, closing: Option<&str>) ->
         text.push_str("\n\nFiles of this skill (read them with load_skill_resource):\n");
         for (path, size) in &activation.files {
             let path = one_line(path);
-            text.push_str(&format!("- {path} ({})\n", prowess_diag::wording::size(*size)));
+            text.push_str(&format!(
+                "- {path} ({})\n",
+                prowess_diag::wording::size(*size)
+            ));
         }
         let more = activation.file_count - activation.files.len();
         if more > 0 {

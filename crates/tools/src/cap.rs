@@ -40,8 +40,16 @@ pub(crate) fn within(text: String, bytes: usize, lines: usize, rest: &str) -> St
     let note = NOTE + rest.len();
     let kept = head(&text, bytes.saturating_sub(note), lines.saturating_sub(2));
     let left = &text[kept.len()..];
-    let rest = if rest.is_empty() { String::new() } else { format!("; {rest}") };
-    let break_ = if kept.is_empty() || kept.ends_with('\n') { "" } else { "\n" };
+    let rest = if rest.is_empty() {
+        String::new()
+    } else {
+        format!("; {rest}")
+    };
+    let break_ = if kept.is_empty() || kept.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     format!(
         "{kept}{break_}[left out: {}, {} bytes{rest}]\n",
         count(left.lines().count(), "line"),
@@ -60,8 +68,16 @@ pub fn ends(text: &str, bytes: usize, lines: usize) -> String {
     if let Some((at, _)) = rest.rmatch_indices('\n').nth(lines / 2) {
         from = from.max(at + 1);
     }
-    let break_ = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
-    format!("{first}{break_}[{} bytes left out]\n{}", thousands(from), &rest[from..])
+    let break_ = if first.is_empty() || first.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!(
+        "{first}{break_}[{} bytes left out]\n{}",
+        thousands(from),
+        &rest[from..]
+    )
 }
 
 fn fits(text: &str, bytes: usize, lines: usize) -> bool {
@@ -96,9 +112,15 @@ mod tests {
     fn both_ends_are_kept() {
         let text = format!("first\n{}last", "x".repeat(1_000));
         let cut = ends(&text, 100, 100);
-        assert!(cut.starts_with("first\n") && cut.ends_with("last") && cut.len() < 150, "{cut}");
+        assert!(
+            cut.starts_with("first\n") && cut.ends_with("last") && cut.len() < 150,
+            "{cut}"
+        );
         let many: String = (0..100).map(|n| format!("{n}\n")).collect();
         let cut = ends(&many, 10_000, 10);
-        assert!(cut.starts_with("0\n1\n2\n3\n4\n[") && cut.ends_with("98\n99\n"), "{cut}");
+        assert!(
+            cut.starts_with("0\n1\n2\n3\n4\n[") && cut.ends_with("98\n99\n"),
+            "{cut}"
+        );
     }
 }

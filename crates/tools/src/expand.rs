@@ -102,7 +102,11 @@ pub(crate) fn expand(
                 runs.push(run);
             }
             Part::Withheld(withheld) => {
-                let why = if workshop.settings.commands { NOT_TRUSTED } else { SWITCHED_OFF };
+                let why = if workshop.settings.commands {
+                    NOT_TRUSTED
+                } else {
+                    SWITCHED_OFF
+                };
                 text.push_str(why);
                 runs.push(not_run(&withheld.display, why.trim_matches(['[', ']'])));
             }
@@ -129,14 +133,20 @@ fn run(
     slot: &Slot,
 ) -> Result<(String, CommandRun), ExpandError> {
     let command: Box<str> = slot.display.as_ref().into();
-    let not_run = |why: String| ExpandError::NotRun { command: command.clone(), why: why.into() };
+    let not_run = |why: String| ExpandError::NotRun {
+        command: command.clone(),
+        why: why.into(),
+    };
     let runner = workshop
         .runner
         .as_ref()
         .ok_or_else(|| not_run("this program runs no commands".to_owned()))?;
     let positionals: Vec<&str> = slot.positionals.iter().map(AsRef::as_ref).collect();
-    let variables: Vec<(&str, &str)> =
-        slot.variables.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let variables: Vec<(&str, &str)> = slot
+        .variables
+        .iter()
+        .map(|(name, value)| (&**name, &**value))
+        .collect();
     let bound = Bound {
         script: &slot.script,
         display: &slot.display,
@@ -152,7 +162,9 @@ fn run(
     let mut profile = workshop.profile(Some(standing));
     // As everywhere else, what is injected is about the project, not about the skill's own folder.
     profile.cwd.clone_from(&workshop.places.workspace);
-    let ran = runner.run(&approved, &profile, None).map_err(|error| not_run(error.message))?;
+    let ran = runner
+        .run(&approved, &profile, None)
+        .map_err(|error| not_run(error.message))?;
     if !is_fine(&slot.script, &ran) {
         return Err(ExpandError::Failed {
             command: command.clone(),
@@ -203,13 +215,19 @@ fn bounded(text: String, bytes: u64, folder: Option<&Path>) -> (String, Option<S
         Some(file) => format!("all of it is in {file}"),
         None => "the rest is gone".to_owned(),
     };
-    (format!("{head}\n[{left} characters left out of {bytes} bytes; {place}]\n{tail}"), file)
+    (
+        format!("{head}\n[{left} characters left out of {bytes} bytes; {place}]\n{tail}"),
+        file,
+    )
 }
 
 fn keep(text: &str, folder: &Path) -> Option<String> {
     std::fs::create_dir_all(folder).ok()?;
-    let mut file =
-        tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(folder).ok()?;
+    let mut file = tempfile::Builder::new()
+        .prefix("output-")
+        .suffix(".txt")
+        .tempfile_in(folder)
+        .ok()?;
     std::io::Write::write_all(&mut file, text.as_bytes()).ok()?;
     let (_, path) = file.keep().ok()?;
     Some(path.to_string_lossy().into_owned())
@@ -240,7 +258,10 @@ fn failure(ran: &Ran) -> String {
     }
     let head: String = text.chars().take(MAX_FAILURE / 2).collect();
     let tail: String = text.chars().skip(count - MAX_FAILURE / 2).collect();
-    format!("{head}\n[{} characters left out]\n{tail}", count - MAX_FAILURE)
+    format!(
+        "{head}\n[{} characters left out]\n{tail}",
+        count - MAX_FAILURE
+    )
 }
 
 /// Exit code 1 of programs that only say "nothing found" or "they differ" is no failure.
@@ -259,7 +280,11 @@ fn is_fine(script: &str, ran: &Ran) -> bool {
             .map(|word| word.text.to_string())
             .collect()
     } else {
-        let last = script.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let last = script
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default();
         let last = last.rsplit(['|', ';', '&']).next().unwrap_or_default();
         last.split_whitespace().map(str::to_owned).collect()
     };
@@ -276,7 +301,10 @@ mod tests {
     use super::*;
 
     fn ended(code: i32) -> Ran {
-        Ran { code: Some(code), ..Ran::default() }
+        Ran {
+            code: Some(code),
+            ..Ran::default()
+        }
     }
 
     #[test]

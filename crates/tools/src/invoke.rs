@@ -62,15 +62,26 @@ pub fn typed(workshop: &Workshop, message: &str) -> Typed {
             return mentions(workshop, &view, message);
         }
         Err(Refusal::NotFound(fault)) => {
-            return Typed::Unknown { name: first.into(), near: fault.near };
+            return Typed::Unknown {
+                name: first.into(),
+                near: fault.near,
+            };
         }
         Err(refusal) => return Typed::Refused(refusal),
     };
     let mut row = vec![(entry, is_forked(workshop, entry))];
     while row.len() < MAX_STACKED {
-        let ends = row.last().is_none_or(|(last, forked)| *forked || takes_slashes(last));
-        let Some((name, behind)) = slash(rest).filter(|_| !ends) else { break };
-        let Some(next) = view.resolve(name).ok().filter(|next| !is_forked(workshop, next)) else {
+        let ends = row
+            .last()
+            .is_none_or(|(last, forked)| *forked || takes_slashes(last));
+        let Some((name, behind)) = slash(rest).filter(|_| !ends) else {
+            break;
+        };
+        let Some(next) = view
+            .resolve(name)
+            .ok()
+            .filter(|next| !is_forked(workshop, next))
+        else {
             break;
         };
         rest = behind;
@@ -110,13 +121,23 @@ fn mentions(workshop: &Workshop, view: &View<'_>, message: &str) -> Typed {
         let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
         // A sentence may end behind a name.
         let name = text[..end].trim_end_matches(['.', ':', '/', '-', '_']);
-        let Some(entry) = view.resolve(name).ok().filter(|_| !name.is_empty()) else { continue };
+        let Some(entry) = view.resolve(name).ok().filter(|_| !name.is_empty()) else {
+            continue;
+        };
         if found.iter().all(|known| *known.name != *name) {
             let forked = is_forked(workshop, entry);
-            found.push(Called { name: name.into(), arguments: "".into(), forked });
+            found.push(Called {
+                name: name.into(),
+                arguments: "".into(),
+                forked,
+            });
         }
     }
-    if found.is_empty() { Typed::Text } else { Typed::Mentions(found) }
+    if found.is_empty() {
+        Typed::Text
+    } else {
+        Typed::Mentions(found)
+    }
 }
 
 /// Whether a skill runs in a conversation of its own. One that cannot be read is not run in a row.
@@ -127,5 +148,6 @@ fn is_forked(workshop: &Workshop, entry: &Entry) -> bool {
 
 fn takes_slashes(entry: &Entry) -> bool {
     let hint = entry.skill.argument_hint.as_deref().unwrap_or_default();
-    hint.trim_start_matches(['[', '<', '(', ' ']).starts_with('/')
+    hint.trim_start_matches(['[', '<', '(', ' '])
+        .starts_with('/')
 }

@@ -34,24 +34,43 @@ pub(crate) fn bullets(view: &View<'_>, seen: &[Seen<'_>]) -> Vec<String> {
 
 /// `- **name**: description`.
 fn bullet(view: &View<'_>, seen: &Seen<'_>) -> String {
-    let unlimited = Budget { limit: Limit::Unlimited, entry_chars: DEFAULT_ENTRY_CHARS };
+    let unlimited = Budget {
+        limit: Limit::Unlimited,
+        entry_chars: DEFAULT_ENTRY_CHARS,
+    };
     let text = index::index(&[entry(view, seen)], &options(unlimited)).text;
     let line = text.lines().find(|line| line.starts_with("- "));
     // Only a name that nobody could call has no line.
-    line.map_or_else(|| "- (a skill without a usable name)".to_owned(), str::to_owned)
+    line.map_or_else(
+        || "- (a skill without a usable name)".to_owned(),
+        str::to_owned,
+    )
 }
 
 /// All skills within a budget of characters: the lines, and how many skills have none.
 pub(crate) fn within(view: &View<'_>, characters: usize) -> (String, usize) {
     let entries = index::entries(view, &[]);
     let made = index::index(&entries, &options(Budget::of_characters(characters)));
-    let lines: Vec<&str> = made.text.lines().filter(|line| line.starts_with("- **")).collect();
+    let lines: Vec<&str> = made
+        .text
+        .lines()
+        .filter(|line| line.starts_with("- **"))
+        .collect();
     (lines.join("\n"), entries.len() - lines.len())
 }
 
 fn entry<'v>(view: &'v View<'_>, (entry, sight): &Seen<'v>) -> index::Entry<'v> {
-    let show = if *sight == Sight::NameOnly { Show::NameOnly } else { Show::Full };
-    index::Entry { skill: &entry.skill, name: view.name(entry), show, rank: Rank::Rest }
+    let show = if *sight == Sight::NameOnly {
+        Show::NameOnly
+    } else {
+        Show::Full
+    };
+    index::Entry {
+        skill: &entry.skill,
+        name: view.name(entry),
+        show,
+        rank: Rank::Rest,
+    }
 }
 
 fn options(budget: Budget) -> IndexOptions<'static> {

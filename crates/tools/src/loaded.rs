@@ -30,14 +30,22 @@ impl Loaded {
 
     /// Notes that a skill is loaded.
     pub fn insert(&mut self, activation: &Activation) {
-        let skill =
-            LoadedSkill { digest: activation.digest.clone(), rendering: activation.rendering() };
+        let skill = LoadedSkill {
+            digest: activation.digest.clone(),
+            rendering: activation.rendering(),
+        };
         self.skills.insert(activation.name.clone(), skill);
     }
 
     /// Notes that a skill was loaded in an earlier part of the conversation.
     pub fn restore(&mut self, name: &str, digest: &str, rendering: [u8; 32]) {
-        self.skills.insert(name.into(), LoadedSkill { digest: digest.to_owned(), rendering });
+        self.skills.insert(
+            name.into(),
+            LoadedSkill {
+                digest: digest.to_owned(),
+                rendering,
+            },
+        );
     }
 
     /// Forgets a skill. Tells whether it was loaded.

@@ -35,8 +35,14 @@ impl Schema {
     pub fn new(schema: &Value) -> Result<Self, SchemaFault> {
         let fault = |error: ValidationError<'static>| {
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
-            SchemaFault { why: format!("{place}{}", message(&error)).into() }
+            let place = if place.is_empty() {
+                String::new()
+            } else {
+                format!("at {place}: ")
+            };
+            SchemaFault {
+                why: format!("{place}{}", message(&error)).into(),
+            }
         };
         let mut options = jsonschema::options()
             .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN))
@@ -45,7 +51,10 @@ impl Schema {
             options = options.with_draft(Draft::Draft202012);
         }
         let validator = Arc::new(options.build(schema).map_err(fault)?);
-        Ok(Self { text: Arc::new(schema.clone()), validator })
+        Ok(Self {
+            text: Arc::new(schema.clone()),
+            validator,
+        })
     }
 
     /// Checks a value. Each error names its field and what was expected.
@@ -54,8 +63,11 @@ impl Schema {
             return Ok(());
         }
         let mut errors = self.validator.iter_errors(value);
-        let mut told: Vec<String> =
-            errors.by_ref().take(MAX_ERRORS).map(|error| self.tell(&error)).collect();
+        let mut told: Vec<String> = errors
+            .by_ref()
+            .take(MAX_ERRORS)
+            .map(|error| self.tell(&error))
+            .collect();
         let more = errors.count();
         if more > 0 {
             told.push(format!("and {}", count(more, "more error")));
@@ -88,16 +100,28 @@ impl Schema {
                 };
                 let told: Vec<String> = unexpected.iter().take(MAX_ERRORS).map(one).collect();
                 let fields = known.iter().map(tick).collect::<Vec<_>>().join(", ");
-                let fields = if fields.is_empty() { "no field".to_owned() } else { fields };
+                let fields = if fields.is_empty() {
+                    "no field".to_owned()
+                } else {
+                    fields
+                };
                 format!("{} (expected {fields})", told.join(", "))
             }
             ValidationErrorKind::Type { .. } => {
-                let place = if place.is_empty() { "the input".to_owned() } else { tick(&place) };
+                let place = if place.is_empty() {
+                    "the input".to_owned()
+                } else {
+                    tick(&place)
+                };
                 let got = kind_of(error.instance());
                 format!("{place} must be {}, not {got}", self.wanted(error))
             }
             _ => {
-                let place = if place.is_empty() { "the input".to_owned() } else { tick(&place) };
+                let place = if place.is_empty() {
+                    "the input".to_owned()
+                } else {
+                    tick(&place)
+                };
                 format!("{place}: {}", message(error))
             }
         };
@@ -129,12 +153,20 @@ impl Schema {
     fn fields(&self, path: &str) -> Vec<&str> {
         let properties = self.about(path).and_then(|schema| schema.get("properties"));
         let properties = properties.and_then(Value::as_object);
-        properties.into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect()
+        properties
+            .into_iter()
+            .flat_map(|fields| fields.keys().map(String::as_str))
+            .collect()
     }
 
     fn expected(&self, path: &str, name: &str) -> String {
-        let field = self.about(path).and_then(|schema| schema.get("properties")?.get(name));
-        match field.and_then(|field| field.get("type")).and_then(Value::as_str) {
+        let field = self
+            .about(path)
+            .and_then(|schema| schema.get("properties")?.get(name));
+        match field
+            .and_then(|field| field.get("type"))
+            .and_then(Value::as_str)
+        {
             Some(kind) => format!(" (expected {})", article(kind)),
             None => String::new(),
         }
@@ -149,7 +181,9 @@ fn message(error: &ValidationError<'_>) -> String {
 /// `/items/0/name` as `items.0.name`.
 fn field(pointer: &str) -> String {
     let parts = pointer.split('/').skip(1);
-    let parts: Vec<String> = parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let parts: Vec<String> = parts
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect();
     shorten(&parts.join("."), MAX_ERROR / 2)
 }
 
@@ -200,11 +234,18 @@ mod tests {
     #[test]
     fn errors_name_the_field_and_what_was_expected() {
         let check = |value: Value, told: &[&str]| {
-            assert_eq!(schema().check(&value).err().unwrap_or_default(), told, "{value}");
+            assert_eq!(
+                schema().check(&value).err().unwrap_or_default(),
+                told,
+                "{value}"
+            );
         };
         check(json!({"name": "x", "inner": {"size": 1}}), &[]);
         check(json!({}), &["`name` is missing (expected a string)"]);
-        check(json!({"name": 5}), &["`name` must be a string, not a number"]);
+        check(
+            json!({"name": 5}),
+            &["`name` must be a string, not a number"],
+        );
         check(json!([]), &["the input must be an object, not an array"]);
         check(
             json!({"name": "x", "many": 1}),

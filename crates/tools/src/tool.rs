@@ -94,9 +94,14 @@ pub(crate) fn check(
     input: &Value,
 ) -> Result<(), ToolError> {
     let name = tool.name();
-    let fault = |fault: &SchemaFault| ToolError::Fatal { tool: name.into(), fault: fault.clone() };
+    let fault = |fault: &SchemaFault| ToolError::Fatal {
+        tool: name.into(),
+        fault: fault.clone(),
+    };
     let schema = schema.as_ref().map_err(fault)?;
-    schema.check(input).map_err(|errors| wrong_input(name, &errors))
+    schema
+        .check(input)
+        .map_err(|errors| wrong_input(name, &errors))
 }
 
 /// Calls a tool whose input was checked already.
@@ -111,7 +116,10 @@ pub(crate) fn answer(
 
 /// An answer within the bounds of all answers.
 pub(crate) fn capped(answer: ToolAnswer) -> ToolAnswer {
-    ToolAnswer { text: cap::capped(answer.text, ""), ..answer }
+    ToolAnswer {
+        text: cap::capped(answer.text, ""),
+        ..answer
+    }
 }
 
 /// All that a provider is told about a tool.
@@ -145,7 +153,11 @@ pub struct ToolAnswer {
 impl ToolAnswer {
     /// A text, and the same for programs.
     pub fn new(text: impl Into<String>, value: Value) -> Self {
-        Self { text: text.into(), value, images: Vec::new() }
+        Self {
+            text: text.into(),
+            value,
+            images: Vec::new(),
+        }
     }
 }
 
@@ -206,7 +218,10 @@ impl Why {
 impl ToolError {
     /// An error that a model reads; a long text is cut.
     pub fn new(why: Why, text: impl Into<String>) -> Self {
-        Self::ForModel { why, text: cap::within(text.into(), 10_000, 200, "") }
+        Self::ForModel {
+            why,
+            text: cap::within(text.into(), 10_000, 200, ""),
+        }
     }
 
     /// A refusal: the reason, the rule behind it, and what would allow it.
@@ -246,8 +261,10 @@ fn wrong_input(tool: &str, errors: &[String]) -> ToolError {
 
 /// An object schema of these fields, without others.
 pub fn object(fields: &[(&str, Value)], required: &[&str]) -> Value {
-    let properties: Map<String, Value> =
-        fields.iter().map(|(name, field)| ((*name).to_owned(), field.clone())).collect();
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|(name, field)| ((*name).to_owned(), field.clone()))
+        .collect();
     serde_json::json!({
         "type": "object",
         "properties": properties,
@@ -270,5 +287,7 @@ pub fn number(input: &Value, field: &str) -> Option<u64> {
         clippy::cast_sign_loss,
         reason = "a number beyond the range becomes its end"
     )]
-    value.as_u64().or_else(|| value.as_f64().map(|number| number as u64))
+    value
+        .as_u64()
+        .or_else(|| value.as_f64().map(|number| number as u64))
 }

@@ -47,7 +47,11 @@ pub struct Choice {
 impl Choice {
     /// Every tool for skills that there is.
     pub fn everything() -> Self {
-        Self { list: true, skill: true, ..Self::default() }
+        Self {
+            list: true,
+            skill: true,
+            ..Self::default()
+        }
     }
 }
 
@@ -70,11 +74,19 @@ struct Offer {
 
 impl Offer {
     fn new(needs: Needs, tool: Arc<dyn Tool>) -> Self {
-        Self { needs, tool, schema: OnceLock::new() }
+        Self {
+            needs,
+            tool,
+            schema: OnceLock::new(),
+        }
     }
 
     fn check(&self, input: &Value) -> Result<(), ToolError> {
-        tool::check(&*self.tool, self.schema.get_or_init(|| self.tool.schema()), input)
+        tool::check(
+            &*self.tool,
+            self.schema.get_or_init(|| self.tool.schema()),
+            input,
+        )
     }
 }
 
@@ -101,7 +113,9 @@ impl Toolset {
             offer(Needs::Skills, Arc::new(SkillTool));
         }
         offer(Needs::Skills, Arc::new(LoadSkillResource));
-        let run = RunCommandLine { skill: choice.runs_as.clone() };
+        let run = RunCommandLine {
+            skill: choice.runs_as.clone(),
+        };
         offer(Needs::SkillsAndRunner, Arc::new(run));
         if let Some(schema) = &choice.result {
             offer(Needs::Nothing, Arc::new(Submit::new(schema.clone())?));
@@ -149,7 +163,9 @@ impl Toolset {
 
     /// What a provider is told about the tools that an agent is offered now.
     pub fn specs(&self, workshop: &Workshop) -> Vec<ToolSpec> {
-        self.tools(workshop).map(|tool| tool.spec(workshop)).collect()
+        self.tools(workshop)
+            .map(|tool| tool.spec(workshop))
+            .collect()
     }
 
     /// Calls a tool by name: the one entry for sessions, MCP and the command.
@@ -160,8 +176,15 @@ impl Toolset {
         name: &str,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        let wanted = if name == LoadSkillResource::ALIAS { LoadSkillResource.name() } else { name };
-        let Some(offer) = self.there(workshop).find(|offer| offer.tool.name() == wanted) else {
+        let wanted = if name == LoadSkillResource::ALIAS {
+            LoadSkillResource.name()
+        } else {
+            name
+        };
+        let Some(offer) = self
+            .there(workshop)
+            .find(|offer| offer.tool.name() == wanted)
+        else {
             let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
             return Err(unknown(name, &tools));
         };
@@ -180,12 +203,17 @@ impl Toolset {
         name: &str,
         input: &Value,
     ) -> Option<ToolAnswer> {
-        let offer = self.there(workshop).find(|offer| offer.tool.name() == name)?;
+        let offer = self
+            .there(workshop)
+            .find(|offer| offer.tool.name() == name)?;
         offer.check(input).ok()?;
         if tool_rules(workshop, name, input).is_some() {
             return None;
         }
-        offer.tool.at_once(workshop, loaded, input).map(tool::capped)
+        offer
+            .tool
+            .at_once(workshop, loaded, input)
+            .map(tool::capped)
     }
 
     /// Checks a call without making it: the schema, and rules about the tool and the skill that it
@@ -197,7 +225,10 @@ impl Toolset {
         };
         offer.check(input)?;
         permit_tool(workshop, name, input)?;
-        let asked = input.get("name").and_then(Value::as_str).unwrap_or_default();
+        let asked = input
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let entry = find(workshop, &workshop.registry.snapshot(), asked)?;
         permit(workshop, &entry, asked, Deed::Load, "")
     }

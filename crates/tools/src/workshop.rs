@@ -245,7 +245,12 @@ impl Workshop {
         skill: Option<&str>,
     ) {
         if let Some(recorder) = &self.recorder {
-            recorder.decided(&Noted { what, decision, answer, skill });
+            recorder.decided(&Noted {
+                what,
+                decision,
+                answer,
+                skill,
+            });
         }
     }
 
@@ -274,6 +279,9 @@ impl Workshop {
         let Some(store) = &self.usage else { return };
         let project = self.places.workspace.to_string_lossy().into_owned();
         let used = Use::new(project, skill, self.clock.now());
-        let _ = store.record(&Use { agent: self.settings.agent.clone(), ..used });
+        let _ = store.record(&Use {
+            agent: self.settings.agent.clone(),
+            ..used
+        });
     }
 }

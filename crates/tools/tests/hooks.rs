@@ -2,7 +2,11 @@
 //!
 //! This program has a `main` of its own because it is also the helper of the sandbox.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "all of this is tests"
+)]
 
 mod harness;
 
@@ -61,7 +65,10 @@ fn main() {
 
 fn case_126_hooks_of_a_confined_skill_are_honoured() {
     let hooks = hook("PreToolUse", "Bash", "./guard.sh");
-    for (tools, runs) in [("Bash(${CLAUDE_SKILL_DIR}/guard.sh)", true), ("Read", false)] {
+    for (tools, runs) in [
+        ("Bash(${CLAUDE_SKILL_DIR}/guard.sh)", true),
+        ("Read", false),
+    ] {
         let world = World::with(&hooks, tools, true);
         world.script("guard.sh", "exit 2");
         world.trust();
@@ -99,7 +106,10 @@ fn case_129_once_fires_once() {
     for runs in [2, 1, 1] {
         let outcome = fire_with(&workshop, &bash("ls"), &mut state);
         assert_eq!(outcome.runs.len(), runs);
-        assert!(outcome.runs.iter().all(|run| run.end == HookEnd::Fine), "{outcome:?}");
+        assert!(
+            outcome.runs.iter().all(|run| run.end == HookEnd::Fine),
+            "{outcome:?}"
+        );
     }
     assert_eq!(world.read("once").lines().count(), 1);
     assert_eq!(world.read("often").lines().count(), 3);
@@ -113,7 +123,13 @@ fn case_129_exit_2_blocks_and_exit_1_does_not() {
         (HookEvent::UserPromptSubmit { prompt: "hello" }, true),
         (HookEvent::Stop { message: None }, true),
         (HookEvent::SessionStart { source: "startup" }, false),
-        (HookEvent::PostToolUse { tool: tool("Bash", &NOTHING), response: &NOTHING }, false),
+        (
+            HookEvent::PostToolUse {
+                tool: tool("Bash", &NOTHING),
+                response: &NOTHING,
+            },
+            false,
+        ),
     ] {
         let name = event.name();
         for code in [0, 1, 2, 3, 127] {
@@ -130,7 +146,9 @@ fn case_129_exit_2_blocks_and_exit_1_does_not() {
                 _ => {
                     assert_eq!(
                         outcome.runs[0].end,
-                        HookEnd::Failed { complaint: "because".into() }
+                        HookEnd::Failed {
+                            complaint: "because".into()
+                        }
                     );
                 }
             }
@@ -155,8 +173,11 @@ fn case_129_a_timeout_does_not_block() {
 }
 
 fn untrusted_skills_run_nothing() {
-    let world =
-        World::untrusted(&hook("PreToolUse", "*", "echo x > $CLAUDE_PROJECT_DIR/canary; exit 2"));
+    let world = World::untrusted(&hook(
+        "PreToolUse",
+        "*",
+        "echo x > $CLAUDE_PROJECT_DIR/canary; exit 2",
+    ));
     let mut workshop = world.workshop();
     for mode in [Mode::Ask, Mode::Yolo, Mode::AcceptEdits] {
         workshop.gate().mode = mode;
@@ -179,8 +200,14 @@ fn a_skill_that_changed_runs_nothing() {
     world.trust();
     let workshop = world.workshop();
     let (set, standing) = load(&workshop);
-    let again =
-        || run_hooks(&workshop, &[(&set, &standing)], &bash("ls"), &mut HookState::default());
+    let again = || {
+        run_hooks(
+            &workshop,
+            &[(&set, &standing)],
+            &bash("ls"),
+            &mut HookState::default(),
+        )
+    };
     assert!(again().is_blocked());
     world.script("guard.sh", "echo x > $CLAUDE_PROJECT_DIR/canary");
     assert!(matches!(&again().runs[0].end, HookEnd::NotRun { why } if why.contains("changed")));
@@ -201,7 +228,10 @@ fn hooks_read_what_happened() {
     );
     let workshop = world.workshop();
     let input = json!({"command": "echo \"$(x)\" 'ä'\n"});
-    let call = ToolCall { id: Some("t1"), ..tool("Bash", &input) };
+    let call = ToolCall {
+        id: Some("t1"),
+        ..tool("Bash", &input)
+    };
     let seen = |event: &HookEvent<'_>, file: &str| -> Value {
         let outcome = fire(&workshop, event);
         assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
@@ -218,20 +248,40 @@ fn hooks_read_what_happened() {
         })
     );
     let response = json!({"stdout": "y"});
-    let post = seen(&HookEvent::PostToolUse { tool: call, response: &response }, "post");
-    assert_eq!((&post["tool_response"], &post["tool_input"]), (&response, &input));
-    let stop = seen(&HookEvent::Stop { message: Some("bye") }, "stop");
+    let post = seen(
+        &HookEvent::PostToolUse {
+            tool: call,
+            response: &response,
+        },
+        "post",
+    );
+    assert_eq!(
+        (&post["tool_response"], &post["tool_input"]),
+        (&response, &input)
+    );
+    let stop = seen(
+        &HookEvent::Stop {
+            message: Some("bye"),
+        },
+        "stop",
+    );
     assert_eq!(
         (&stop["stop_hook_active"], &stop["last_assistant_message"]),
         (&json!(false), &json!("bye"))
     );
-    assert_eq!(seen(&HookEvent::UserPromptSubmit { prompt: "hi" }, "prompt")["prompt"], "hi");
+    assert_eq!(
+        seen(&HookEvent::UserPromptSubmit { prompt: "hi" }, "prompt")["prompt"],
+        "hi"
+    );
     let start = HookEvent::SessionStart { source: "resume" };
     assert_eq!(seen(&start, "start")["source"], "resume");
     // A hook starts in the project, and knows the folder of its skill.
     let folder = world.skill_folder();
     let said = fire(&workshop, &start).context.remove(0).text;
-    assert_eq!(said.lines().map(Path::new).collect::<Vec<_>>(), [&project, &folder]);
+    assert_eq!(
+        said.lines().map(Path::new).collect::<Vec<_>>(),
+        [&project, &folder]
+    );
 }
 
 fn the_strictest_answer_counts_and_none_widens() {
@@ -256,8 +306,16 @@ fn the_strictest_answer_counts_and_none_widens() {
         (&["allow"][..], Verdict::Allow, "because allow"),
         (&["allow", "ask"], Verdict::Ask, "because ask"),
         (&["ask", "allow"], Verdict::Ask, "because ask"),
-        (&["ask", "deny", "allow", "ask"], Verdict::Deny, "because deny"),
-        (&["deny", "deny"], Verdict::Deny, "because deny\nbecause deny"),
+        (
+            &["ask", "deny", "allow", "ask"],
+            Verdict::Deny,
+            "because deny",
+        ),
+        (
+            &["deny", "deny"],
+            Verdict::Deny,
+            "because deny\nbecause deny",
+        ),
     ] {
         let outcome = says(words);
         assert_eq!(outcome.verdict, Some(verdict), "{words:?}: {outcome:?}");
@@ -289,8 +347,15 @@ fn input_goes_from_hook_to_hook() {
     let outcome = fire(&world.workshop(), &bash("ls"));
     assert_eq!(outcome.runs.len(), 2, "{outcome:?}");
     assert_eq!(outcome.updated_input, Some(json!({"command": "rm x"})));
-    assert!(world.read("seen").contains(r#""tool_input":{"command":"rm x"}"#));
-    assert_eq!((&*outcome.context[0].text, &*outcome.messages[0].text), ("c", "m"));
+    assert!(
+        world
+            .read("seen")
+            .contains(r#""tool_input":{"command":"rm x"}"#)
+    );
+    assert_eq!(
+        (&*outcome.context[0].text, &*outcome.messages[0].text),
+        ("c", "m")
+    );
     assert_eq!(&*outcome.context[0].skill, "guard");
     world.script("second.sh", "exit 2");
     world.trust();
@@ -301,7 +366,10 @@ fn input_goes_from_hook_to_hook() {
 fn floods_are_cut() {
     let flood = "head -c 20000000 /dev/zero | tr '\\\\0' x";
     let world = World::new(&hook("UserPromptSubmit", "", flood));
-    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    let outcome = fire(
+        &world.workshop(),
+        &HookEvent::UserPromptSubmit { prompt: "" },
+    );
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{:?}", outcome.runs);
     let text = &outcome.context[0].text;
     assert!(text.chars().count() <= 10_000 && text.ends_with("characters left out]"));
@@ -314,7 +382,11 @@ fn floods_are_cut() {
     if Path::new("/usr/bin/python3").exists() {
         let world = World::new(&hook("PreToolUse", "", long));
         let outcome = fire(&world.workshop(), &bash("ls"));
-        assert!(outcome.messages[0].text.len() <= 10_000, "{:?}", outcome.runs);
+        assert!(
+            outcome.messages[0].text.len() <= 10_000,
+            "{:?}",
+            outcome.runs
+        );
     }
 }
 
@@ -341,11 +413,22 @@ fn nonsense_blocks_nothing() {
     ] {
         let world = World::new(&hook("PreToolUse", "", line));
         let outcome = fire(&world.workshop(), &bash("ls"));
-        assert_eq!((outcome.verdict, &outcome.runs[0].end), (None, &HookEnd::Fine), "{line}");
+        assert_eq!(
+            (outcome.verdict, &outcome.runs[0].end),
+            (None, &HookEnd::Fine),
+            "{line}"
+        );
         assert_eq!(outcome.runs[0].faults.len(), 1, "{line}: {outcome:?}");
     }
-    let world = World::new(&hook("UserPromptSubmit", "", "printf 'a\\\\xff\\\\xfe\\\\x00b'"));
-    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    let world = World::new(&hook(
+        "UserPromptSubmit",
+        "",
+        "printf 'a\\\\xff\\\\xfe\\\\x00b'",
+    ));
+    let outcome = fire(
+        &world.workshop(),
+        &HookEvent::UserPromptSubmit { prompt: "" },
+    );
     assert_eq!(outcome.context[0].text, "a\u{FFFD}\u{FFFD}\0b");
     let world = World::new(&hook("PreToolUse", "", "printf '\\\\xff' >&2; exit 2"));
     assert_eq!(fire(&world.workshop(), &bash("ls")).reason(), "\u{FFFD}");
@@ -354,7 +437,10 @@ fn nonsense_blocks_nothing() {
         let outcome = fire(&world.workshop(), &bash("ls"));
         assert_eq!(outcome.verdict, None, "{line}");
         let end = &outcome.runs[0].end;
-        assert!(matches!(end, HookEnd::Failed { .. } | HookEnd::NotRun { .. }), "{line}: {end:?}");
+        assert!(
+            matches!(end, HookEnd::Failed { .. } | HookEnd::NotRun { .. }),
+            "{line}: {end:?}"
+        );
     }
 }
 
@@ -367,7 +453,10 @@ fn words_without_a_shell_stay_words() {
           command: printf
           args: ["%s\n", "*", "$HOME", "a  b", "it's", "`id`", "$(id)", "~", "", "${CLAUDE_SKILL_DIR}/x", "${OTHER}", ";", "x y"]"#,
     );
-    let outcome = fire(&world.workshop(), &HookEvent::UserPromptSubmit { prompt: "" });
+    let outcome = fire(
+        &world.workshop(),
+        &HookEvent::UserPromptSubmit { prompt: "" },
+    );
     let folder = world.skill_folder();
     let wanted = format!(
         "*\n$HOME\na  b\nit's\n`id`\n$(id)\n~\n\n{}/x\n${{OTHER}}\n;\nx y",
@@ -377,7 +466,10 @@ fn words_without_a_shell_stay_words() {
 }
 
 fn programs_are_those_of_the_skill() {
-    for hook in ["command: \"./guard.sh one; exit 3\"", "command: ./guard.sh, args: [one]"] {
+    for hook in [
+        "command: \"./guard.sh one; exit 3\"",
+        "command: ./guard.sh, args: [one]",
+    ] {
         let hooks = format!("\n  UserPromptSubmit: [{{hooks: [{{type: command, {hook}}}]}}]");
         let world = World::new(&hooks);
         world.script("guard.sh", "echo $1 >&2; pwd >&2; exit 1");
@@ -388,7 +480,11 @@ fn programs_are_those_of_the_skill() {
         let outcome = fire(&world.workshop(), &event);
         let project = world.path("").canonicalize().unwrap();
         let complaint = format!("one\n{}", project.display());
-        assert_eq!(outcome.runs[0].end, HookEnd::Failed { complaint }, "{outcome:?}");
+        assert_eq!(
+            outcome.runs[0].end,
+            HookEnd::Failed { complaint },
+            "{outcome:?}"
+        );
     }
 }
 
@@ -479,10 +575,17 @@ fn matchers_and_conditions_choose() {
     let workshop = world.workshop();
     let ran = |event: &HookEvent<'_>| -> Vec<String> {
         let runs = fire(&workshop, event).runs;
-        runs.iter().map(|run| run.command.trim_start_matches("echo ").to_owned()).collect()
+        runs.iter()
+            .map(|run| run.command.trim_start_matches("echo ").to_owned())
+            .collect()
     };
     let pre = |name: &'static str, input: Value| {
-        let tool = ToolCall { name, also: &[], input: &input, id: None };
+        let tool = ToolCall {
+            name,
+            also: &[],
+            input: &input,
+            id: None,
+        };
         ran(&HookEvent::PreToolUse { tool })
     };
     assert_eq!(pre("Write", json!({"file_path": "a.md"})), ["names"]);
@@ -490,16 +593,33 @@ fn matchers_and_conditions_choose() {
     assert_eq!(pre("mcp__memory__write", json!({})), ["pattern", "tool"]);
     assert_eq!(pre("Bash", json!({"command": "git status"})), [""; 0]);
     assert_eq!(pre("Bash", json!({"command": "git push origin"})), ["push"]);
-    assert_eq!(pre("Bash", json!({"command": "ls && FOO=1 git push origin"})), ["push"]);
+    assert_eq!(
+        pre("Bash", json!({"command": "ls && FOO=1 git push origin"})),
+        ["push"]
+    );
     assert_eq!(pre("Bash", json!({"command": 7})), [""; 0]);
     assert_eq!(pre("Bash", Value::Null), [""; 0]);
-    assert_eq!(pre("WebFetch", json!({"url": "https://u:p@example.com:8080/x"})), ["host"]);
-    assert_eq!(pre("WebFetch", json!({"url": "https://example.com.evil.org/"})), [""; 0]);
+    assert_eq!(
+        pre("WebFetch", json!({"url": "https://u:p@example.com:8080/x"})),
+        ["host"]
+    );
+    assert_eq!(
+        pre("WebFetch", json!({"url": "https://example.com.evil.org/"})),
+        [""; 0]
+    );
     // A tool that goes by another name, too.
     let input = json!({"commandLine": "git push origin", "reason": "r"});
-    let tool = ToolCall { name: "run_command_line", also: &["Bash"], input: &input, id: None };
+    let tool = ToolCall {
+        name: "run_command_line",
+        also: &["Bash"],
+        input: &input,
+        id: None,
+    };
     assert_eq!(ran(&HookEvent::PreToolUse { tool }), ["push"]);
-    assert_eq!(ran(&HookEvent::SessionStart { source: "resume" }), ["resume"]);
+    assert_eq!(
+        ran(&HookEvent::SessionStart { source: "resume" }),
+        ["resume"]
+    );
     assert_eq!(ran(&HookEvent::SessionStart { source: "startup" }), [""; 0]);
 }
 
@@ -516,16 +636,27 @@ fn agents_stop_in_the_end() {
         for at in 0..8 {
             let outcome = fire_with(&workshop, &stop, &mut state);
             assert!(outcome.is_blocked(), "{turn} {at}");
-            assert_eq!(outcome.reason() == "again", at > 0, "{turn} {at} {outcome:?}");
+            assert_eq!(
+                outcome.reason() == "again",
+                at > 0,
+                "{turn} {at} {outcome:?}"
+            );
         }
         let outcome = fire_with(&workshop, &stop, &mut state);
         assert!(!outcome.is_blocked() && outcome.reasons.is_empty());
-        assert!(outcome.messages[0].text.contains("8 times in a row"), "{outcome:?}");
+        assert!(
+            outcome.messages[0].text.contains("8 times in a row"),
+            "{outcome:?}"
+        );
     }
     // What a person says begins anew.
     fire_with(&workshop, &stop, &mut state);
     assert_ne!(state, HookState::default());
-    fire_with(&workshop, &HookEvent::UserPromptSubmit { prompt: "" }, &mut state);
+    fire_with(
+        &workshop,
+        &HookEvent::UserPromptSubmit { prompt: "" },
+        &mut state,
+    );
     assert_eq!(state, HookState::default());
     let world = World::new(&hook(
         "Stop",
@@ -533,13 +664,17 @@ fn agents_stop_in_the_end() {
         "echo '{\\\"continue\\\": false, \\\"stopReason\\\": \\\"s\\\", \\\"decision\\\": \\\"block\\\"}'",
     ));
     let outcome = fire(&world.workshop(), &stop);
-    assert_eq!((outcome.verdict, outcome.stop.map(|said| said.text)), (None, Some("s".into())));
+    assert_eq!(
+        (outcome.verdict, outcome.stop.map(|said| said.text)),
+        (None, Some("s".into()))
+    );
 }
 
 fn what_is_written_at_the_start_is_for_the_model() {
-    for event in
-        [HookEvent::SessionStart { source: "startup" }, HookEvent::UserPromptSubmit { prompt: "" }]
-    {
+    for event in [
+        HookEvent::SessionStart { source: "startup" },
+        HookEvent::UserPromptSubmit { prompt: "" },
+    ] {
         let world = World::new(&hook(event.name().as_str(), "", "echo remember this"));
         let outcome = fire(&world.workshop(), &event);
         assert_eq!(outcome.context[0].text, "remember this");
@@ -564,14 +699,20 @@ fn hooks_are_in_the_sandbox() {
     assert!(!canary.exists());
     // Without a sandbox the same hook gets out, so it was the sandbox that held it.
     workshop.settings.strength = Strength::Off;
-    assert!(fire(&workshop, &event).context[0].text.starts_with("secret"));
+    assert!(
+        fire(&workshop, &event).context[0]
+            .text
+            .starts_with("secret")
+    );
     assert!(canary.exists());
 }
 
 fn input_that_nobody_reads_hurts_nobody() {
     let big = json!({"content": "x".repeat(4 << 20)});
     let world = World::new(&hook("PreToolUse", "", "exec 0<&-; exit 2"));
-    let event = HookEvent::PreToolUse { tool: tool("Write", &big) };
+    let event = HookEvent::PreToolUse {
+        tool: tool("Write", &big),
+    };
     assert!(fire(&world.workshop(), &event).is_blocked());
     let world = World::new(&hook("PreToolUse", "", "wc -c > $CLAUDE_PROJECT_DIR/count"));
     fire(&world.workshop(), &event);
@@ -583,7 +724,10 @@ fn commands_can_be_switched_off() {
     let mut workshop = world.workshop();
     workshop.settings.commands = false;
     let why = "shell command execution disabled by policy".into();
-    assert_eq!(fire(&workshop, &bash("ls")).runs[0].end, HookEnd::NotRun { why });
+    assert_eq!(
+        fire(&workshop, &bash("ls")).runs[0].end,
+        HookEnd::NotRun { why }
+    );
     let mut workshop = world.workshop();
     workshop.runner = None;
     let outcome = fire(&workshop, &bash("ls"));
@@ -604,7 +748,10 @@ fn every_skill_that_is_active_has_its_say() {
         .grant(&other.skill_folder(), &second.1.digest, 1)
         .unwrap();
     let outcome = run_hooks(&workshop, &active, &bash("ls"), &mut HookState::default());
-    assert!(outcome.is_blocked() && outcome.reason() == "no", "{outcome:?}");
+    assert!(
+        outcome.is_blocked() && outcome.reason() == "no",
+        "{outcome:?}"
+    );
     assert_eq!(
         outcome.runs.iter().map(|run| run.event).collect::<Vec<_>>(),
         [EventName::PreToolUse; 2]
@@ -621,12 +768,19 @@ fn hook(event: &str, matcher: &str, command: &str) -> String {
 }
 
 fn tool<'a>(name: &'a str, input: &'a Value) -> ToolCall<'a> {
-    ToolCall { name, also: &[], input, id: None }
+    ToolCall {
+        name,
+        also: &[],
+        input,
+        id: None,
+    }
 }
 
 fn bash(line: &str) -> HookEvent<'static> {
     let input: &'static Value = Box::leak(Box::new(json!({ "command": line })));
-    HookEvent::PreToolUse { tool: tool("Bash", input) }
+    HookEvent::PreToolUse {
+        tool: tool("Bash", input),
+    }
 }
 
 /// A project with one skill, and a person who may trust it.
@@ -648,7 +802,11 @@ impl World {
         let root = tempfile::tempdir_in("/var/tmp").unwrap();
         open(root.path(), 0o755);
         let world = Self { root };
-        for (folder, bits) in [("project", 0o777), ("person/.ssh", 0o755), ("outside", 0o777)] {
+        for (folder, bits) in [
+            ("project", 0o777),
+            ("person/.ssh", 0o755),
+            ("outside", 0o777),
+        ] {
             let folder = world.root.path().join(folder);
             std::fs::create_dir_all(&folder).unwrap();
             open(&folder, bits);
@@ -686,21 +844,39 @@ impl World {
     fn trust(&self) {
         let store = TrustStore::new(self.root.path().join("trust"));
         let (_, standing) = load(&self.workshop());
-        store.grant(&self.skill_folder(), &standing.digest, 1).unwrap();
+        store
+            .grant(&self.skill_folder(), &standing.digest, 1)
+            .unwrap();
     }
 
     fn workshop(&self) -> Workshop {
         let home = self.root.path().join("person");
-        let place = Place { current: self.path(""), home: Some(home.clone()), ..Place::default() };
+        let place = Place {
+            current: self.path(""),
+            home: Some(home.clone()),
+            ..Place::default()
+        };
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
         let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(NoTime));
         workshop.trust = Some(TrustStore::new(self.root.path().join("trust")));
-        workshop.runner = Some(Arc::new(Runner::new(harness::HELPER.get().unwrap().clone())));
+        workshop.runner = Some(Arc::new(Runner::new(
+            harness::HELPER.get().unwrap().clone(),
+        )));
         let workspace = self.path("").canonicalize().unwrap();
         let root = workspace.to_str().unwrap().into();
-        let places = prowess_policy::Places { root, ..prowess_policy::Places::default() };
-        workshop.gate = Mutex::new(Gate { places, ..Gate::default() });
-        workshop.places = Places { workspace, home, ..Places::default() };
+        let places = prowess_policy::Places {
+            root,
+            ..prowess_policy::Places::default()
+        };
+        workshop.gate = Mutex::new(Gate {
+            places,
+            ..Gate::default()
+        });
+        workshop.places = Places {
+            workspace,
+            home,
+            ..Places::default()
+        };
         workshop.settings = Settings {
             session: Some("s1".into()),
             strength: strength(),
@@ -762,7 +938,10 @@ struct Counting {
 
 impl Counting {
     fn new(answer: Answer) -> Self {
-        Self { answer, count: AtomicUsize::new(0) }
+        Self {
+            answer,
+            count: AtomicUsize::new(0),
+        }
     }
 }
 
@@ -776,5 +955,9 @@ impl Approver for Counting {
 /// Root without `bwrap` runs commands as another user, who can make nothing in the project.
 fn strength() -> Strength {
     let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
-    if root && !Path::new("/usr/bin/bwrap").exists() { Strength::Off } else { Strength::BestEffort }
+    if root && !Path::new("/usr/bin/bwrap").exists() {
+        Strength::Off
+    } else {
+        Strength::BestEffort
+    }
 }

@@ -56,17 +56,33 @@ impl Reading {
             (Some(place), _) => {
                 let main = Path::new(&*skill.location).file_name();
                 match contents(&place, main.filter(|_| skill.form == Form::Folder)) {
-                    Ok(Contents { files, digest, text: Some(text) }) => (text, files, digest),
-                    Ok(Contents { files, digest, text: None }) => (read()?, files, digest),
+                    Ok(Contents {
+                        files,
+                        digest,
+                        text: Some(text),
+                    }) => (text, files, digest),
+                    Ok(Contents {
+                        files,
+                        digest,
+                        text: None,
+                    }) => (read()?, files, digest),
                     // Where SKILL.md itself cannot be read, that is what is wrong.
                     Err(error) => return Err(read().err().unwrap_or(error)),
                 }
             }
             (None, Some(seal)) => (read()?, Vec::new(), seal.to_string()),
-            (None, None) => (read()?, Vec::new(), format!("memory:{:016x}", skill.fingerprint)),
+            (None, None) => (
+                read()?,
+                Vec::new(),
+                format!("memory:{:016x}", skill.fingerprint),
+            ),
         };
         let standing = Standing::of(skill, &text, digest, store)?;
-        Ok(Self { text, files, standing })
+        Ok(Self {
+            text,
+            files,
+            standing,
+        })
     }
 
     /// The same on a thread that must not wait: nothing for a skill that is not a folder with a few
@@ -75,10 +91,18 @@ impl Reading {
         let place = place_of(skill).filter(|_| skill.form == Form::Folder)?;
         let listed = digest::files_within(&place, SMALL_FILES, SMALL_BYTES).ok()?;
         let main = Path::new(&*skill.location).file_name();
-        let Contents { files, digest, text } = contents_of(&place, &place, listed, main).ok()?;
+        let Contents {
+            files,
+            digest,
+            text,
+        } = contents_of(&place, &place, listed, main).ok()?;
         let text = text?;
         let standing = Standing::of(skill, &text, digest, store).ok()?;
-        Some(Self { text, files, standing })
+        Some(Self {
+            text,
+            files,
+            standing,
+        })
     }
 }
 
@@ -100,15 +124,24 @@ impl Standing {
         };
         let manifest = parse(text).manifest;
         let mut tools = RuleSet::default();
-        let lists =
-            [(Effect::Allow, &manifest.allowed_tools), (Effect::Deny, &manifest.disallowed_tools)];
+        let lists = [
+            (Effect::Allow, &manifest.allowed_tools),
+            (Effect::Deny, &manifest.disallowed_tools),
+        ];
         for (effect, list) in lists {
             for token in list.iter().flat_map(ToolList::tokens) {
                 let source = Source::Skill(skill.name.clone());
                 tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
             }
         }
-        Ok(Self { name: skill.name.clone(), place, digest, required, state, tools })
+        Ok(Self {
+            name: skill.name.clone(),
+            place,
+            digest,
+            required,
+            state,
+            tools,
+        })
     }
 
     /// Tells whether the skill may do anything at all.
@@ -142,10 +175,16 @@ pub fn place_of(skill: &Skill) -> Option<PathBuf> {
 
 /// Rules may name the skill's own folder: `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
 fn with_folder(rule: &str, place: Option<&Path>) -> String {
-    let Some(folder) = place.and_then(Path::to_str) else { return rule.to_owned() };
-    ["${CLAUDE_SKILL_DIR}", "${PROWESS_SKILL_DIR}", "${AGENTICK_SKILL_DIR}"]
-        .iter()
-        .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
+    let Some(folder) = place.and_then(Path::to_str) else {
+        return rule.to_owned();
+    };
+    [
+        "${CLAUDE_SKILL_DIR}",
+        "${PROWESS_SKILL_DIR}",
+        "${AGENTICK_SKILL_DIR}",
+    ]
+    .iter()
+    .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
 }
 
 #[cfg(test)]
@@ -163,7 +202,11 @@ mod tests {
         let world = tempfile::tempdir().unwrap();
         let [root, elsewhere] = ["skills", "elsewhere"].map(|name| world.path().join(name));
         let text = |name: &str| format!("---\nname: {name}\ndescription: Does it.\n---\nDo it.\n");
-        for folder in [root.join("plain/notes"), root.join("inner"), elsewhere.clone()] {
+        for folder in [
+            root.join("plain/notes"),
+            root.join("inner"),
+            elsewhere.clone(),
+        ] {
             fs::create_dir_all(folder).unwrap();
         }
         fs::write(root.join("plain/SKILL.md"), text("plain")).unwrap();
@@ -182,14 +225,24 @@ mod tests {
             let skill = registry.get(name).unwrap();
             let read = Reading::of(&skill, &registry, None).unwrap();
             assert_eq!(read.text, text(name).as_bytes(), "{name}");
-            let found: Vec<&str> =
-                read.files.iter().map(|file| file.path.to_str().unwrap()).collect();
+            let found: Vec<&str> = read
+                .files
+                .iter()
+                .map(|file| file.path.to_str().unwrap())
+                .collect();
             assert_eq!(found, files, "{name}");
-            assert_eq!(read.standing.digest, digest_of(&root.join(name)).unwrap(), "{name}");
+            assert_eq!(
+                read.standing.digest,
+                digest_of(&root.join(name)).unwrap(),
+                "{name}"
+            );
         }
         let skill = registry.get("plain").unwrap();
         fs::remove_file(root.join("plain/SKILL.md")).unwrap();
         let gone = Reading::of(&skill, &registry, None).unwrap_err();
-        assert_eq!(gone.to_string(), "cannot read the skill: there is no such file");
+        assert_eq!(
+            gone.to_string(),
+            "cannot read the skill: there is no such file"
+        );
     }
 }

@@ -133,7 +133,9 @@ pub struct TrustStore {
 impl TrustStore {
     /// A store in a folder, which need not exist. It must not be inside a project.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self {
+            folder: folder.into(),
+        }
     }
 
     /// Where the records are.
@@ -159,9 +161,17 @@ impl TrustStore {
             Ok(Some(record)) if record.path == spell(&path) => record,
             Ok(Some(_)) => {
                 let why = "it belongs to another folder".to_owned();
-                return Ok(State::Damaged { path: self.record_path(&path), why });
+                return Ok(State::Damaged {
+                    path: self.record_path(&path),
+                    why,
+                });
             }
-            Err(why) => return Ok(State::Damaged { path: self.record_path(&path), why }),
+            Err(why) => {
+                return Ok(State::Damaged {
+                    path: self.record_path(&path),
+                    why,
+                });
+            }
         };
         if digest(&path)? == record.digest {
             return Ok(State::Trusted(record));
@@ -179,7 +189,13 @@ impl TrustStore {
         if digest != seen || digest_of_list(&files) != digest_of_list(&each_file(&path)?) {
             return Err(Error::Changed { path });
         }
-        let record = Record { version: VERSION, path: spell(&path), digest, since: now, files };
+        let record = Record {
+            version: VERSION,
+            path: spell(&path),
+            digest,
+            since: now,
+            files,
+        };
         self.write(&self.record_path(&path), &record)?;
         Ok(record)
     }
@@ -191,7 +207,11 @@ impl TrustStore {
         match fs::remove_file(&record) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(Error::File { verb: "remove", path: record, source }),
+            Err(source) => Err(Error::File {
+                verb: "remove",
+                path: record,
+                source,
+            }),
         }
     }
 
@@ -201,7 +221,11 @@ impl TrustStore {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => {
-                return Err(Error::File { verb: "read", path: self.folder.clone(), source });
+                return Err(Error::File {
+                    verb: "read",
+                    path: self.folder.clone(),
+                    source,
+                });
             }
         };
         let mut all = Vec::new();
@@ -230,8 +254,16 @@ impl TrustStore {
 
     /// Writes a record so that a crash leaves the old one or the new one.
     fn write(&self, path: &Path, record: &Record) -> Result<(), Error> {
-        let failed = |source| Error::File { verb: "write", path: path.to_owned(), source };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
+        let failed = |source| Error::File {
+            verb: "write",
+            path: path.to_owned(),
+            source,
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(failed)?;
         let mut file = tempfile::Builder::new()
             .permissions(fs::Permissions::from_mode(0o600))
             .tempfile_in(&self.folder)
@@ -241,7 +273,9 @@ impl TrustStore {
         file.write_all(&text).map_err(failed)?;
         file.as_file().sync_all().map_err(failed)?;
         file.persist(path).map_err(|error| failed(error.error))?;
-        fs::File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)
+        fs::File::open(&self.folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed)
     }
 }
 
@@ -253,10 +287,15 @@ fn read_record(path: &Path) -> Result<Option<Record>, String> {
         Err(error) => return Err(error.to_string()),
     };
     let mut text = String::new();
-    file.take(MAX_RECORD).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    file.take(MAX_RECORD)
+        .read_to_string(&mut text)
+        .map_err(|error| error.to_string())?;
     let record: Record = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     if record.version != VERSION {
-        return Err(format!("it was written by another version ({})", record.version));
+        return Err(format!(
+            "it was written by another version ({})",
+            record.version
+        ));
     }
     Ok(Some(record))
 }
@@ -279,25 +318,40 @@ fn spell(path: &Path) -> String {
 
 /// The folder that file names begin at, and the files of a skill.
 fn parts(skill: &Path) -> Result<(PathBuf, Vec<FileFacts>), Error> {
-    let failed = |source| Error::File { verb: "read", path: skill.to_owned(), source };
+    let failed = |source| Error::File {
+        verb: "read",
+        path: skill.to_owned(),
+        source,
+    };
     let metadata = fs::symlink_metadata(skill).map_err(failed)?;
     if metadata.is_symlink() {
         return parts(&real(skill)?);
     }
     if metadata.is_dir() {
-        let files = digest::files(skill)
-            .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
+        let files = digest::files(skill).map_err(|source| Error::Hash {
+            path: skill.to_owned(),
+            source,
+        })?;
         return Ok((skill.to_owned(), files));
     }
     let (Some(folder), Some(name)) = (skill.parent(), skill.file_name()) else {
-        return Err(failed(std::io::Error::other("it is neither a folder nor a file")));
+        return Err(failed(std::io::Error::other(
+            "it is neither a folder nor a file",
+        )));
     };
     let kind = if metadata.permissions().mode() & 0o111 == 0 {
         FactKind::File
     } else {
         FactKind::Executable
     };
-    Ok((folder.to_owned(), vec![FileFacts { path: name.into(), size: metadata.len(), kind }]))
+    Ok((
+        folder.to_owned(),
+        vec![FileFacts {
+            path: name.into(),
+            size: metadata.len(),
+            kind,
+        }],
+    ))
 }
 
 /// The digest over all files of a skill.
@@ -326,11 +380,20 @@ pub(crate) fn contents_of(
     files: Vec<FileFacts>,
     main: Option<&OsStr>,
 ) -> Result<Contents, Error> {
-    let main = main.map(Path::new).or(files.first().map(|file| &*file.path));
+    let main = main
+        .map(Path::new)
+        .or(files.first().map(|file| &*file.path));
     let main = main.unwrap_or(Path::new(""));
-    let (digest, text) = digest::digest_and_text(folder, &files, main)
-        .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
-    Ok(Contents { files, digest, text })
+    let (digest, text) =
+        digest::digest_and_text(folder, &files, main).map_err(|source| Error::Hash {
+            path: skill.to_owned(),
+            source,
+        })?;
+    Ok(Contents {
+        files,
+        digest,
+        text,
+    })
 }
 
 /// Each file of a skill with its kind and digest.
@@ -344,8 +407,11 @@ fn each_file(skill: &Path) -> Result<BTreeMap<String, String>, Error> {
             FactKind::Link => "link",
         };
         let name = spell(&file.path);
-        let digest = digest::digest(&folder, std::slice::from_ref(&file))
-            .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
+        let digest =
+            digest::digest(&folder, std::slice::from_ref(&file)).map_err(|source| Error::Hash {
+                path: skill.to_owned(),
+                source,
+            })?;
         all.insert(name, format!("{kind} {digest}"));
     }
     Ok(all)
@@ -378,7 +444,12 @@ fn changes(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> V
             Some(_) => all.push(Change::Edited(name.clone())),
         }
     }
-    all.extend(now.keys().filter(|name| !then.contains_key(*name)).cloned().map(Change::Added));
+    all.extend(
+        now.keys()
+            .filter(|name| !then.contains_key(*name))
+            .cloned()
+            .map(Change::Added),
+    );
     all
 }
 
@@ -406,7 +477,9 @@ mod tests {
         fs::write(skill.join("run.sh"), "echo 2").unwrap();
         fs::write(skill.join("new"), "").unwrap();
         fs::remove_file(skill.join("SKILL.md")).unwrap();
-        let State::Lapsed { changes, .. } = store.state(&skill).unwrap() else { panic!() };
+        let State::Lapsed { changes, .. } = store.state(&skill).unwrap() else {
+            panic!()
+        };
         assert_eq!(
             changes,
             [
@@ -422,7 +495,10 @@ mod tests {
         let (_world, skill, store) = skill();
         let seen = digest_of(&skill).unwrap();
         fs::write(skill.join("run.sh"), "rm -rf").unwrap();
-        assert!(matches!(store.grant(&skill, &seen, 7), Err(Error::Changed { .. })));
+        assert!(matches!(
+            store.grant(&skill, &seen, 7),
+            Err(Error::Changed { .. })
+        ));
         assert_eq!(store.state(&skill).unwrap(), State::Never);
     }
 
@@ -431,7 +507,9 @@ mod tests {
         let (_world, skill, store) = skill();
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         fs::set_permissions(skill.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
-        let State::Lapsed { changes, .. } = store.state(&skill).unwrap() else { panic!() };
+        let State::Lapsed { changes, .. } = store.state(&skill).unwrap() else {
+            panic!()
+        };
         assert_eq!(changes, [Change::Mode("run.sh".into())]);
     }
 
@@ -439,9 +517,20 @@ mod tests {
     fn records_are_private_listed_and_taken_back() {
         let (_world, skill, store) = skill();
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
-        let file = fs::read_dir(store.folder()).unwrap().next().unwrap().unwrap().path();
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::metadata(store.folder()).unwrap().permissions().mode() & 0o777, 0o700);
+        let file = fs::read_dir(store.folder())
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::metadata(store.folder()).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
         assert_eq!(store.list().unwrap().len(), 1);
         assert!(store.revoke(&skill).unwrap());
         assert!(!store.revoke(&skill).unwrap());
@@ -452,15 +541,29 @@ mod tests {
     fn a_damaged_or_foreign_record_counts_for_nothing() {
         let (_world, skill, store) = skill();
         let record = store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
-        let file = fs::read_dir(store.folder()).unwrap().next().unwrap().unwrap().path();
+        let file = fs::read_dir(store.folder())
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
         for text in ["", "{", "[]", "{\"version\": 1}"] {
             fs::write(&file, text).unwrap();
-            assert!(matches!(store.state(&skill).unwrap(), State::Damaged { .. }), "{text}");
+            assert!(
+                matches!(store.state(&skill).unwrap(), State::Damaged { .. }),
+                "{text}"
+            );
             assert!(matches!(store.list().unwrap()[..], [Entry::Damaged { .. }]));
         }
-        let other = Record { path: "/elsewhere".into(), ..record };
+        let other = Record {
+            path: "/elsewhere".into(),
+            ..record
+        };
         fs::write(&file, serde_json::to_string(&other).unwrap()).unwrap();
-        assert!(matches!(store.state(&skill).unwrap(), State::Damaged { .. }));
+        assert!(matches!(
+            store.state(&skill).unwrap(),
+            State::Damaged { .. }
+        ));
     }
 
     #[test]
@@ -488,6 +591,11 @@ mod tests {
         // A link leads to the same files, and so to the same answer.
         fs::rename(&moved, &skill).unwrap();
         std::os::unix::fs::symlink(&skill, world.path().join("link")).unwrap();
-        assert!(store.state(&world.path().join("link")).unwrap().is_trusted());
+        assert!(
+            store
+                .state(&world.path().join("link"))
+                .unwrap()
+                .is_trusted()
+        );
     }
 }

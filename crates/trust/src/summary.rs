@@ -65,18 +65,27 @@ pub struct Hidden {
 
 /// Looks through a skill: its folder, or its file where a file alone is the skill.
 pub fn summarise(skill: &Path) -> Result<Summary, Error> {
-    let mut summary = Summary { digest: digest_of(skill)?, ..Summary::default() };
+    let mut summary = Summary {
+        digest: digest_of(skill)?,
+        ..Summary::default()
+    };
     let (folder, main) = if skill.is_dir() {
         (skill, skill.join("SKILL.md"))
     } else {
         (skill.parent().unwrap_or(skill), skill.to_owned())
     };
-    let failed = |source| Error::File { verb: "read", path: main.clone(), source };
+    let failed = |source| Error::File {
+        verb: "read",
+        path: main.clone(),
+        source,
+    };
     let text = read(&main).map_err(failed)?;
     manifest(&text, &mut summary);
     if skill.is_dir() {
-        let files = digest::files(skill)
-            .map_err(|source| Error::Hash { path: skill.to_owned(), source })?;
+        let files = digest::files(skill).map_err(|source| Error::Hash {
+            path: skill.to_owned(),
+            source,
+        })?;
         for file in files {
             summary.files += 1;
             summary.bytes += file.size;
@@ -93,8 +102,11 @@ pub fn summarise(skill: &Path) -> Result<Summary, Error> {
 
 fn manifest(text: &[u8], summary: &mut Summary) {
     let parsed = parse(text);
-    for token in
-        parsed.manifest.allowed_tools.iter().flat_map(prowess_spec::manifest::ToolList::tokens)
+    for token in parsed
+        .manifest
+        .allowed_tools
+        .iter()
+        .flat_map(prowess_spec::manifest::ToolList::tokens)
     {
         let rule = Rule::parse(&token.text, Effect::Allow);
         summary.grants.push(GrantLine {
@@ -155,14 +167,16 @@ fn is_script(path: &Path) -> bool {
         "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua",
         "ps1",
     ];
-    path.extension().is_some_and(|extension| known.iter().any(|known| extension == *known))
+    path.extension()
+        .is_some_and(|extension| known.iter().any(|known| extension == *known))
 }
 
 /// Collects hosts and programs that speak to other machines.
 fn network(text: &str, found: &mut BTreeSet<String>) {
     const MOST: usize = 32;
-    const PROGRAMS: &[&str] =
-        &["curl", "wget", "ssh", "scp", "sftp", "nc", "ncat", "socat", "telnet", "rsync", "ftp"];
+    const PROGRAMS: &[&str] = &[
+        "curl", "wget", "ssh", "scp", "sftp", "nc", "ncat", "socat", "telnet", "rsync", "ftp",
+    ];
     for (at, _) in text.match_indices("://") {
         let host: String = text[at + 3..]
             .chars()
@@ -187,9 +201,16 @@ fn hidden(path: &Path, content: &[u8], summary: &mut Summary) {
     let text = String::from_utf8_lossy(content);
     let mut note = |line: usize, what| {
         if summary.hidden.len() < MOST
-            && !summary.hidden.iter().any(|h| h.file == path && h.what == what)
+            && !summary
+                .hidden
+                .iter()
+                .any(|h| h.file == path && h.what == what)
         {
-            summary.hidden.push(Hidden { file: path.to_owned(), line, what });
+            summary.hidden.push(Hidden {
+                file: path.to_owned(),
+                line,
+                what,
+            });
         }
     };
     for (at, line) in text.lines().enumerate() {
@@ -235,8 +256,11 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", skill.join("link")).unwrap();
         std::os::unix::fs::symlink("SKILL.md", skill.join("inner")).unwrap();
         let summary = summarise(&skill).unwrap();
-        let grants: Vec<_> =
-            summary.grants.iter().map(|g| (&*g.text, g.unrestricted, g.fault.is_some())).collect();
+        let grants: Vec<_> = summary
+            .grants
+            .iter()
+            .map(|g| (&*g.text, g.unrestricted, g.fault.is_some()))
+            .collect();
         assert_eq!(
             grants,
             [
@@ -252,10 +276,16 @@ mod tests {
             summary.network,
             BTreeSet::from(["curl".to_owned(), "evil.example.com".to_owned()])
         );
-        let hidden: Vec<_> =
-            summary.hidden.iter().map(|h| (h.file.to_str().unwrap(), h.line)).collect();
+        let hidden: Vec<_> = summary
+            .hidden
+            .iter()
+            .map(|h| (h.file.to_str().unwrap(), h.line))
+            .collect();
         assert_eq!(hidden, [("SKILL.md", 11), ("notes.txt", 2)]);
-        assert_eq!(summary.links, [(PathBuf::from("link"), PathBuf::from("/etc/passwd"))]);
+        assert_eq!(
+            summary.links,
+            [(PathBuf::from("link"), PathBuf::from("/etc/passwd"))]
+        );
         assert_eq!(summary.files, 5);
     }
 }

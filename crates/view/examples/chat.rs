@@ -34,7 +34,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             "Writes release notes. Use when a version is cut.",
             "Read the file CHANGES.",
         ),
-        ("commit-words", "Writes the words of a commit.", "Say what changed: $ARGUMENTS"),
+        (
+            "commit-words",
+            "Writes the words of a commit.",
+            "Say what changed: $ARGUMENTS",
+        ),
     ] {
         let place = folder.path().join(".agents/skills").join(name);
         std::fs::create_dir_all(&place)?;
@@ -45,7 +49,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let plain = std::env::args().any(|word| word == "--plain");
     let link = ChatLink::new(Face::choose(plain));
-    let model = Slowly { script: ScriptedModel::parse("demo", SCRIPT)?, about: about() };
+    let model = Slowly {
+        script: ScriptedModel::parse("demo", SCRIPT)?,
+        about: about(),
+    };
     let runtime = Runtime::builder()
         .project(folder.path())
         .model(Arc::new(model))
@@ -53,11 +60,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .runner(Arc::new(Pretend))
         .watcher(link.watcher)
         .approver(link.approver)
-        .settings(Settings { background: true, ..Settings::default() })
+        .settings(Settings {
+            background: true,
+            ..Settings::default()
+        })
         .build()?;
-    let options =
-        ChatOptions { history: Some(folder.path().join("history")), ..ChatOptions::default() };
-    let begin = Begin::New { title: "chat".to_owned() };
+    let options = ChatOptions {
+        history: Some(folder.path().join("history")),
+        ..ChatOptions::default()
+    };
+    let begin = Begin::New {
+        title: "chat".to_owned(),
+    };
     match link.ui.run(runtime, begin, options).await {
         Ok(end) => eprintln!("{}", end.line()),
         Err(failure) => eprintln!("error: {}", failure.message),
@@ -66,7 +80,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn about() -> ModelInfo {
-    let price = Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 };
+    let price = Price {
+        input: 3.0,
+        output: 15.0,
+        cache_read: 0.3,
+        cache_write: 3.75,
+    };
     ModelInfo {
         name: "scripted/demo".into(),
         window: 128_000,
@@ -95,9 +114,13 @@ impl Model for Slowly {
         Box::pin(async move {
             let mut pieces = Vec::new();
             let reply = if self.script.left() > 0 {
-                self.script.ask(request, &mut |delta| pieces.push(delta)).await?
+                self.script
+                    .ask(request, &mut |delta| pieces.push(delta))
+                    .await?
             } else {
-                EchoModel::default().ask(request, &mut |delta| pieces.push(delta)).await?
+                EchoModel::default()
+                    .ask(request, &mut |delta| pieces.push(delta))
+                    .await?
             };
             for piece in pieces {
                 tokio::time::sleep(Duration::from_millis(300)).await;
@@ -128,7 +151,16 @@ impl CommandRunner for Pretend {
     ) -> Result<Ran, RunError> {
         std::thread::sleep(Duration::from_millis(800));
         let text = "1.3\n1.4\n".to_owned();
-        let stdout = Output { bytes: text.len() as u64, text, omitted: 0 };
-        Ok(Ran { code: Some(0), stdout, milliseconds: 800, ..Ran::default() })
+        let stdout = Output {
+            bytes: text.len() as u64,
+            text,
+            omitted: 0,
+        };
+        Ok(Ran {
+            code: Some(0),
+            stdout,
+            milliseconds: 800,
+            ..Ran::default()
+        })
     }
 }

@@ -51,8 +51,18 @@ impl Live {
     /// Writes to a stream, with or without colours.
     pub fn new(out: Box<dyn Write + Send>, colours: bool, answer: Answer) -> Self {
         let (held, open) = (String::new(), Vec::new());
-        let state = State { out, colours, at_start: true, answer, held, is_whole: false, open };
-        Self { state: Mutex::new(state) }
+        let state = State {
+            out,
+            colours,
+            at_start: true,
+            answer,
+            held,
+            is_whole: false,
+            open,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
     }
 }
 
@@ -101,7 +111,11 @@ impl State {
 
     fn line(&mut self, depth: u8, colour: AnsiColor, what: &str, text: &str) {
         self.end_line();
-        let style = if self.colours { colour.on_default() } else { Style::new() };
+        let style = if self.colours {
+            colour.on_default()
+        } else {
+            Style::new()
+        };
         let indent = "  ".repeat(usize::from(depth) + 1);
         let text = sanitize::line(text);
         let _ = writeln!(self.out, "{indent}{style}{what:<9}{style:#} {text}");
@@ -139,19 +153,29 @@ impl State {
                 }
             }
             Event::CallStarted { call, .. } => {
-                let found =
-                    self.open.iter().find(|(id, _)| id == call).map(|(_, call)| call.clone());
+                let found = self
+                    .open
+                    .iter()
+                    .find(|(id, _)| id == call)
+                    .map(|(_, call)| call.clone());
                 if let Some(call) = found {
                     self.line(depth, AnsiColor::Cyan, "call", &summary(&call));
                 }
             }
-            Event::CallEnded { result, submitted, .. } => {
+            Event::CallEnded {
+                result, submitted, ..
+            } => {
                 self.open.retain(|(id, _)| *id != result.call);
                 if result.is_error {
                     let first = result.text.lines().next().unwrap_or_default();
                     self.line(depth, AnsiColor::Red, "refused", &shorten(first, 300));
                 } else if submitted.is_some() {
-                    self.line(depth, AnsiColor::Green, "submitted", "a value that fits the schema");
+                    self.line(
+                        depth,
+                        AnsiColor::Green,
+                        "submitted",
+                        "a value that fits the schema",
+                    );
                 }
             }
             Event::Decided(decided) if decided.answer.is_some() => {
@@ -164,7 +188,12 @@ impl State {
                 );
             }
             Event::Compacted { .. } => {
-                self.line(depth, AnsiColor::Yellow, "shortened", "the beginning was summed up");
+                self.line(
+                    depth,
+                    AnsiColor::Yellow,
+                    "shortened",
+                    "the beginning was summed up",
+                );
             }
             Event::Ended { ending } => {
                 // A reply that broke off is no answer.
@@ -191,16 +220,32 @@ impl State {
 
 /// A call in one line: the tool, and what it is about.
 pub fn summary(call: &ToolCall) -> String {
-    let about = ["command", "commandLine", "path", "pattern", "url", "query", "name"]
-        .iter()
-        .find_map(|key| call.input.get(*key).and_then(Value::as_str));
+    let about = [
+        "command",
+        "commandLine",
+        "path",
+        "pattern",
+        "url",
+        "query",
+        "name",
+    ]
+    .iter()
+    .find_map(|key| call.input.get(*key).and_then(Value::as_str));
     let about = match about {
         Some(text) => text.to_owned(),
-        None if call.input.as_object().is_some_and(serde_json::Map::is_empty) => String::new(),
+        None if call
+            .input
+            .as_object()
+            .is_some_and(serde_json::Map::is_empty) =>
+        {
+            String::new()
+        }
         None => call.input.to_string(),
     };
     let about = sanitize::line(&about).into_owned();
-    format!("{} {}", call.name, shorten(&about, MAX_INPUT)).trim_end().to_owned()
+    format!("{} {}", call.name, shorten(&about, MAX_INPUT))
+        .trim_end()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -232,15 +277,29 @@ mod tests {
         let live = Live::new(Box::new(page.clone()), false, answer);
         let say = |text: &str| live.update("s", 0, Update::Delta(&Delta::Text(text.to_owned())));
         let tell = |event: Event| live.update("s", 0, Update::Event(&Stamped { at: 0, event }));
-        let replied =
-            |parts| Event::Replied { reply: Reply { parts, ..Reply::default() }, milliseconds: 1 };
+        let replied = |parts| Event::Replied {
+            reply: Reply {
+                parts,
+                ..Reply::default()
+            },
+            milliseconds: 1,
+        };
         let input = serde_json::json!({ "path": "a.csv" });
-        let call =
-            ToolCall { id: "1".into(), name: "read".into(), input, fault: None, opaque: None };
+        let call = ToolCall {
+            id: "1".into(),
+            name: "read".into(),
+            input,
+            fault: None,
+            opaque: None,
+        };
         say("Let me ");
         say("look.");
         tell(replied(vec![Part::text("Let me look."), Part::Call(call)]));
-        tell(Event::CallStarted { call: "1".into(), read_only: true, child: None });
+        tell(Event::CallStarted {
+            call: "1".into(),
+            read_only: true,
+            child: None,
+        });
         say(last);
         if ending == Ending::Answered {
             tell(replied(vec![Part::text(last)]));
@@ -258,6 +317,9 @@ mod tests {
         assert_eq!(shown(Answer::Elsewhere, "It is 42.", Ending::Answered), way);
         // What broke off is nowhere else.
         let broken = shown(Answer::Elsewhere, "It is 4", Ending::Cancelled);
-        assert!(broken.starts_with(&format!("{way}It is 4\n  cancelled")), "{broken}");
+        assert!(
+            broken.starts_with(&format!("{way}It is 4\n  cancelled")),
+            "{broken}"
+        );
     }
 }

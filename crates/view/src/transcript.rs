@@ -25,7 +25,11 @@ pub struct TranscriptOptions {
 
 /// Writes a session for people. Every text of a stranger is made safe for a terminal.
 pub fn transcript(events: &[Stamped], options: TranscriptOptions) -> String {
-    let mut page = Page { text: String::new(), options, began: events.first().map_or(0, |e| e.at) };
+    let mut page = Page {
+        text: String::new(),
+        options,
+        began: events.first().map_or(0, |e| e.at),
+    };
     for stamped in events {
         page.event(stamped);
     }
@@ -45,7 +49,10 @@ pub fn turns(events: &[Stamped]) -> u32 {
 /// listed, hidden and loaded, what was decided by which rule, and what it cost. Turns count from one.
 pub fn why_turn(events: &[Stamped], turn: u32) -> String {
     let lines = why_lines(events, turn);
-    lines.iter().map(|(about, what)| format!("{about:<10}{what}\n")).collect()
+    lines
+        .iter()
+        .map(|(about, what)| format!("{about:<10}{what}\n"))
+        .collect()
 }
 
 /// The same as pairs: what it is about, and what is to be said of it.
@@ -62,7 +69,10 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
     // A turn that was asked again is one turn: it goes to the next number.
     let behind =
         |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
-    let end = events[begin..].iter().position(behind).map_or(events.len(), |at| begin + at);
+    let end = events[begin..]
+        .iter()
+        .position(behind)
+        .map_or(events.len(), |at| begin + at);
     let (before, of_turn) = (&events[..begin], &events[begin..end]);
     let mut lines = Vec::new();
     let mut say = |about: &'static str, what: String| lines.push((about, what));
@@ -73,10 +83,13 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
         }
         say("tools", names(tools.iter().map(|tool| &**tool)));
     }
-    let listed = before.iter().rev().find_map(|stamped| match &stamped.event {
-        Event::Listed(listed) => Some(listed),
-        _ => None,
-    });
+    let listed = before
+        .iter()
+        .rev()
+        .find_map(|stamped| match &stamped.event {
+            Event::Listed(listed) => Some(listed),
+            _ => None,
+        });
     if let Some(listed) = listed {
         for (about, what) in listing(listed) {
             say(about, what);
@@ -91,8 +104,10 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
             names(active.iter().map(String::as_str))
         },
     );
-    let told =
-        before.iter().rev().take_while(|stamped| !matches!(stamped.event, Event::Replied { .. }));
+    let told = before
+        .iter()
+        .rev()
+        .take_while(|stamped| !matches!(stamped.event, Event::Replied { .. }));
     let told: Vec<&str> = told
         .filter_map(|stamped| match &stamped.event {
             Event::Noted { text, .. } => Some(text.as_str()),
@@ -104,16 +119,35 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
     }
     for stamped in of_turn {
         match &stamped.event {
-            Event::Replied { reply, milliseconds } => {
-                say("answer", format!("{}, {}", usage(&reply.usage), took(*milliseconds)));
+            Event::Replied {
+                reply,
+                milliseconds,
+            } => {
+                say(
+                    "answer",
+                    format!("{}, {}", usage(&reply.usage), took(*milliseconds)),
+                );
                 for call in reply.calls() {
                     say("called", clean(&summary(call)));
                 }
             }
             Event::Decided(decided) => say("decided", decision(decided)),
-            Event::CallEnded { result, loaded, unloaded, milliseconds, .. } => {
-                let how = if result.is_error { "went wrong" } else { "done" };
-                say("tool", format!("{} {how}, {}", clean(&result.name), took(*milliseconds)));
+            Event::CallEnded {
+                result,
+                loaded,
+                unloaded,
+                milliseconds,
+                ..
+            } => {
+                let how = if result.is_error {
+                    "went wrong"
+                } else {
+                    "done"
+                };
+                say(
+                    "tool",
+                    format!("{} {how}, {}", clean(&result.name), took(*milliseconds)),
+                );
                 if !loaded.is_empty() {
                     say("loads", names(loaded.iter().map(|skill| &*skill.name)));
                 }
@@ -136,7 +170,11 @@ pub(crate) fn decisions_before(events: &[Stamped], turn: u32, most: usize) -> Ve
         match &stamped.event {
             Event::Asked { turn, .. } => at = *turn,
             Event::Decided(decided) if at < turn => {
-                let when = if at == 0 { "before".to_owned() } else { format!("turn {at}") };
+                let when = if at == 0 {
+                    "before".to_owned()
+                } else {
+                    format!("turn {at}")
+                };
                 found.push(format!("{when}: {}", decision(decided)));
             }
             _ => {}
@@ -155,7 +193,10 @@ impl Page {
     fn event(&mut self, stamped: &Stamped) {
         match &stamped.event {
             Event::Started(started) => {
-                self.line(0, &format!("{} — {}", clean(&started.title), clean(&started.model)));
+                self.line(
+                    0,
+                    &format!("{} — {}", clean(&started.title), clean(&started.model)),
+                );
                 self.line(0, &format!("in {}", clean(&started.project)));
                 if let Some(skill) = &started.skill {
                     self.line(0, &format!("runs the skill {}", tick(clean(skill))));
@@ -175,7 +216,12 @@ impl Page {
                     ),
                 );
             }
-            Event::Said { parts, typed, loaded, .. } => {
+            Event::Said {
+                parts,
+                typed,
+                loaded,
+                ..
+            } => {
                 self.head(stamped.at, "person");
                 self.said(parts, typed.as_deref());
                 for skill in loaded {
@@ -186,18 +232,39 @@ impl Page {
                 self.head(stamped.at, "note for the model");
                 self.block(2, text, true);
             }
-            Event::Replied { reply, milliseconds } => {
+            Event::Replied {
+                reply,
+                milliseconds,
+            } => {
                 self.head(stamped.at, "model");
                 self.reply(&reply.parts);
-                self.line(2, &format!("({}, {})", usage(&reply.usage), took(*milliseconds)));
+                self.line(
+                    2,
+                    &format!("({}, {})", usage(&reply.usage), took(*milliseconds)),
+                );
             }
-            Event::CallStarted { child: Some(child), .. } => {
+            Event::CallStarted {
+                child: Some(child), ..
+            } => {
                 self.line(2, &format!("in session {}", clean(child)));
             }
             Event::Asked { .. } | Event::CallStarted { .. } => {}
-            Event::CallEnded { result, loaded, unloaded, milliseconds, .. } => {
-                let how = if result.is_error { "went wrong" } else { "answered" };
-                self.line(2, &format!("{} {how} in {}", clean(&result.name), took(*milliseconds)));
+            Event::CallEnded {
+                result,
+                loaded,
+                unloaded,
+                milliseconds,
+                ..
+            } => {
+                let how = if result.is_error {
+                    "went wrong"
+                } else {
+                    "answered"
+                };
+                self.line(
+                    2,
+                    &format!("{} {how} in {}", clean(&result.name), took(*milliseconds)),
+                );
                 self.block(4, &result.text, self.options.whole);
                 if !result.images.is_empty() {
                     self.line(4, &format!("({})", count(result.images.len(), "picture")));
@@ -211,7 +278,10 @@ impl Page {
             }
             Event::Decided(decided) => self.line(2, &decision(decided)),
             Event::HookFired { skill, .. } => {
-                self.line(2, &format!("a hook of {} ran for the only time", clean(skill)));
+                self.line(
+                    2,
+                    &format!("a hook of {} ran for the only time", clean(skill)),
+                );
             }
             Event::Pruned { .. } => self.line(2, "long answers of tools were left out"),
             Event::Compacted { summary, .. } => {
@@ -240,9 +310,15 @@ impl Page {
         }
         for part in parts {
             match part {
-                Part::Text { text, keep: Some(skill) } => {
+                Part::Text {
+                    text,
+                    keep: Some(skill),
+                } => {
                     let size = thousands(text.chars().count());
-                    self.line(2, &format!("[the skill {}: {size} characters]", clean(skill)));
+                    self.line(
+                        2,
+                        &format!("[the skill {}: {size} characters]", clean(skill)),
+                    );
                     if self.options.whole {
                         self.block(4, text, true);
                     }
@@ -275,22 +351,31 @@ impl Page {
 
     fn head(&mut self, at: i64, who: &str) {
         let tenths = at.saturating_sub(self.began).max(0) / 100_000_000;
-        self.text.push_str(&format!("\n{who} (+{}.{} s)\n", tenths / 10, tenths % 10));
+        self.text
+            .push_str(&format!("\n{who} (+{}.{} s)\n", tenths / 10, tenths % 10));
     }
 
     fn line(&mut self, indent: usize, text: &str) {
-        self.text.push_str(&format!("{}{text}\n", " ".repeat(indent)));
+        self.text
+            .push_str(&format!("{}{text}\n", " ".repeat(indent)));
     }
 
     fn block(&mut self, indent: usize, text: &str, whole: bool) {
         let clean = sanitize::block(text.trim_end());
         let all = clean.lines().count();
         for line in clean.lines().take(if whole { all } else { SHORT_LINES }) {
-            let line = if whole { line.to_owned() } else { shorten(line, SHORT_LINE) };
+            let line = if whole {
+                line.to_owned()
+            } else {
+                shorten(line, SHORT_LINE)
+            };
             self.line(indent, line.trim_end());
         }
         if !whole && all > SHORT_LINES {
-            self.line(indent, &format!("… {}", count(all - SHORT_LINES, "more line")));
+            self.line(
+                indent,
+                &format!("… {}", count(all - SHORT_LINES, "more line")),
+            );
         }
     }
 }
@@ -304,7 +389,11 @@ fn names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     match known.len() {
         0 => "none".to_owned(),
         many if many > MAX_NAMES => {
-            format!("{} and {} more", known[..MAX_NAMES].join(", "), many - MAX_NAMES)
+            format!(
+                "{} and {} more",
+                known[..MAX_NAMES].join(", "),
+                many - MAX_NAMES
+            )
         }
         _ => all(known),
     }
@@ -327,7 +416,10 @@ fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
         lines.push(("hidden", format!("{}: {}", clean(name), clean(why))));
     }
     if listed.hidden.len() > MAX_NAMES {
-        lines.push(("hidden", format!("and {} more", listed.hidden.len() - MAX_NAMES)));
+        lines.push((
+            "hidden",
+            format!("and {} more", listed.hidden.len() - MAX_NAMES),
+        ));
     }
     lines
 }
@@ -338,7 +430,9 @@ fn active(events: &[Stamped]) -> Vec<String> {
     for stamped in events {
         let (loaded, unloaded) = match &stamped.event {
             Event::Said { loaded, .. } => (&loaded[..], &[][..]),
-            Event::CallEnded { loaded, unloaded, .. } => (&loaded[..], &unloaded[..]),
+            Event::CallEnded {
+                loaded, unloaded, ..
+            } => (&loaded[..], &unloaded[..]),
             Event::Compacted { unloaded, .. } | Event::Resumed { unloaded, .. } => {
                 (&[][..], &unloaded[..])
             }
@@ -355,13 +449,22 @@ fn active(events: &[Stamped]) -> Vec<String> {
 }
 
 fn last_said(events: &[Stamped]) -> Option<String> {
-    events.iter().rev().find_map(|stamped| match &stamped.event {
-        Event::Said { parts, typed, .. } => {
-            let message = || Message { role: Role::User, parts: parts.clone() }.text();
-            Some(sanitize::block(&typed.clone().unwrap_or_else(message)).into_owned())
-        }
-        _ => None,
-    })
+    events
+        .iter()
+        .rev()
+        .find_map(|stamped| match &stamped.event {
+            Event::Said { parts, typed, .. } => {
+                let message = || {
+                    Message {
+                        role: Role::User,
+                        parts: parts.clone(),
+                    }
+                    .text()
+                };
+                Some(sanitize::block(&typed.clone().unwrap_or_else(message)).into_owned())
+            }
+            _ => None,
+        })
 }
 
 fn decision(decided: &Decided) -> String {
@@ -397,7 +500,11 @@ fn how(ending: &Ending) -> String {
         Ending::Exhausted { limit } => format!("stopped: {limit}"),
         Ending::Cancelled => "cancelled".to_owned(),
         Ending::Failed { kind, message } => {
-            format!("failed ({}): {}", clean(kind), shorten(&clean(message), SHORT_LINE))
+            format!(
+                "failed ({}): {}",
+                clean(kind),
+                shorten(&clean(message), SHORT_LINE)
+            )
         }
     }
 }
@@ -424,10 +531,19 @@ mod tests {
     use super::*;
 
     fn events() -> Vec<Stamped> {
-        let call = ToolCall::new("1", "bash", json!({ "command": "git log \u{202e}--oneline" }));
-        let skill =
-            ActiveSkill { name: "release-notes".into(), digest: "d".into(), rendering: "r".into() };
-        let long: String = (0..20).map(|number| format!("line {number} \x1b[31m\n")).collect();
+        let call = ToolCall::new(
+            "1",
+            "bash",
+            json!({ "command": "git log \u{202e}--oneline" }),
+        );
+        let skill = ActiveSkill {
+            name: "release-notes".into(),
+            digest: "d".into(),
+            rendering: "r".into(),
+        };
+        let long: String = (0..20)
+            .map(|number| format!("line {number} \x1b[31m\n"))
+            .collect();
         let usage = Usage {
             input: 1_000,
             output: 20,
@@ -489,7 +605,11 @@ mod tests {
                 rule: Some("ask Bash(git:*) (a flag)".into()),
                 answer: Some("once".into()),
             }),
-            Event::CallStarted { call: "1".into(), read_only: false, child: None },
+            Event::CallStarted {
+                call: "1".into(),
+                read_only: false,
+                child: None,
+            },
             Event::CallEnded {
                 result: ToolResult::of(&call, long),
                 loaded: Vec::new(),
@@ -499,10 +619,18 @@ mod tests {
                 milliseconds: 12,
             },
             asked(2),
-            Event::Replied { reply: Reply::text("# Done"), milliseconds: 5 },
-            Event::Ended { ending: Ending::Cancelled },
+            Event::Replied {
+                reply: Reply::text("# Done"),
+                milliseconds: 5,
+            },
+            Event::Ended {
+                ending: Ending::Cancelled,
+            },
         ];
-        let stamped = |(number, event): (i64, Event)| Stamped { at: number * 250_000_000, event };
+        let stamped = |(number, event): (i64, Event)| Stamped {
+            at: number * 250_000_000,
+            event,
+        };
         (0..).zip(all).map(stamped).collect()
     }
 
@@ -513,7 +641,13 @@ mod tests {
 
     #[test]
     fn the_whole_of_it_can_be_had() {
-        let text = transcript(&events(), TranscriptOptions { whole: true, reasoning: true });
+        let text = transcript(
+            &events(),
+            TranscriptOptions {
+                whole: true,
+                reasoning: true,
+            },
+        );
         assert!(text.contains("line 19") && text.contains("\"command\": \"git log"));
         assert_eq!(sanitize::block(&text), text);
     }

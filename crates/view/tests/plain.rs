@@ -34,8 +34,16 @@ struct Pretend;
 
 impl CommandRunner for Pretend {
     fn run(&self, _: &Approved<Command>, _: &Profile, _: Option<&[u8]>) -> Result<Ran, RunError> {
-        let stdout = Output { text: "out\n".into(), bytes: 4, omitted: 0 };
-        Ok(Ran { code: Some(0), stdout, ..Ran::default() })
+        let stdout = Output {
+            text: "out\n".into(),
+            bytes: 4,
+            omitted: 0,
+        };
+        Ok(Ran {
+            code: Some(0),
+            stdout,
+            ..Ran::default()
+        })
     }
 }
 
@@ -68,9 +76,19 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
         .approver(link.approver)
         .build()
         .unwrap();
-    let begin = Begin::New { title: "test".into() };
-    let end = link.ui.run(runtime, begin, ChatOptions::default()).await.unwrap();
-    Talk { output: output.text(), errors: errors.text(), end }
+    let begin = Begin::New {
+        title: "test".into(),
+    };
+    let end = link
+        .ui
+        .run(runtime, begin, ChatOptions::default())
+        .await
+        .unwrap();
+    Talk {
+        output: output.text(),
+        errors: errors.text(),
+        end,
+    }
 }
 
 #[tokio::test]
@@ -82,10 +100,21 @@ async fn answers_and_work_go_to_different_streams() {
     let talk = talk(script, "one\\\ntwo\n", false, false).await;
     assert_eq!(talk.output, "Done: **42**\n");
     assert!(talk.errors.contains("  I look.\n"), "{}", talk.errors);
-    assert!(talk.errors.contains("nobody is there to be asked"), "{}", talk.errors);
-    assert!(talk.errors.contains("  refused: bash curl x: "), "{}", talk.errors);
+    assert!(
+        talk.errors.contains("nobody is there to be asked"),
+        "{}",
+        talk.errors
+    );
+    assert!(
+        talk.errors.contains("  refused: bash curl x: "),
+        "{}",
+        talk.errors
+    );
     assert!(!talk.errors.contains('\x1b'));
-    assert_eq!((talk.end.code, talk.end.unanswered, talk.end.spent.turns), (0, 1, 2));
+    assert_eq!(
+        (talk.end.code, talk.end.unanswered, talk.end.spent.turns),
+        (0, 1, 2)
+    );
     assert!(talk.end.line().contains("2 turns"));
 }
 
@@ -98,7 +127,11 @@ async fn a_person_is_asked_and_their_answer_is_no_message() {
     "#;
     let talk = talk(script, "hi\ny\nbye\n", true, true).await;
     assert_eq!(talk.output, "first\nsecond\n");
-    assert!(talk.errors.contains("May the model do this?\n  curl x\n"), "{}", talk.errors);
+    assert!(
+        talk.errors.contains("May the model do this?\n  curl x\n"),
+        "{}",
+        talk.errors
+    );
     assert!(talk.errors.contains("done: bash curl x"), "{}", talk.errors);
     assert_eq!(talk.end.code, 0);
 }
@@ -108,7 +141,14 @@ async fn commands_skills_and_slips() {
     let script = r#"{"text": "noted", "expect": "Write notes on rain."}"#;
     let input = "/skills\n/cost me\n/nots rain\n/hlep\n/notes rain\n/cost\n/why\n/why nots\n\n/quit\nnever\n";
     let talk = talk(script, input, false, false).await;
-    for wanted in ["notes", "listed, untrusted", "noted\n", "turns", "not known", "loaded  notes"] {
+    for wanted in [
+        "notes",
+        "listed, untrusted",
+        "noted\n",
+        "turns",
+        "not known",
+        "loaded  notes",
+    ] {
         assert!(talk.output.contains(wanted), "{wanted} in {}", talk.output);
     }
     for wanted in [
@@ -157,8 +197,14 @@ async fn a_message_without_an_end_is_refused() {
         .model(Arc::new(prowess::model::EchoModel::default()))
         .build()
         .unwrap();
-    let begin = Begin::New { title: "test".into() };
-    let failure = link.ui.run(runtime, begin, ChatOptions::default()).await.unwrap_err();
+    let begin = Begin::New {
+        title: "test".into(),
+    };
+    let failure = link
+        .ui
+        .run(runtime, begin, ChatOptions::default())
+        .await
+        .unwrap_err();
     assert!(failure.cause.unwrap().contains("more than 1048576 bytes"));
 }
 
@@ -166,11 +212,16 @@ async fn a_message_without_an_end_is_refused() {
 async fn a_session_is_taken_up_again() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(prowess::store::MemorySessions::new());
-    let mut begin = Begin::New { title: "test".into() };
+    let mut begin = Begin::New {
+        title: "test".into(),
+    };
     let mut output = Shared::default();
     for (script, input) in [
         (r#"{"text": "one"}"#, "first words\n"),
-        (r#"{"text": "two", "expect": ["first words", "more"]}"#, "more\n"),
+        (
+            r#"{"text": "two", "expect": ["first words", "more"]}"#,
+            "more\n",
+        ),
     ] {
         output = Shared::default();
         let link = ChatLink::new(Face::Plain(Streams {
@@ -188,9 +239,15 @@ async fn a_session_is_taken_up_again() {
             .approver(link.approver)
             .build()
             .unwrap();
-        let end = link.ui.run(runtime, begin, ChatOptions::default()).await.unwrap();
+        let end = link
+            .ui
+            .run(runtime, begin, ChatOptions::default())
+            .await
+            .unwrap();
         assert_eq!(end.code, 0);
-        begin = Begin::Resume { id: end.session[..5].to_owned() };
+        begin = Begin::Resume {
+            id: end.session[..5].to_owned(),
+        };
     }
     assert_eq!(output.text(), "two\n");
 }

@@ -30,8 +30,11 @@ impl Flavour {
         trigrams: false,
         body: 0,
     };
-    pub(super) const DESCRIPTION_STEMS: Self =
-        Self { stems: true, stop_words: true, ..Self::DESCRIPTION };
+    pub(super) const DESCRIPTION_STEMS: Self = Self {
+        stems: true,
+        stop_words: true,
+        ..Self::DESCRIPTION
+    };
     pub(super) const FIELDED: Self = Self {
         weights: [6.0, 3.0, 2.0, 2.0, 1.0, 1.5, 0.3],
         lengths: [0.3, 0.5, 0.5, 0.3, 0.3, 0.6, 0.7],
@@ -41,10 +44,19 @@ impl Flavour {
         trigrams: false,
         body: 4096,
     };
-    pub(super) const HEAD: Self =
-        Self { weights: [6.0, 3.0, 2.0, 2.0, 1.0, 0.0, 0.0], body: 0, ..Self::FIELDED };
-    pub(super) const WHOLE_BODY: Self = Self { body: usize::MAX, ..Self::FIELDED };
-    pub(super) const NO_STEMS: Self = Self { stems: false, ..Self::FIELDED };
+    pub(super) const HEAD: Self = Self {
+        weights: [6.0, 3.0, 2.0, 2.0, 1.0, 0.0, 0.0],
+        body: 0,
+        ..Self::FIELDED
+    };
+    pub(super) const WHOLE_BODY: Self = Self {
+        body: usize::MAX,
+        ..Self::FIELDED
+    };
+    pub(super) const NO_STEMS: Self = Self {
+        stems: false,
+        ..Self::FIELDED
+    };
     pub(super) const TRIGRAMS: Self = Self {
         weights: [3.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
         lengths: [0.3, 0.75, 0.75, 0.3, 0.3, 0.6, 0.7],
@@ -87,10 +99,18 @@ impl Bm25 {
         }
         let mut averages = [0.0; FIELDS];
         for (field, average) in averages.iter_mut().enumerate() {
-            let sum: f64 = lengths.iter().map(|length: &[f64; FIELDS]| length[field]).sum();
+            let sum: f64 = lengths
+                .iter()
+                .map(|length: &[f64; FIELDS]| length[field])
+                .sum();
             *average = f64::max(sum / entries.len() as f64, 0.01);
         }
-        Self { flavour, postings, lengths, averages }
+        Self {
+            flavour,
+            postings,
+            lengths,
+            averages,
+        }
     }
 
     fn scores(&self, text: &str) -> BTreeMap<usize, f64> {
@@ -143,7 +163,10 @@ impl Bm25 {
 /// How many words of the query stand anywhere in name and description.
 pub(super) fn occurrences(entries: &[Entry], text: &str) -> Vec<usize> {
     let text = text.to_lowercase();
-    let words: Vec<&str> = text.split_whitespace().filter(|word| word.len() > 2).collect();
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| word.len() > 2)
+        .collect();
     let mut scores = BTreeMap::new();
     for (document, entry) in entries.iter().enumerate() {
         let hay = format!("{} {}", entry.skill.name, entry.skill.description).to_lowercase();
@@ -169,12 +192,20 @@ pub(super) fn fuse(lists: &[Vec<usize>]) -> Vec<usize> {
 fn best(scores: BTreeMap<usize, f64>) -> Vec<usize> {
     let mut found: Vec<(usize, f64)> = scores.into_iter().collect();
     found.sort_by(|one, other| other.1.total_cmp(&one.1));
-    found.into_iter().take(DEPTH).map(|(document, _)| document).collect()
+    found
+        .into_iter()
+        .take(DEPTH)
+        .map(|(document, _)| document)
+        .collect()
 }
 
 fn fields(entry: &Entry, body: usize) -> [String; FIELDS] {
     let skill = &entry.skill;
-    let headings: Vec<&str> = entry.body.lines().filter(|line| line.starts_with('#')).collect();
+    let headings: Vec<&str> = entry
+        .body
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .collect();
     let values: Vec<&str> = skill.metadata.iter().map(|(_, value)| &**value).collect();
     let end = entry.body.floor_char_boundary(body.min(entry.body.len()));
     [
@@ -199,8 +230,11 @@ fn terms(text: &str, flavour: Flavour, drop_stop_words: bool) -> Vec<Vec<u8>> {
                 .chain(String::from_utf8_lossy(word).chars())
                 .chain([' '])
                 .collect();
-            found
-                .extend(framed.windows(3).map(|gram| gram.iter().collect::<String>().into_bytes()));
+            found.extend(
+                framed
+                    .windows(3)
+                    .map(|gram| gram.iter().collect::<String>().into_bytes()),
+            );
         } else if flavour.stems {
             found.push(tokens::stemmed(word));
         } else {

@@ -15,7 +15,11 @@ const ROUNDS: usize = 5;
 pub(super) fn run(entries: &[Entry], prompts: &[Prompt], skills: usize) {
     let many = repeat(entries, skills);
     let text: usize = many.iter().map(|entry| entry.body.len()).sum();
-    println!("{} skills, {:.1} MB of bodies\n", many.len(), text as f64 / 1e6);
+    println!(
+        "{} skills, {:.1} MB of bodies\n",
+        many.len(),
+        text as f64 / 1e6
+    );
     let before = resident();
     println!(
         "{:<28} {:>9} ms of processor time",
@@ -26,7 +30,10 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], skills: usize) {
     let apart = fastest(|| drop(parts(&many)));
     let both = fastest(|| drop(SearchIndex::from_parts(parts(&many))));
     let index = SearchIndex::from_parts(parts(&many));
-    println!("index                        {:>9.2} MB", index.size() as f64 / 1e6);
+    println!(
+        "index                        {:>9.2} MB",
+        index.size() as f64 / 1e6
+    );
     println!(
         "resident, more than without  {:>9.2} MB",
         resident().saturating_sub(before) as f64 / 1e3
@@ -47,8 +54,11 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], skills: usize) {
         edits.push(time);
     }
     print_times("one edit, a thousand in a row", edits);
-    let all: Vec<SkillId> =
-        heads.iter().take(many.len() / 5).map(|skill| skill.id.clone()).collect();
+    let all: Vec<SkillId> = heads
+        .iter()
+        .take(many.len() / 5)
+        .map(|skill| skill.id.clone())
+        .collect();
     print_time("remove a fifth", timed(|| changed.with_changes(&all, [])).1);
     let prompts: Vec<&str> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
     print_times("prompts", searches(&index, &prompts, false));
@@ -56,9 +66,14 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], skills: usize) {
     let short: Vec<String> = prompts
         .iter()
         .flat_map(|prompt| {
-            let words: Vec<&str> =
-                prompt.split_whitespace().filter(|word| word.len() > 3).collect();
-            words.chunks(3).map(|words| words.join(" ")).collect::<Vec<_>>()
+            let words: Vec<&str> = prompt
+                .split_whitespace()
+                .filter(|word| word.len() > 3)
+                .collect();
+            words
+                .chunks(3)
+                .map(|words| words.join(" "))
+                .collect::<Vec<_>>()
         })
         .collect();
     let short: Vec<&str> = short.iter().map(String::as_str).collect();
@@ -68,8 +83,11 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], skills: usize) {
         .flat_map(|words| (1..words.len().min(12)).filter_map(|end| words.get(..end)))
         .collect();
     print_times("typing, every keystroke", searches(&index, &typed, true));
-    let slips: Vec<String> =
-        heads.iter().step_by((heads.len() / 500).max(1)).map(|skill| slip(&skill.name)).collect();
+    let slips: Vec<String> = heads
+        .iter()
+        .step_by((heads.len() / 500).max(1))
+        .map(|skill| slip(&skill.name))
+        .collect();
     let slips: Vec<&str> = slips.iter().map(String::as_str).collect();
     print_times("mistyped names", searches(&index, &slips, false));
 }
@@ -87,7 +105,15 @@ fn slip(name: &str) -> String {
 fn searches(index: &SearchIndex, texts: &[&str], prefix: bool) -> Vec<Duration> {
     let search = |text: &&str| {
         // Other work on the machine makes single times useless.
-        let once = || timed(|| index.search(&Query { prefix, ..Query::new(text) })).1;
+        let once = || {
+            timed(|| {
+                index.search(&Query {
+                    prefix,
+                    ..Query::new(text)
+                })
+            })
+            .1
+        };
         (0..5).map(|_| once()).min().unwrap_or_default()
     };
     texts.iter().map(search).collect()
@@ -108,7 +134,10 @@ fn parts(entries: &[Entry]) -> Vec<Part> {
                 })
             })
             .collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+        workers
+            .into_iter()
+            .filter_map(|worker| worker.join().ok())
+            .collect()
     })
 }
 
@@ -124,8 +153,13 @@ fn repeat(entries: &[Entry], skills: usize) -> Vec<Entry> {
             let mut skill = (*entry.skill).clone();
             skill.id.path = format!("copy-{copy}/{}", skill.id.path).into();
             skill.description = vary(&skill.description, copy).into();
-            skill.name = vary(&skill.name.replace('-', " "), copy).replace(' ', "-").into();
-            Entry { skill: Arc::new(skill), body: vary(&entry.body, copy) }
+            skill.name = vary(&skill.name.replace('-', " "), copy)
+                .replace(' ', "-")
+                .into();
+            Entry {
+                skill: Arc::new(skill),
+                body: vary(&entry.body, copy),
+            }
         })
         .collect()
 }
@@ -141,8 +175,12 @@ fn vary(text: &str, copy: usize) -> String {
             && (hash(word) + copy as u64).is_multiple_of(20)
         {
             let end = varied.len() - (piece.len() - word.len());
-            let letter =
-                |number: usize| (b'a'..=b'z').cycle().nth(number % 26).map_or('a', char::from);
+            let letter = |number: usize| {
+                (b'a'..=b'z')
+                    .cycle()
+                    .nth(number % 26)
+                    .map_or('a', char::from)
+            };
             varied.insert(end, letter(copy));
             varied.insert(end, letter(copy / 26));
         }
@@ -151,7 +189,10 @@ fn vary(text: &str, copy: usize) -> String {
 }
 
 fn fastest(mut work: impl FnMut()) -> Duration {
-    (0..ROUNDS).map(|_| timed(&mut work).1).min().unwrap_or_default()
+    (0..ROUNDS)
+        .map(|_| timed(&mut work).1)
+        .min()
+        .unwrap_or_default()
 }
 
 fn print_time(title: &str, time: Duration) {
@@ -161,7 +202,9 @@ fn print_time(title: &str, time: Duration) {
 fn print_times(title: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |share: usize| {
-        times.get(times.len() * share / 100).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+        times
+            .get(times.len() * share / 100)
+            .map_or(0.0, |time| time.as_secs_f64() * 1e6)
     };
     let most = times.last().map_or(0.0, |time| time.as_secs_f64() * 1e6);
     println!(
@@ -176,8 +219,17 @@ fn print_times(title: &str, mut times: Vec<Duration>) {
 fn cpu(work: impl FnOnce()) -> u64 {
     let spent = || {
         let line = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let fields = line.rsplit(')').next().unwrap_or_default().split_whitespace();
-        fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>() * 10
+        let fields = line
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace();
+        fields
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum::<u64>()
+            * 10
     };
     let before = spent();
     work();

@@ -48,17 +48,26 @@ impl Budget {
         let sound = fraction > 0.0 && fraction <= 1.0;
         let fraction = if sound { fraction } else { DEFAULT_FRACTION };
         let tokens = (tokens as f64 * fraction).round() as usize;
-        Self { limit: Limit::Tokens(tokens), entry_chars: DEFAULT_ENTRY_CHARS }
+        Self {
+            limit: Limit::Tokens(tokens),
+            entry_chars: DEFAULT_ENTRY_CHARS,
+        }
     }
 
     /// Allows so many characters, whatever they cost in tokens.
     pub fn of_characters(characters: usize) -> Self {
-        Self { limit: Limit::Characters(characters), entry_chars: DEFAULT_ENTRY_CHARS }
+        Self {
+            limit: Limit::Characters(characters),
+            entry_chars: DEFAULT_ENTRY_CHARS,
+        }
     }
 
     /// Allows everything, and descriptions as they are.
     pub fn unlimited() -> Self {
-        Self { limit: Limit::Unlimited, entry_chars: usize::MAX }
+        Self {
+            limit: Limit::Unlimited,
+            entry_chars: usize::MAX,
+        }
     }
 }
 
@@ -86,7 +95,11 @@ impl Limit {
 
     /// The units of a text.
     pub(super) fn of(self, text: &str) -> usize {
-        if text.is_ascii() { text.len() } else { text.chars().map(|c| self.of_char(c)).sum() }
+        if text.is_ascii() {
+            text.len()
+        } else {
+            text.chars().map(|c| self.of_char(c)).sum()
+        }
     }
 
     /// Units as the limit counts: tokens, or characters.
@@ -114,7 +127,9 @@ pub(super) fn weight(rank: Rank) -> usize {
 /// after as many rotations as there are pages each one was shown, unless it needs more than half of
 /// the room for itself.
 pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation: u64) -> Vec<bool> {
-    let total = costs.iter().fold(0usize, |sum, cost| sum.saturating_add(*cost));
+    let total = costs
+        .iter()
+        .fold(0usize, |sum, cost| sum.saturating_add(*cost));
     if total <= room {
         return vec![true; costs.len()];
     }
@@ -127,7 +142,9 @@ pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation:
         }
     }
     let room = room - used;
-    let ring: Vec<usize> = (0..costs.len()).filter(|&i| !chosen[i] && costs[i] <= room).collect();
+    let ring: Vec<usize> = (0..costs.len())
+        .filter(|&i| !chosen[i] && costs[i] <= room)
+        .collect();
     let mut pages = Vec::new();
     let mut filled = usize::MAX;
     for (at, &i) in ring.iter().enumerate() {
@@ -190,18 +207,28 @@ mod tests {
     fn a_window_of_200k_allows_8000_characters() {
         let budget = Budget::default();
         assert_eq!(budget, Budget::of_window(200_000, 0.01));
-        assert_eq!((budget.limit, budget.limit.units()), (Limit::Tokens(2000), 8000));
+        assert_eq!(
+            (budget.limit, budget.limit.units()),
+            (Limit::Tokens(2000), 8000)
+        );
         for fraction in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {
             assert_eq!(Budget::of_window(200_000, fraction), budget);
         }
-        assert_eq!(Budget::of_window(1_000_000, 1.0).limit, Limit::Tokens(1_000_000));
+        assert_eq!(
+            Budget::of_window(1_000_000, 1.0).limit,
+            Limit::Tokens(1_000_000)
+        );
     }
 
     #[test]
     fn units_are_quarters_of_the_estimate() {
         for text in ["", "abcde", "技能", "naïve 技能…", "かな한글"] {
             let units = Limit::Tokens(0).of(text);
-            assert_eq!(units.div_ceil(4), prowess_spec::tokens::estimate(text), "{text}");
+            assert_eq!(
+                units.div_ceil(4),
+                prowess_spec::tokens::estimate(text),
+                "{text}"
+            );
             assert_eq!(Limit::Characters(0).of(text), text.chars().count());
         }
     }
@@ -231,8 +258,11 @@ mod tests {
         let mut seen = vec![false; costs.len()];
         for rotation in 0..costs.len() as u64 {
             let chosen = select(&costs, &favoured, 120, rotation);
-            let used: usize =
-                costs.iter().zip(&chosen).map(|(cost, on)| cost * usize::from(*on)).sum();
+            let used: usize = costs
+                .iter()
+                .zip(&chosen)
+                .map(|(cost, on)| cost * usize::from(*on))
+                .sum();
             assert!(used <= 120 && used > 80, "{used}");
             assert!(chosen[3], "the most favoured one always stays");
             for (seen, chosen) in seen.iter_mut().zip(chosen) {

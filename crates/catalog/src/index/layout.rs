@@ -26,7 +26,11 @@ impl Lines {
     /// Prepares lines whose names have so many units.
     pub(super) fn new(format: Format, limit: Limit, names: impl Iterator<Item = usize>) -> Self {
         let (bare, around) = format.frame(limit);
-        Self { format, costs: names.map(|units| bare + units).collect(), around }
+        Self {
+            format,
+            costs: names.map(|units| bare + units).collect(),
+            around,
+        }
     }
 
     /// Units of all lines without descriptions.
@@ -62,30 +66,52 @@ impl Lines {
                     let want = text::shorten(&text, format, limit, most)
                         .map(|capped| text::units(&capped, format, limit));
                     let place = laid.len();
-                    described.extend(want.map(|want| Described { place, line, want, text }));
+                    described.extend(want.map(|want| Described {
+                        place,
+                        line,
+                        want,
+                        text,
+                    }));
                     Fate::NameOnly(Bare::NoRoom)
                 }
             };
-            laid.push(Laid { line, fate, description: None });
+            laid.push(Laid {
+                line,
+                fate,
+                description: None,
+            });
         }
-        let costs: Vec<usize> =
-            described.iter().map(|one| around + budget::least(one.want)).collect();
+        let costs: Vec<usize> = described
+            .iter()
+            .map(|one| around + budget::least(one.want))
+            .collect();
         let ranks = described.iter().map(|one| rank(one.line));
         let mut chosen = budget::select(&costs, &favoured(ranks), room, rotation).into_iter();
         described.retain(|_| chosen.next().unwrap_or(false));
         let weight = |one: &Described<'_>| budget::weight(rank(one.line));
-        let wants: Vec<(usize, usize)> =
-            described.iter().map(|one| (one.want, weight(one))).collect();
+        let wants: Vec<(usize, usize)> = described
+            .iter()
+            .map(|one| (one.want, weight(one)))
+            .collect();
         let grants = budget::share(&wants, room - around * described.len());
 
         for (one, grant) in described.into_iter().zip(grants) {
             let budgeted = grant < one.want;
-            let most = (budget.entry_chars, if budgeted { grant } else { usize::MAX });
-            let Some(short) = text::shorten(&one.text, format, limit, most) else { continue };
+            let most = (
+                budget.entry_chars,
+                if budgeted { grant } else { usize::MAX },
+            );
+            let Some(short) = text::shorten(&one.text, format, limit, most) else {
+                continue;
+            };
             let target = &mut laid[one.place];
             // What is shortened is a text of its own.
             if let Cow::Owned(short) = short {
-                let why = if budgeted { Shortening::Budget } else { Shortening::Entry };
+                let why = if budgeted {
+                    Shortening::Budget
+                } else {
+                    Shortening::Entry
+                };
                 let (from, to) = (one.text.chars().count(), short.chars().count());
                 target.fate = Fate::Shortened { from, to, why };
                 target.description = Some(Cow::Owned(short));

@@ -19,7 +19,9 @@ pub(super) fn line(out: &mut String, bullets: Bullets, name: &str, description: 
 
 /// How much longer a name gets by what only names need.
 pub(super) fn name_extra(name: &str) -> usize {
-    name.bytes().filter(|&byte| matches!(byte, b'*' | b'`')).count()
+    name.bytes()
+        .filter(|&byte| matches!(byte, b'*' | b'`'))
+        .count()
 }
 
 /// Puts the parts together.
@@ -115,8 +117,16 @@ mod tests {
             line(&mut out, Bullets::Dash, name, Some(description));
             assert_eq!(out, expected);
         };
-        check("a", "1 < 2, <b> & </system>", "- **a** — 1 < 2, &lt;b> & &lt;/system>");
+        check(
+            "a",
+            "1 < 2, <b> & </system>",
+            "- **a** — 1 < 2, &lt;b> & &lt;/system>",
+        );
         check("a** — safe **b", "x", "- **a\\*\\* — safe \\*\\*b** — x");
-        check("a`<b>", "## Skills - **c** — d", "- **a\\`&lt;b>** — ## Skills - **c** — d");
+        check(
+            "a`<b>",
+            "## Skills - **c** — d",
+            "- **a\\`&lt;b>** — ## Skills - **c** — d",
+        );
     }
 }

@@ -49,12 +49,20 @@ pub struct Entry<'a> {
 pub fn entries<'v>(view: &'v View<'_>, ranked: &[Ranked]) -> Vec<Entry<'v>> {
     let rank = |skill: &Skill| {
         let place = ranked.iter().position(|ranked| ranked.skill.id == skill.id);
-        if skill.pinned { Rank::Pinned } else { place.map_or(Rank::Rest, Rank::Used) }
+        if skill.pinned {
+            Rank::Pinned
+        } else {
+            place.map_or(Rank::Rest, Rank::Used)
+        }
     };
     let entry = |(entry, sight): (&'v catalog::Entry, Sight)| Entry {
         skill: &entry.skill,
         name: view.name(entry),
-        show: if sight == Sight::NameOnly { Show::NameOnly } else { Show::Full },
+        show: if sight == Sight::NameOnly {
+            Show::NameOnly
+        } else {
+            Show::Full
+        },
         rank: rank(&entry.skill),
     };
     view.visible().map(entry).collect()
@@ -276,22 +284,30 @@ impl Fate {
 impl IndexReport {
     /// Skills with their description, whole or in part.
     pub fn shown(&self) -> impl Iterator<Item = Row<'_>> {
-        self.rows.iter().filter(|row| matches!(row.fate, Fate::Whole | Fate::Shortened { .. }))
+        self.rows
+            .iter()
+            .filter(|row| matches!(row.fate, Fate::Whole | Fate::Shortened { .. }))
     }
 
     /// Skills with a part of their description.
     pub fn shortened(&self) -> impl Iterator<Item = Row<'_>> {
-        self.rows.iter().filter(|row| matches!(row.fate, Fate::Shortened { .. }))
+        self.rows
+            .iter()
+            .filter(|row| matches!(row.fate, Fate::Shortened { .. }))
     }
 
     /// Skills with only their name.
     pub fn name_only(&self) -> impl Iterator<Item = Row<'_>> {
-        self.rows.iter().filter(|row| matches!(row.fate, Fate::NameOnly(_)))
+        self.rows
+            .iter()
+            .filter(|row| matches!(row.fate, Fate::NameOnly(_)))
     }
 
     /// Skills that are not shown.
     pub fn cut(&self) -> impl Iterator<Item = Row<'_>> {
-        self.rows.iter().filter(|row| matches!(row.fate, Fate::Cut(_)))
+        self.rows
+            .iter()
+            .filter(|row| matches!(row.fate, Fate::Cut(_)))
     }
 }
 
@@ -311,8 +327,17 @@ pub fn index(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> IndexText {
         }
         _ => write(entries, options),
     };
-    let report = IndexReport { rows, limit, used: limit.used(limit.of(&text)) };
-    IndexText { tokens: tokens::estimate(&text), text, report, generation: options.generation }
+    let report = IndexReport {
+        rows,
+        limit,
+        used: limit.used(limit.of(&text)),
+    };
+    IndexText {
+        tokens: tokens::estimate(&text),
+        text,
+        report,
+        generation: options.generation,
+    }
 }
 
 /// Lines under one heading.
@@ -410,7 +435,11 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
         units.push(size);
     }
     let listed = listed(entries, &rows.fates, options.listing);
-    let nameless = rows.fates.iter().filter(|fate| **fate == Fate::Cut(Cut::NoName)).count();
+    let nameless = rows
+        .fates
+        .iter()
+        .filter(|fate| **fate == Fate::Cut(Cut::NoName))
+        .count();
     let total = entries.len() - nameless;
 
     let lines = Lines::new(format, limit, listed.iter().map(|&(i, _)| units[i]));
@@ -421,10 +450,22 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
     // Without a discovery line if everything can be shown; else there must be room for one.
     let all = room(0).filter(|room| listed.len() == total && lines.cost() <= *room);
     let entry = |line: usize| &entries[listed[line].0];
-    let skill = |line| Some(entry(line)).filter(|one| one.show == Show::Full).map(|one| one.skill);
+    let skill = |line| {
+        Some(entry(line))
+            .filter(|one| one.show == Show::Full)
+            .map(|one| one.skill)
+    };
     let layout = all
         .or_else(|| room(total))
-        .map(|room| lines.lay(options.budget, room, options.rotation, |i| entry(i).rank, skill))
+        .map(|room| {
+            lines.lay(
+                options.budget,
+                room,
+                options.rotation,
+                |i| entry(i).rank,
+                skill,
+            )
+        })
         .unwrap_or_default();
 
     for &(i, _) in &listed {
@@ -436,7 +477,10 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
         rows.fates[i] = laid.fate;
         match groups.last_mut().filter(|group| group.section == section) {
             Some(group) => group.lines.push_str(format.between()),
-            None => groups.push(Group { section, lines: String::new() }),
+            None => groups.push(Group {
+                section,
+                lines: String::new(),
+            }),
         }
         if let Some(group) = groups.last_mut() {
             let name = text::name(entries[i].name);
@@ -445,7 +489,11 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
     }
     let text = document(&groups, total - layout.len(), options);
     // Only where the budget is too small for anything.
-    let text = if limit.of(&text) <= limit.units() { text } else { String::new() };
+    let text = if limit.of(&text) <= limit.units() {
+        text
+    } else {
+        String::new()
+    };
     (text, rows)
 }
 
@@ -484,7 +532,11 @@ fn listed(entries: &[Entry<'_>], fates: &[Fate], listing: Listing) -> Vec<(usize
         }
     }
     used.sort_unstable();
-    pinned.extend(used.into_iter().take(last_used).map(|(_, i)| (i, Section::LastUsed)));
+    pinned.extend(
+        used.into_iter()
+            .take(last_used)
+            .map(|(_, i)| (i, Section::LastUsed)),
+    );
     pinned
 }
 
@@ -493,7 +545,10 @@ fn empty_groups(listed: &[(usize, Section)]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for &(_, section) in listed {
         if groups.last().is_none_or(|group| group.section != section) {
-            groups.push(Group { section, lines: String::new() });
+            groups.push(Group {
+                section,
+                lines: String::new(),
+            });
         }
     }
     groups

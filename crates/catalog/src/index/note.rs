@@ -32,7 +32,10 @@ pub struct NoteOptions<'a> {
 impl Default for NoteOptions<'_> {
     fn default() -> Self {
         Self {
-            budget: Budget { limit: Limit::Tokens(500), entry_chars: 256 },
+            budget: Budget {
+                limit: Limit::Tokens(500),
+                entry_chars: 256,
+            },
             discovery_tool: Some("list_skills"),
         }
     }
@@ -57,7 +60,11 @@ impl Shown {
     /// Remembers what can be seen of some skills.
     pub fn of(entries: &[Entry<'_>]) -> Self {
         let skills = entries.iter().filter(|entry| can_be_said(entry));
-        Self { skills: skills.map(|entry| (entry.name.into(), mark(entry))).collect() }
+        Self {
+            skills: skills
+                .map(|entry| (entry.name.into(), mark(entry)))
+                .collect(),
+        }
     }
 }
 
@@ -65,8 +72,11 @@ impl Shown {
 /// Removed skills come first: a call of one of those would fail. However small the budget, the note
 /// says that something changed and how much.
 pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> Option<Note> {
-    let known: HashMap<&str, u64> =
-        before.skills.iter().map(|(name, mark)| (&**name, *mark)).collect();
+    let known: HashMap<&str, u64> = before
+        .skills
+        .iter()
+        .map(|(name, mark)| (&**name, *mark))
+        .collect();
     let mut now: HashSet<&str> = HashSet::with_capacity(after.len());
     let (mut added, mut changed) = (Vec::new(), Vec::new());
     for entry in after.iter().filter(|entry| can_be_said(entry)) {
@@ -79,8 +89,12 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
             Some(_) => {}
         }
     }
-    let mut removed: Vec<&str> =
-        before.skills.iter().map(|(name, _)| &**name).filter(|name| !now.contains(name)).collect();
+    let mut removed: Vec<&str> = before
+        .skills
+        .iter()
+        .map(|(name, _)| &**name)
+        .filter(|name| !now.contains(name))
+        .collect();
     removed.sort_unstable();
     removed.dedup();
     let total = removed.len() + changed.len() + added.len();
@@ -89,9 +103,14 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
     }
 
     let gone = removed.iter().map(|name| (*name, None));
-    let here = changed.iter().chain(&added).map(|entry| (entry.name, Some(*entry)));
-    let said: Vec<(Cow<'_, str>, Option<&Entry<'_>>)> =
-        gone.chain(here).map(|(name, entry)| (text::name(name), entry)).collect();
+    let here = changed
+        .iter()
+        .chain(&added)
+        .map(|entry| (entry.name, Some(*entry)));
+    let said: Vec<(Cow<'_, str>, Option<&Entry<'_>>)> = gone
+        .chain(here)
+        .map(|(name, entry)| (text::name(name), entry))
+        .collect();
     let format = Format::Markdown(Bullets::Dash);
     let limit = options.budget.limit;
     let units = said.iter().map(|(name, _)| format.name_units(name, limit));
@@ -101,9 +120,16 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
         let rest = limit.of(&rest_line(rest, options.discovery_tool));
         limit.units().saturating_sub(frame + rest)
     };
-    let room = if lines.cost() <= room(0) { room(0) } else { room(total) };
+    let room = if lines.cost() <= room(0) {
+        room(0)
+    } else {
+        room(total)
+    };
     let skill = |line: usize| {
-        said[line].1.filter(|entry| entry.show == Show::Full).map(|entry| entry.skill)
+        said[line]
+            .1
+            .filter(|entry| entry.show == Show::Full)
+            .map(|entry| entry.skill)
     };
     let laid = lines.lay(options.budget, room, 0, |_| Rank::Rest, skill);
 
@@ -124,7 +150,13 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
     text.push_str(&rest_line(unnamed, options.discovery_tool));
     text.truncate(text.trim_end().len());
     let [removed, changed, added] = counts;
-    Some(Note { text, added, changed, removed, unnamed })
+    Some(Note {
+        text,
+        added,
+        changed,
+        removed,
+        unnamed,
+    })
 }
 
 /// The line that counts what has none of its own.
@@ -152,12 +184,17 @@ fn mark(entry: &Entry<'_>) -> u64 {
         Show::NameOnly => Cow::Borrowed(""),
     };
     // FNV-1a over eight bytes at a time, with the halves mixed.
-    let step =
-        |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    let step = |hash: u64, word: u64| {
+        (hash ^ word)
+            .wrapping_mul(0x0000_0100_0000_01b3)
+            .rotate_left(29)
+    };
     let (words, rest) = description.as_bytes().as_chunks::<8>();
-    let hash = words
+    let hash = words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| {
+        step(hash, u64::from_le_bytes(*word))
+    });
+    let hash = rest
         .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, word| step(hash, u64::from_le_bytes(*word)));
-    let hash = rest.iter().fold(hash, |hash, &byte| step(hash, u64::from(byte)));
+        .fold(hash, |hash, &byte| step(hash, u64::from(byte)));
     step(hash, description.len() as u64)
 }

@@ -26,7 +26,11 @@ pub struct Row<'r> {
 impl Rows {
     pub(super) fn with_capacity(count: usize) -> Self {
         let (ends, fates) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        Self { names: String::new(), ends, fates }
+        Self {
+            names: String::new(),
+            ends,
+            fates,
+        }
     }
 
     pub(super) fn push(&mut self, name: &str, fate: Fate) {
@@ -47,9 +51,14 @@ impl Rows {
 
     /// Returns the row of an entry.
     pub fn get(&self, at: usize) -> Option<Row<'_>> {
-        let start = at.checked_sub(1).map_or(Some(&0), |before| self.ends.get(before))?;
+        let start = at
+            .checked_sub(1)
+            .map_or(Some(&0), |before| self.ends.get(before))?;
         let name = self.names.get(*start..*self.ends.get(at)?)?;
-        Some(Row { name, fate: *self.fates.get(at)? })
+        Some(Row {
+            name,
+            fate: *self.fates.get(at)?,
+        })
     }
 
     /// Goes over all rows.

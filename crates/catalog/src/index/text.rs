@@ -37,13 +37,17 @@ const PLAIN: [bool; 256] = {
 /// Tells whether a name is shown as it is by every format, each of its bytes for one unit.
 pub(super) fn is_plain(name: &str) -> bool {
     // Not `all`: looking at every byte is faster than being ready to stop after each.
-    name.bytes().fold(true, |plain, byte| plain & PLAIN[usize::from(byte)])
+    name.bytes()
+        .fold(true, |plain, byte| plain & PLAIN[usize::from(byte)])
 }
 
 /// Returns a name as it is shown. Whatever could hide or break a line is written out, so two names
 /// that differ never look the same.
 pub(super) fn name(name: &str) -> Cow<'_, str> {
-    if name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
+    if name
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+    {
         return Cow::Borrowed(name);
     }
     let mut shown = String::with_capacity(name.len() + 8);
@@ -120,7 +124,9 @@ fn joins(last: char, c: char) -> bool {
 
 /// Units of a text once it is escaped.
 pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
-    let more = escapes(text, format).map(|(_, escaped)| escaped.len() - 1).sum::<usize>();
+    let more = escapes(text, format)
+        .map(|(_, escaped)| escaped.len() - 1)
+        .sum::<usize>();
     limit.of(text) + more
 }
 
@@ -128,7 +134,10 @@ pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
 fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static str)> {
     let special = (text.bytes().enumerate()).filter(|(_, byte)| SPECIAL[usize::from(*byte)]);
     special.filter_map(move |(at, byte)| {
-        Some((at, format.escape(byte.into(), text[at + 1..].chars().next())?))
+        Some((
+            at,
+            format.escape(byte.into(), text[at + 1..].chars().next())?,
+        ))
     })
 }
 

@@ -28,7 +28,11 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
     }
     if more > 0 {
         out.push_str("<more>");
-        text::write(&mut out, &discovery(more, options.discovery_tool), Format::Xml);
+        text::write(
+            &mut out,
+            &discovery(more, options.discovery_tool),
+            Format::Xml,
+        );
         out.push_str("</more>\n");
     }
     out.push_str("</available_skills>");

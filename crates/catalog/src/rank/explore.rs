@@ -35,14 +35,23 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) const NONE: Self = Self { places: 0, number: 0 };
+    pub(super) const NONE: Self = Self {
+        places: 0,
+        number: 0,
+    };
 }
 
 pub(super) fn turn(period: i64, limit: usize) -> Turn {
     if limit >= ALWAYS {
-        Turn { places: (limit / usize::from(SHARE)).max(1), number: period }
+        Turn {
+            places: (limit / usize::from(SHARE)).max(1),
+            number: period,
+        }
     } else if limit > 0 && period.rem_euclid(SHARE.into()) == 0 {
-        Turn { places: 1, number: period.div_euclid(SHARE.into()) }
+        Turn {
+            places: 1,
+            number: period.div_euclid(SHARE.into()),
+        }
     } else {
         Turn::NONE
     }
@@ -71,7 +80,10 @@ pub(super) fn choose<'e, 'a>(
     queue.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| one.2.by_name(other.2)));
     let start = within * turn.places;
     let from_start = queue.iter().cycle().skip(start).take(total);
-    from_start.filter_map(|(_, entry, _)| *entry).take(places).collect()
+    from_start
+        .filter_map(|(_, entry, _)| *entry)
+        .take(places)
+        .collect()
 }
 
 /// FNV-1a over the name, mixed with the round. Written out because it must stay the same for ever;

@@ -36,7 +36,9 @@ pub enum Mode {
 
 impl Default for Mode {
     fn default() -> Self {
-        Self::Frecency { half_life: HALF_LIFE }
+        Self::Frecency {
+            half_life: HALF_LIFE,
+        }
     }
 }
 
@@ -57,12 +59,22 @@ pub struct Options {
 impl Options {
     /// Starts with the defaults: frecency, with exploration by the hour.
     pub fn new(now: i64, limit: usize) -> Self {
-        Self { now, limit, mode: Mode::default(), period: Some(explore::period(now)) }
+        Self {
+            now,
+            limit,
+            mode: Mode::default(),
+            period: Some(explore::period(now)),
+        }
     }
 
     /// Asks for Planck's contract: recency, no exploration.
     pub fn planck(now: i64, limit: usize) -> Self {
-        Self { now, limit, mode: Mode::Recency, period: None }
+        Self {
+            now,
+            limit,
+            mode: Mode::Recency,
+            period: None,
+        }
     }
 }
 
@@ -127,11 +139,15 @@ pub fn rank(skills: &[Arc<Skill>], usage: &[Usage], options: &Options) -> Vec<Ra
     let (best, others) = entries.split_at(entries.len().min(limit - turn.places));
     let mut ranked: Vec<Ranked> = best.iter().map(Entry::ranked).collect();
     if let Some(period) = options.period {
-        ranked.extend(explore::choose(best, others, turn).into_iter().map(|entry| Ranked {
-            skill: Arc::clone(entry.skill),
-            reason: Reason::Explored { period },
-            score: entry.score,
-        }));
+        ranked.extend(
+            explore::choose(best, others, turn)
+                .into_iter()
+                .map(|entry| Ranked {
+                    skill: Arc::clone(entry.skill),
+                    reason: Reason::Explored { period },
+                    score: entry.score,
+                }),
+        );
     }
     ranked
 }
@@ -165,10 +181,19 @@ impl<'a> Entry<'a> {
 
     fn ranked(&self) -> Ranked {
         let reason = match self.usage {
-            Some(usage) => Reason::Used { count: usage.count, last_used: usage.last_used },
-            None => Reason::Recent { modified: self.skill.stamp.modified },
+            Some(usage) => Reason::Used {
+                count: usage.count,
+                last_used: usage.last_used,
+            },
+            None => Reason::Recent {
+                modified: self.skill.stamp.modified,
+            },
         };
-        Ranked { skill: Arc::clone(self.skill), reason, score: self.score }
+        Ranked {
+            skill: Arc::clone(self.skill),
+            reason,
+            score: self.score,
+        }
     }
 
     fn count(&self) -> u64 {
@@ -187,7 +212,10 @@ impl<'a> Entry<'a> {
     }
 
     fn by_name(&self, other: &Self) -> Ordering {
-        self.skill.name.cmp(&other.skill.name).then_with(|| self.skill.id.cmp(&other.skill.id))
+        self.skill
+            .name
+            .cmp(&other.skill.name)
+            .then_with(|| self.skill.id.cmp(&other.skill.id))
     }
 }
 
@@ -210,7 +238,11 @@ fn best_first(
 /// A time that lies far ahead is the mistake of a clock. It counts as now, so that it cannot keep
 /// the first place for years.
 fn not_ahead(time: i64, now: i64) -> i64 {
-    if time > now.saturating_add(SKEW) { now } else { time }
+    if time > now.saturating_add(SKEW) {
+        now
+    } else {
+        time
+    }
 }
 
 #[cfg(test)]

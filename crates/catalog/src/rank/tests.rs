@@ -30,7 +30,10 @@ fn skill(name: &str, modified: i64) -> Skill {
         pinned: false,
         form: Form::Folder,
         location: "".into(),
-        stamp: Stamp { modified, ..Stamp::default() },
+        stamp: Stamp {
+            modified,
+            ..Stamp::default()
+        },
         sidecar: None,
         problems: 0,
         seal: None,
@@ -41,18 +44,32 @@ fn skill(name: &str, modified: i64) -> Skill {
 /// Skills whose names are the words; the first changed first.
 fn skills(names: &str) -> Vec<Arc<Skill>> {
     let names = names.split_whitespace().zip(1..);
-    names.map(|(name, at)| Arc::new(skill(name, at * SECOND))).collect()
+    names
+        .map(|(name, at)| Arc::new(skill(name, at * SECOND)))
+        .collect()
 }
 
 fn pinned(name: &str) -> Arc<Skill> {
-    Arc::new(Skill { pinned: true, ..skill(name, NOW) })
+    Arc::new(Skill {
+        pinned: true,
+        ..skill(name, NOW)
+    })
 }
 
 /// Usage with every use at the same time.
 fn used(skill: &str, count: u64, last_used: i64) -> Usage {
-    #[expect(clippy::cast_precision_loss, reason = "small numbers, or wrong on purpose")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "small numbers, or wrong on purpose"
+    )]
     let score = count as f64;
-    Usage { skill: skill.into(), count, last_used, score, outcomes: Outcomes::default() }
+    Usage {
+        skill: skill.into(),
+        count,
+        last_used,
+        score,
+        outcomes: Outcomes::default(),
+    }
 }
 
 fn names(ranked: &[Ranked]) -> String {
@@ -66,7 +83,10 @@ fn check(skills: &[Arc<Skill>], usage: &[Usage], options: Options, expected: &st
 }
 
 fn frecency(limit: usize) -> Options {
-    Options { period: None, ..Options::new(NOW, limit) }
+    Options {
+        period: None,
+        ..Options::new(NOW, limit)
+    }
 }
 
 // Planck's conformance cases. Those of the store are in crates/test/src/conformance/usage.rs.
@@ -82,11 +102,25 @@ fn r05_recency_beats_count() {
 
 #[test]
 fn r06_the_limit_is_respected() {
-    let usage = [used("a", 1, 3 * DAY), used("b", 1, 2 * DAY), used("c", 1, DAY)];
+    let usage = [
+        used("a", 1, 3 * DAY),
+        used("b", 1, 2 * DAY),
+        used("c", 1, DAY),
+    ];
     for (limit, expected) in [(0, ""), (1, "a"), (2, "a b"), (3, "a b c"), (9, "a b c")] {
-        check(&skills("a b c"), &usage, Options::planck(NOW, limit), expected);
+        check(
+            &skills("a b c"),
+            &usage,
+            Options::planck(NOW, limit),
+            expected,
+        );
     }
-    check(&skills("a b c"), &usage, Options::planck(NOW, usize::MAX), "a b c");
+    check(
+        &skills("a b c"),
+        &usage,
+        Options::planck(NOW, usize::MAX),
+        "a b c",
+    );
 }
 
 #[test]
@@ -126,7 +160,11 @@ fn r15_the_union_has_the_latest_use_and_the_sum_of_counts() {
         last_used: NOW,
         // The two older uses weigh half by now.
         score: 4.0,
-        outcomes: Outcomes { done: 1, failed: 1, refused: 0 },
+        outcomes: Outcomes {
+            done: 1,
+            failed: 1,
+            refused: 0,
+        },
     };
     assert_eq!(union([&one, &other]), std::slice::from_ref(&expected));
     assert_eq!(union([&other, &one]), [expected]);
@@ -135,18 +173,31 @@ fn r15_the_union_has_the_latest_use_and_the_sum_of_counts() {
 #[test]
 fn r16_the_union_is_limited() {
     // One entry of each orchestrator; `a` twice.
-    let usage =
-        [used("a", 1, DAY), used("b", 1, 2 * DAY), used("c", 1, 3 * DAY), used("a", 1, 4 * DAY)];
+    let usage = [
+        used("a", 1, DAY),
+        used("b", 1, 2 * DAY),
+        used("c", 1, 3 * DAY),
+        used("a", 1, 4 * DAY),
+    ];
     check(&skills("a b c"), &usage, Options::planck(NOW, 2), "a c");
 }
 
 #[test]
 fn r17_a_deleted_skill_takes_no_place() {
-    let usage = [used("gone", 9, NOW), used("a", 1, DAY), used("b", 1, 2 * DAY)];
+    let usage = [
+        used("gone", 9, NOW),
+        used("a", 1, DAY),
+        used("b", 1, 2 * DAY),
+    ];
     check(&skills("a b"), &usage, Options::planck(NOW, 2), "b a");
     check(&skills("a b"), &usage, frecency(2), "b a");
     // History of deleted skills only is as good as none.
-    check(&skills("a b"), &[used("gone", 9, NOW)], Options::planck(NOW, 2), "b a");
+    check(
+        &skills("a b"),
+        &[used("gone", 9, NOW)],
+        Options::planck(NOW, 2),
+        "b a",
+    );
 }
 
 #[test]
@@ -169,9 +220,16 @@ fn r19_places_that_are_left_go_to_the_last_changed() {
     assert_eq!(
         reasons,
         [
-            Reason::Used { count: 1, last_used: NOW - DAY },
-            Reason::Recent { modified: 4 * SECOND },
-            Reason::Recent { modified: 3 * SECOND },
+            Reason::Used {
+                count: 1,
+                last_used: NOW - DAY
+            },
+            Reason::Recent {
+                modified: 4 * SECOND
+            },
+            Reason::Recent {
+                modified: 3 * SECOND
+            },
         ]
     );
 }
@@ -179,25 +237,48 @@ fn r19_places_that_are_left_go_to_the_last_changed() {
 #[test]
 fn frecency_weighs_count_against_age() {
     // Eight uses three weeks ago weigh as much as one now.
-    let usage = [used("a", 9, NOW - 21 * DAY), used("b", 1, NOW), used("c", 7, NOW - 21 * DAY)];
+    let usage = [
+        used("a", 9, NOW - 21 * DAY),
+        used("b", 1, NOW),
+        used("c", 7, NOW - 21 * DAY),
+    ];
     let ranked = rank(&skills("a b c"), &usage, &frecency(3));
     assert_eq!(names(&ranked), "a b c");
     let scores: Vec<f64> = ranked.iter().map(|one| one.score).collect();
     assert_eq!(scores, [1.125, 1.0, 0.875]);
     // With a shorter half-life, the latest use wins.
-    let short = Mode::Frecency { half_life: Duration::from_hours(24) };
-    check(&skills("a b c"), &usage, Options { mode: short, ..frecency(3) }, "b a c");
+    let short = Mode::Frecency {
+        half_life: Duration::from_hours(24),
+    };
+    check(
+        &skills("a b c"),
+        &usage,
+        Options {
+            mode: short,
+            ..frecency(3)
+        },
+        "b a c",
+    );
 }
 
 #[test]
 fn the_stored_score_is_the_sum_over_all_uses() {
-    let times = [NOW - 30 * DAY, NOW - 20 * DAY, NOW - 3 * DAY, NOW - 3 * DAY, NOW];
+    let times = [
+        NOW - 30 * DAY,
+        NOW - 20 * DAY,
+        NOW - 3 * DAY,
+        NOW - 3 * DAY,
+        NOW,
+    ];
     let mut usage = Usage::first("a", times[0], None);
     for at in &times[1..] {
         usage.add(*at, None);
     }
     let at = NOW + 2 * DAY;
-    let sum: f64 = times.iter().map(|time| frecency::decay(1.0, at, *time, HALF_LIFE)).sum();
+    let sum: f64 = times
+        .iter()
+        .map(|time| frecency::decay(1.0, at, *time, HALF_LIFE))
+        .sum();
     assert!((frecency::weight(&usage, at, HALF_LIFE) - sum).abs() < 1e-9);
     // A little out of order gives the same.
     let mut early = Usage::first("a", 5 * SECOND, None);
@@ -210,7 +291,10 @@ fn the_stored_score_is_the_sum_over_all_uses() {
 #[test]
 fn failures_cost_half() {
     let failing = |count: u64, failed: u64| Usage {
-        outcomes: Outcomes { failed, ..Outcomes::default() },
+        outcomes: Outcomes {
+            failed,
+            ..Outcomes::default()
+        },
         ..used("a", count, NOW)
     };
     let weight = |usage: &Usage| frecency::weight(usage, NOW, HALF_LIFE);
@@ -236,25 +320,53 @@ fn a_clock_that_was_ahead_is_corrected_at_the_next_use() {
 #[test]
 fn hostile_numbers_give_an_answer() {
     let all = skills("a b c d");
-    let times = [i64::MIN, i64::MIN + 1, -1, 0, 1, NOW, i64::MAX - 1, i64::MAX];
-    let scores =
-        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, f64::MIN_POSITIVE, f64::MAX];
+    let times = [
+        i64::MIN,
+        i64::MIN + 1,
+        -1,
+        0,
+        1,
+        NOW,
+        i64::MAX - 1,
+        i64::MAX,
+    ];
+    let scores = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        -1.0,
+        0.0,
+        f64::MIN_POSITIVE,
+        f64::MAX,
+    ];
     for now in times {
         for last_used in times {
             for score in scores {
                 for count in [0, 1, u64::MAX] {
                     let hostile = Usage {
                         score,
-                        outcomes: Outcomes { done: 0, failed: u64::MAX, refused: u64::MAX },
+                        outcomes: Outcomes {
+                            done: 0,
+                            failed: u64::MAX,
+                            refused: u64::MAX,
+                        },
                         ..used("a", count, last_used)
                     };
                     let mut again = hostile.clone();
                     again.add(now, Some(Outcome::Refused));
                     again.merge(&hostile);
                     assert!(again.score.is_finite() && again.score >= 1.0, "{again:?}");
-                    for mode in [Mode::Recency, Mode::Frecency { half_life: Duration::ZERO }] {
+                    for mode in [
+                        Mode::Recency,
+                        Mode::Frecency {
+                            half_life: Duration::ZERO,
+                        },
+                    ] {
                         for half in [mode, Mode::default()] {
-                            let options = Options { mode: half, ..Options::new(now, 3) };
+                            let options = Options {
+                                mode: half,
+                                ..Options::new(now, 3)
+                            };
                             let usage = [hostile.clone(), again.clone(), used("b", 1, 0)];
                             let ranked = rank(&all, &usage, &options);
                             assert_eq!(ranked.len(), 3);
@@ -270,7 +382,11 @@ fn hostile_numbers_give_an_answer() {
 #[test]
 fn the_order_of_the_arguments_does_not_matter() {
     let mut all = skills("a b c d e f g h i j");
-    let mut usage = vec![used("a", 1, NOW), used("b", 1, NOW), used("c", 2, NOW - DAY)];
+    let mut usage = vec![
+        used("a", 1, NOW),
+        used("b", 1, NOW),
+        used("c", 2, NOW - DAY),
+    ];
     for options in [Options::new(NOW, 6), Options::planck(NOW, 6)] {
         let first = rank(&all, &usage, &options);
         for _ in 0..all.len() {
@@ -283,9 +399,14 @@ fn the_order_of_the_arguments_does_not_matter() {
 
 #[test]
 fn a_share_of_the_places_is_for_exploring() {
-    let all: Vec<Arc<Skill>> = (0..100).map(|n| Arc::new(skill(&format!("s{n}"), n))).collect();
+    let all: Vec<Arc<Skill>> = (0..100)
+        .map(|n| Arc::new(skill(&format!("s{n}"), n)))
+        .collect();
     let explored = |limit: usize, period: i64| {
-        let options = Options { period: Some(period), ..Options::new(NOW, limit) };
+        let options = Options {
+            period: Some(period),
+            ..Options::new(NOW, limit)
+        };
         let ranked = rank(&all, &[], &options);
         assert_eq!(ranked.len(), limit);
         // They come last.
@@ -293,7 +414,15 @@ fn a_share_of_the_places_is_for_exploring() {
         assert!(ranked.is_sorted_by_key(is));
         ranked.iter().filter(|one| is(one)).count()
     };
-    for (limit, places) in [(3, 1), (5, 1), (9, 1), (10, 2), (50, 10), (99, 19), (100, 0)] {
+    for (limit, places) in [
+        (3, 1),
+        (5, 1),
+        (9, 1),
+        (10, 2),
+        (50, 10),
+        (99, 19),
+        (100, 0),
+    ] {
         assert_eq!(explored(limit, 7), places, "{limit}");
     }
     for limit in [1, 2] {
@@ -311,7 +440,10 @@ fn never_seen(
 ) -> usize {
     let mut seen = BTreeSet::new();
     for period in periods {
-        let options = Options { period: Some(period), ..Options::new(NOW, limit) };
+        let options = Options {
+            period: Some(period),
+            ..Options::new(NOW, limit)
+        };
         let ranked = rank(all, &usage(period), &options);
         assert_eq!(ranked.len(), limit);
         let shown: BTreeSet<_> = ranked.iter().map(|one| one.skill.name.clone()).collect();
@@ -323,9 +455,12 @@ fn never_seen(
 
 #[test]
 fn of_1000_skills_all_are_shown_in_999_periods() {
-    let all: Vec<Arc<Skill>> = (0..1000).map(|n| Arc::new(skill(&format!("s{n}"), n))).collect();
-    let favourites: Vec<Usage> =
-        (0..8_i64).map(|n| used(&format!("s{n}"), 1000, NOW - n)).collect();
+    let all: Vec<Arc<Skill>> = (0..1000)
+        .map(|n| Arc::new(skill(&format!("s{n}"), n)))
+        .collect();
+    let favourites: Vec<Usage> = (0..8_i64)
+        .map(|n| used(&format!("s{n}"), 1000, NOW - n))
+        .collect();
     // A whole round: 1,000 skills, 2 places, 500 periods.
     assert_eq!(never_seen(&all, 10, 0..500, |_| favourites.clone()), 0);
     // Begun anywhere, two rounds less one period.
@@ -334,10 +469,14 @@ fn of_1000_skills_all_are_shown_in_999_periods() {
 
 #[test]
 fn what_is_used_meanwhile_takes_no_turn_away() {
-    let all: Vec<Arc<Skill>> = (0..97).map(|n| Arc::new(skill(&format!("s{n}"), n))).collect();
+    let all: Vec<Arc<Skill>> = (0..97)
+        .map(|n| Arc::new(skill(&format!("s{n}"), n)))
+        .collect();
     // Other favourites in each period. 97 skills, 1 place: a round of 97 periods.
     let usage = |period: i64| {
-        (0..6).map(|n| used(&format!("s{}", (period * 7 + n * 5).rem_euclid(97)), 9, NOW)).collect()
+        (0..6)
+            .map(|n| used(&format!("s{}", (period * 7 + n * 5).rem_euclid(97)), 9, NOW))
+            .collect()
     };
     assert_eq!(never_seen(&all, 7, 0..97, usage), 0);
     // One or two places: every fifth period counts.
@@ -347,26 +486,53 @@ fn what_is_used_meanwhile_takes_no_turn_away() {
 
 #[test]
 fn rounds_are_shuffled() {
-    let all: Vec<Arc<Skill>> = (0..48).map(|n| Arc::new(skill(&format!("s{n}"), n))).collect();
+    let all: Vec<Arc<Skill>> = (0..48)
+        .map(|n| Arc::new(skill(&format!("s{n}"), n)))
+        .collect();
     // Somebody who looks once a day, at nine: with the same order in each round of 48 hours there
     // would be two explored skills in all.
     let mut seen = BTreeSet::new();
     for day in 0..365 {
-        let options = Options { period: Some(day * 24 + 9), ..Options::new(NOW, 3) };
-        seen.extend(rank(&all, &[], &options).into_iter().map(|one| one.skill.name.clone()));
+        let options = Options {
+            period: Some(day * 24 + 9),
+            ..Options::new(NOW, 3)
+        };
+        seen.extend(
+            rank(&all, &[], &options)
+                .into_iter()
+                .map(|one| one.skill.name.clone()),
+        );
     }
     assert_eq!(seen.len(), 48);
 }
 
 #[test]
 fn a_hundred_thousand_skills() {
-    let all: Vec<Arc<Skill>> =
-        (0..100_000).map(|n| Arc::new(skill(&format!("s{n}"), n % 1000))).collect();
-    let usage: Vec<Usage> = (0..100_000_u32)
-        .map(|n| used(&format!("s{n}"), u64::from(n % 17) + 1, NOW - i64::from(n) * SECOND))
+    let all: Vec<Arc<Skill>> = (0..100_000)
+        .map(|n| Arc::new(skill(&format!("s{n}"), n % 1000)))
         .collect();
-    for (limit, mode) in [(10, Mode::Recency), (10, Mode::default()), (usize::MAX, Mode::Recency)] {
-        let ranked = rank(&all, &usage, &Options { mode, ..Options::new(NOW, limit) });
+    let usage: Vec<Usage> = (0..100_000_u32)
+        .map(|n| {
+            used(
+                &format!("s{n}"),
+                u64::from(n % 17) + 1,
+                NOW - i64::from(n) * SECOND,
+            )
+        })
+        .collect();
+    for (limit, mode) in [
+        (10, Mode::Recency),
+        (10, Mode::default()),
+        (usize::MAX, Mode::Recency),
+    ] {
+        let ranked = rank(
+            &all,
+            &usage,
+            &Options {
+                mode,
+                ..Options::new(NOW, limit)
+            },
+        );
         assert_eq!(ranked.len(), limit.min(all.len()));
     }
 }

@@ -79,7 +79,13 @@ impl Usage {
         if let Some(outcome) = outcome {
             outcomes.add(outcome);
         }
-        Self { skill: skill.into(), count: 1, last_used: at, score: 1.0, outcomes }
+        Self {
+            skill: skill.into(),
+            count: 1,
+            last_used: at,
+            score: 1.0,
+            outcomes,
+        }
     }
 
     /// Adds a use. Uses may come a little out of order. A last use that lies more than a day after
@@ -89,8 +95,12 @@ impl Usage {
             self.last_used = at;
         }
         let after = self.last_used.max(at);
-        let score = frecency::decay(self.sound_score(), after, self.last_used, frecency::HALF_LIFE)
-            + frecency::decay(1.0, after, at, frecency::HALF_LIFE);
+        let score = frecency::decay(
+            self.sound_score(),
+            after,
+            self.last_used,
+            frecency::HALF_LIFE,
+        ) + frecency::decay(1.0, after, at, frecency::HALF_LIFE);
         self.count = self.count.saturating_add(1);
         self.last_used = after;
         self.score = score;
@@ -103,8 +113,17 @@ impl Usage {
     /// Adds the usage of the same skill by another agent.
     pub fn merge(&mut self, other: &Self) {
         let after = self.last_used.max(other.last_used);
-        let score = frecency::decay(self.sound_score(), after, self.last_used, frecency::HALF_LIFE)
-            + frecency::decay(other.sound_score(), after, other.last_used, frecency::HALF_LIFE);
+        let score = frecency::decay(
+            self.sound_score(),
+            after,
+            self.last_used,
+            frecency::HALF_LIFE,
+        ) + frecency::decay(
+            other.sound_score(),
+            after,
+            other.last_used,
+            frecency::HALF_LIFE,
+        );
         self.count = self.count.saturating_add(other.count);
         self.last_used = after;
         self.score = score;
@@ -116,7 +135,11 @@ impl Usage {
     pub(super) fn sound_score(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a weight needs no more")]
         let most = self.count.max(1) as f64;
-        if self.score.is_nan() { 1.0 } else { self.score.clamp(1.0, most) }
+        if self.score.is_nan() {
+            1.0
+        } else {
+            self.score.clamp(1.0, most)
+        }
     }
 }
 

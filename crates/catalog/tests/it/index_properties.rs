@@ -9,8 +9,12 @@ use prowess_catalog::index::{
 
 use super::index::skill;
 
-const FORMATS: [Format; 4] =
-    [Format::Markdown(Bullets::Dash), Format::Markdown(Bullets::Colon), Format::Xml, Format::Json];
+const FORMATS: [Format; 4] = [
+    Format::Markdown(Bullets::Dash),
+    Format::Markdown(Bullets::Colon),
+    Format::Xml,
+    Format::Json,
+];
 
 /// Text that wants out.
 fn hostile() -> impl Strategy<Value = String> {
@@ -74,7 +78,12 @@ struct Case {
 impl Case {
     fn entries(&self) -> Vec<Entry<'_>> {
         (self.skills.iter().zip(&self.shows))
-            .map(|(skill, &(show, rank))| Entry { skill, name: &skill.name, show, rank })
+            .map(|(skill, &(show, rank))| Entry {
+                skill,
+                name: &skill.name,
+                show,
+                rank,
+            })
             .collect()
     }
 
@@ -82,7 +91,13 @@ impl Case {
         let (listing, budget, rotation) = (self.listing, self.budget, self.rotation);
         index(
             &self.entries(),
-            &IndexOptions { format, listing, budget, rotation, ..Default::default() },
+            &IndexOptions {
+                format,
+                listing,
+                budget,
+                rotation,
+                ..Default::default()
+            },
         )
     }
 }
@@ -123,10 +138,17 @@ fn read_xml(text: &str) -> Vec<(String, Option<String>)> {
     let body = body.strip_suffix("</available_skills>").unwrap();
     let mut found = Vec::new();
     for line in body.lines().filter(|line| !line.starts_with("<more>Call")) {
-        let rest = line.strip_prefix("<skill><name>").unwrap().strip_suffix("</skill>").unwrap();
+        let rest = line
+            .strip_prefix("<skill><name>")
+            .unwrap()
+            .strip_suffix("</skill>")
+            .unwrap();
         let (name, rest) = rest.split_once("</name>").unwrap();
         let description = (!rest.is_empty()).then(|| {
-            rest.strip_prefix("<description>").unwrap().strip_suffix("</description>").unwrap()
+            rest.strip_prefix("<description>")
+                .unwrap()
+                .strip_suffix("</description>")
+                .unwrap()
         });
         for part in [Some(name), description].into_iter().flatten() {
             assert!(!part.contains(['<', '>', '"', '\'']), "{line}");
@@ -137,9 +159,15 @@ fn read_xml(text: &str) -> Vec<(String, Option<String>)> {
 }
 
 fn unescape(text: &str) -> String {
-    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&amp;", "&")]
-        .iter()
-        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+    [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#x27;", "'"),
+        ("&amp;", "&"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 fn read_json(text: &str) -> Vec<(String, Option<String>)> {

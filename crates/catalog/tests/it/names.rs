@@ -64,7 +64,11 @@ fn every_kind_of_name_leads_to_its_skill() {
 
 #[test]
 fn a_near_miss_is_suggested() {
-    let catalog = catalog(["pdf-forms", "pdf-merge", "deploy"].map(|name| skill(name, "")).into());
+    let catalog = catalog(
+        ["pdf-forms", "pdf-merge", "deploy"]
+            .map(|name| skill(name, ""))
+            .into(),
+    );
     for (asked, near) in [
         ("pdf-form", &["pdf-forms"][..]),
         ("user:deplyo", &["deploy"]),
@@ -73,7 +77,10 @@ fn a_near_miss_is_suggested() {
     ] {
         let fault = catalog.resolve(asked).unwrap_err();
         let found: Vec<&str> = fault.near.iter().map(|name| &**name).collect();
-        assert!(found.starts_with(near) && found.is_empty() == near.is_empty(), "{found:?}");
+        assert!(
+            found.starts_with(near) && found.is_empty() == near.is_empty(),
+            "{found:?}"
+        );
         assert_eq!(fault.known, 3);
     }
 }
@@ -85,18 +92,31 @@ fn a_second_name_that_two_have_leads_nowhere() {
     let both = catalog(vec![Arc::clone(&one), other]);
     assert_eq!(leads(&both, "shared"), "no skill named `shared`");
     let taken = catalog(vec![one, skill("shared", "")]);
-    assert_eq!(leads(&taken, "shared"), "/work/.agents/skills/shared/SKILL.md");
+    assert_eq!(
+        leads(&taken, "shared"),
+        "/work/.agents/skills/shared/SKILL.md"
+    );
 }
 
 #[test]
 fn case_107_the_configured_winner_takes_the_name_and_the_shadow_is_known() {
     for (precedence, winner, loser) in [
-        (Precedence::ProjectFirst, "/work/.agents/skills", "/dwelling/.agents/skills"),
-        (Precedence::UserFirst, "/dwelling/.agents/skills", "/work/.agents/skills"),
+        (
+            Precedence::ProjectFirst,
+            "/work/.agents/skills",
+            "/dwelling/.agents/skills",
+        ),
+        (
+            Precedence::UserFirst,
+            "/dwelling/.agents/skills",
+            "/work/.agents/skills",
+        ),
     ] {
         let skills = vec![skill("a", ""), folder(&user(), "a", &text("a", ""))];
         let catalog = Catalog::new(skills, precedence, 1);
-        let [first, second] = catalog.group("a") else { panic!("two entries") };
+        let [first, second] = catalog.group("a") else {
+            panic!("two entries")
+        };
         assert_eq!(&*first.skill.id.origin.root, winner);
         assert_eq!(&*second.skill.id.origin.root, loser);
         assert_eq!(catalog.winner_over(second), Some(first));
@@ -104,21 +124,33 @@ fn case_107_the_configured_winner_takes_the_name_and_the_shadow_is_known() {
         // The one announcement names both places.
         let news = changes(&Catalog::default(), &catalog);
         let by = first.skill.location.clone();
-        let told: Vec<(&SkillId, &ChangeKind)> =
-            news.iter().map(|change| (&change.id, &change.kind)).collect();
+        let told: Vec<(&SkillId, &ChangeKind)> = news
+            .iter()
+            .map(|change| (&change.id, &change.kind))
+            .collect();
         let shadowed = ChangeKind::Shadowed { by };
-        let expected = [(&first.skill.id, &ChangeKind::Added), (&second.skill.id, &shadowed)];
+        let expected = [
+            (&first.skill.id, &ChangeKind::Added),
+            (&second.skill.id, &shadowed),
+        ];
         assert_eq!(told, expected);
     }
 }
 
 #[test]
 fn case_109_a_nested_name_stands_beside_the_bare_one() {
-    let deep = folder(&nested(3, "claude", "apps/web"), "deploy", &text("deploy", ""));
+    let deep = folder(
+        &nested(3, "claude", "apps/web"),
+        "deploy",
+        &text("deploy", ""),
+    );
     let both = catalog(vec![skill("deploy", ""), Arc::clone(&deep)]);
     let names: Vec<&str> = both.listed().map(Entry::name).collect();
     assert_eq!(names, ["apps/web:deploy", "deploy"]);
-    assert_eq!(leads(&both, "deploy"), "/work/.agents/skills/deploy/SKILL.md");
+    assert_eq!(
+        leads(&both, "deploy"),
+        "/work/.agents/skills/deploy/SKILL.md"
+    );
     assert_eq!(leads(&both, "apps/web:deploy"), deep.location.to_string());
     let alone = catalog(vec![Arc::clone(&deep)]);
     assert_eq!(leads(&alone, "deploy"), deep.location.to_string());
@@ -143,7 +175,10 @@ fn case_114_a_command_is_named_by_its_path_and_loses_to_a_skill() {
         leads(&catalog, "user:frontend:component"),
         "/dwelling/.claude/commands/frontend/component.md"
     );
-    assert_eq!(leads(&catalog, "deploy"), "/dwelling/.agents/skills/deploy/SKILL.md");
+    assert_eq!(
+        leads(&catalog, "deploy"),
+        "/dwelling/.agents/skills/deploy/SKILL.md"
+    );
     assert_eq!(leads(&catalog, "other"), "no skill named `other`");
 }
 
@@ -151,9 +186,18 @@ fn case_114_a_command_is_named_by_its_path_and_loses_to_a_skill() {
 fn names_of_paths_are_compared_in_their_normal_form() {
     let commands = root(Scope::Project, 1, "/work/.claude/commands");
     let decomposed = make(&commands, "cafe\u{301}.md", Form::Command, "x");
-    let deep = folder(&nested(3, "claude", "apps/cafe\u{301}"), "deploy", &text("deploy", ""));
+    let deep = folder(
+        &nested(3, "claude", "apps/cafe\u{301}"),
+        "deploy",
+        &text("deploy", ""),
+    );
     let catalog = catalog(vec![decomposed, deep]);
-    for asked in ["café", "cafe\u{301}", "apps/café:deploy", "apps/cafe\u{301}:deploy"] {
+    for asked in [
+        "café",
+        "cafe\u{301}",
+        "apps/café:deploy",
+        "apps/cafe\u{301}:deploy",
+    ] {
         assert!(catalog.resolve(asked).is_ok(), "{asked}");
     }
 }
@@ -186,19 +230,36 @@ fn origins() -> Vec<Arc<Origin>> {
 }
 
 fn draw() -> impl Strategy<Value = Draw> {
-    (0..origins().len(), 0..NAMES.len(), 0..NAMES.len(), 0..2_u8)
-        .prop_map(|(origin, path, name, text)| Draw { origin, path, name, text })
+    (0..origins().len(), 0..NAMES.len(), 0..NAMES.len(), 0..2_u8).prop_map(
+        |(origin, path, name, text)| Draw {
+            origin,
+            path,
+            name,
+            text,
+        },
+    )
 }
 
 /// The skills of some draws; a place holds one skill.
 fn skills(draws: &[Draw]) -> Vec<Arc<Skill>> {
     let origins = origins();
     let mut found: BTreeMap<SkillId, Arc<Skill>> = BTreeMap::new();
-    for Draw { origin, path, name, text: version } in draws {
+    for Draw {
+        origin,
+        path,
+        name,
+        text: version,
+    } in draws
+    {
         let origin = &origins[*origin];
         let text = text(NAMES[*name], &format!("version: '{version}'\n"));
         let skill = if origin.root.ends_with("commands") {
-            make(origin, &format!("x/{}.md", NAMES[*path]), Form::Command, &text)
+            make(
+                origin,
+                &format!("x/{}.md", NAMES[*path]),
+                Form::Command,
+                &text,
+            )
         } else {
             folder(origin, NAMES[*path], &text)
         };
@@ -220,7 +281,10 @@ type Listed = BTreeMap<SkillId, (String, Arc<Skill>)>;
 
 fn listed(catalog: &Catalog) -> Listed {
     let named = |entry: &Entry| (entry.name().to_owned(), Arc::clone(&entry.skill));
-    catalog.listed().map(|entry| (entry.skill.id.clone(), named(entry))).collect()
+    catalog
+        .listed()
+        .map(|entry| (entry.skill.id.clone(), named(entry)))
+        .collect()
 }
 
 /// The entry of an id.
@@ -343,7 +407,11 @@ fn many() -> Vec<Arc<Skill>> {
         _ => format!("{}{number}", ["a", "m", "z"][number % 3]),
     };
     let skill = |number: usize| {
-        folder(&user(), &format!("folder-{number}"), &text(&name(number), "version: '1'\n"))
+        folder(
+            &user(),
+            &format!("folder-{number}"),
+            &text(&name(number), "version: '1'\n"),
+        )
     };
     (0..1_500).map(skill).collect()
 }
@@ -360,7 +428,11 @@ fn many_skills_are_found_as_few_are() {
     let mut sorted: Vec<&Arc<Skill>> = skills.iter().collect();
     sorted.sort_by_key(|skill| (skill.name.clone(), skill.id.clone()));
     assert!(
-        sorted.iter().eq(&catalog.entries().iter().map(|entry| &entry.skill).collect::<Vec<_>>())
+        sorted.iter().eq(&catalog
+            .entries()
+            .iter()
+            .map(|entry| &entry.skill)
+            .collect::<Vec<_>>())
     );
     for (at, entry) in catalog.entries().iter().enumerate() {
         assert_eq!(&catalog.entries()[at], entry);
@@ -389,8 +461,10 @@ fn an_edit_of_one_leaves_the_others_alone() {
         let edited = folder(&user(), &old.id.path, &text(&old.name, "version: '2'\n"));
         let after = before.with_texts(&[Arc::clone(&edited)], 2).unwrap();
         let news = changes(&before, &after);
-        let told: Vec<(&SkillId, &ChangeKind)> =
-            news.iter().map(|change| (&change.id, &change.kind)).collect();
+        let told: Vec<(&SkillId, &ChangeKind)> = news
+            .iter()
+            .map(|change| (&change.id, &change.kind))
+            .collect();
         assert_eq!(told, [(&edited.id, &ChangeKind::Changed)]);
         // The same as if it had been made anew.
         let unedited = std::mem::replace(&mut skills[at], edited);
@@ -403,11 +477,18 @@ fn an_edit_of_one_leaves_the_others_alone() {
     drop(skills);
     // Whoever shares a skill holds it; hardly any is held by both catalogues.
     let first = Arc::clone(&before.entries()[0].skill);
-    let edited = folder(&user(), &first.id.path, &text(&first.name, "version: '2'\n"));
+    let edited = folder(
+        &user(),
+        &first.id.path,
+        &text(&first.name, "version: '2'\n"),
+    );
     let after = before.with_texts(&[edited], 2).unwrap();
     let held = |entry: &&Entry| Arc::strong_count(&entry.skill) > 1;
     assert!((1..=256).contains(&after.entries().iter().filter(held).count()));
-    assert_eq!(before.with_texts(&[skill("unheard-of", "")], 2).map(|_| ()), None);
+    assert_eq!(
+        before.with_texts(&[skill("unheard-of", "")], 2).map(|_| ()),
+        None
+    );
 }
 
 #[test]
@@ -427,8 +508,10 @@ fn twenty_thousand_skills_of_one_name_have_names_of_their_own() {
         let entries = catalog.group("same");
         assert_eq!(entries.len(), 20_000);
         // Quadratic work would take minutes here.
-        let names: BTreeSet<String> =
-            entries.iter().map(|entry| catalog.qualified_name(entry)).collect();
+        let names: BTreeSet<String> = entries
+            .iter()
+            .map(|entry| catalog.qualified_name(entry))
+            .collect();
         assert_eq!(names.len(), 20_000);
         for entry in [&entries[0], &entries[1], &entries[17], &entries[19_999]] {
             let name = catalog.qualified_name(entry);

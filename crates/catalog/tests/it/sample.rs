@@ -27,14 +27,23 @@ pub(crate) fn folder(origin: &Arc<Origin>, path: &str, text: &str) -> Arc<Skill>
 
 /// A skill of this form; a command is named by its path.
 pub(crate) fn make(origin: &Arc<Origin>, path: &str, form: Form, text: &str) -> Arc<Skill> {
-    let id = SkillId { origin: Arc::clone(origin), path: path.into() };
+    let id = SkillId {
+        origin: Arc::clone(origin),
+        path: path.into(),
+    };
     let (location, given) = if form == Form::Command {
-        (format!("{}/{path}", origin.root), path.trim_end_matches(".md").replace('/', ":"))
+        (
+            format!("{}/{path}", origin.root),
+            path.trim_end_matches(".md").replace('/', ":"),
+        )
     } else {
         let name = path.rsplit('/').next().unwrap_or(path);
         (format!("{}/{path}/SKILL.md", origin.root), name.to_owned())
     };
-    let stamp = Stamp { size: text.len() as u64, ..Stamp::default() };
+    let stamp = Stamp {
+        size: text.len() as u64,
+        ..Stamp::default()
+    };
     let place = Place {
         id,
         form,

@@ -11,12 +11,21 @@ use crate::sample::{catalog, folder, project, skill, text, user};
 
 /// What somebody sees in a listing.
 fn seen(catalog: &Catalog, policy: &Policy, who: Who) -> Vec<String> {
-    View::new(catalog, policy, who).visible().map(|(entry, _)| entry.name().to_owned()).collect()
+    View::new(catalog, policy, who)
+        .visible()
+        .map(|(entry, _)| entry.name().to_owned())
+        .collect()
 }
 
 fn granted(allow: Option<&[&str]>, deny: &[&str]) -> Policy {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Policy { grant: Grant { allow: allow.map(owned), deny: owned(deny) }, ..Policy::default() }
+    Policy {
+        grant: Grant {
+            allow: allow.map(owned),
+            deny: owned(deny),
+        },
+        ..Policy::default()
+    }
 }
 
 /// The one skill of this frontmatter, as a model and as a person see it.
@@ -31,29 +40,55 @@ fn both(more: &str) -> (Sight, Sight) {
 fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
     let view = View::new(catalog, policy, who);
     let refusal = view.resolve(asked).unwrap_err();
-    let Refusal::NotFound(fault) = &refusal else { panic!("{asked}: {refusal}") };
+    let Refusal::NotFound(fault) = &refusal else {
+        panic!("{asked}: {refusal}")
+    };
     let visible = seen(catalog, policy, who);
     assert_eq!(refusal.to_string(), format!("no skill named `{asked}`"));
-    assert_eq!(fault.known, visible.len(), "{asked}: the hidden one is not counted");
+    assert_eq!(
+        fault.known,
+        visible.len(),
+        "{asked}: the hidden one is not counted"
+    );
     for near in &fault.near {
-        assert!(visible.iter().any(|name| **name == **near), "{asked} suggests {near}");
+        assert!(
+            visible.iter().any(|name| **name == **near),
+            "{asked} suggests {near}"
+        );
     }
     // The same question where the hidden skills do not exist at all.
-    let rest: Vec<Arc<Skill>> =
-        visible.iter().map(|name| Arc::clone(&catalog.resolve(name).unwrap().skill)).collect();
+    let rest: Vec<Arc<Skill>> = visible
+        .iter()
+        .map(|name| Arc::clone(&catalog.resolve(name).unwrap().skill))
+        .collect();
     let without = crate::sample::catalog(rest);
     assert_eq!(*fault, without.resolve(asked).unwrap_err(), "{asked}");
 }
 
 #[test]
 fn case_66_disable_model_invocation_hides_from_models_alone() {
-    let catalog = catalog(vec![skill("a", "disable-model-invocation: true\n"), skill("b", "")]);
+    let catalog = catalog(vec![
+        skill("a", "disable-model-invocation: true\n"),
+        skill("b", ""),
+    ]);
     let policy = Policy::default();
     assert_eq!(seen(&catalog, &policy, Who::Model), ["b"]);
     assert_eq!(seen(&catalog, &policy, Who::Person), ["a", "b"]);
-    assert!(View::new(&catalog, &policy, Who::Person).resolve("a").is_ok());
-    let refusal = View::new(&catalog, &policy, Who::Model).resolve("a").unwrap_err();
-    assert_eq!(refusal, Refusal::NotForYou { name: "a".into(), why: Hidden::NotForModels });
+    assert!(
+        View::new(&catalog, &policy, Who::Person)
+            .resolve("a")
+            .is_ok()
+    );
+    let refusal = View::new(&catalog, &policy, Who::Model)
+        .resolve("a")
+        .unwrap_err();
+    assert_eq!(
+        refusal,
+        Refusal::NotForYou {
+            name: "a".into(),
+            why: Hidden::NotForModels
+        }
+    );
     assert_eq!(
         refusal.to_string(),
         "`a` cannot be used: its author left it to people (`disable-model-invocation`)"
@@ -65,28 +100,51 @@ fn case_67_user_invocable_false_hides_from_people_alone() {
     let catalog = catalog(vec![skill("a", "user-invocable: false\n")]);
     let policy = Policy::default();
     assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
-    assert!(View::new(&catalog, &policy, Who::Model).resolve("a").is_ok());
+    assert!(
+        View::new(&catalog, &policy, Who::Model)
+            .resolve("a")
+            .is_ok()
+    );
     assert_eq!(seen(&catalog, &policy, Who::Person), [""; 0]);
-    let refusal = View::new(&catalog, &policy, Who::Person).resolve("a").unwrap_err();
-    assert_eq!(refusal, Refusal::NotForYou { name: "a".into(), why: Hidden::NotForPeople });
+    let refusal = View::new(&catalog, &policy, Who::Person)
+        .resolve("a")
+        .unwrap_err();
+    assert_eq!(
+        refusal,
+        Refusal::NotForYou {
+            name: "a".into(),
+            why: Hidden::NotForPeople
+        }
+    );
 }
 
 #[test]
 fn case_68_booleans_in_every_spelling() {
     let hidden = (Sight::Hidden(Hidden::NotForModels), Sight::Full);
     for yes in ["true", "True", "Yes", "ON", "1", "'true'"] {
-        assert_eq!(both(&format!("disable-model-invocation: {yes}\n")), hidden, "{yes}");
+        assert_eq!(
+            both(&format!("disable-model-invocation: {yes}\n")),
+            hidden,
+            "{yes}"
+        );
     }
     for no in ["false", "no", "0", "Off", "'false'"] {
         let line = format!("disable-model-invocation: {no}\n");
         assert_eq!(both(&line), (Sight::Full, Sight::Full), "{no}");
         let line = format!("user-invocable: {no}\n");
-        assert_eq!(both(&line), (Sight::Full, Sight::Hidden(Hidden::NotForPeople)), "{no}");
+        assert_eq!(
+            both(&line),
+            (Sight::Full, Sight::Hidden(Hidden::NotForPeople)),
+            "{no}"
+        );
     }
     // What is neither counts as the safer value, not as the default; `validate` reports it.
     assert_eq!(both("disable-model-invocation: maybe\n"), hidden);
     let (model, person) = both("user-invocable: maybe\n");
-    assert_eq!((model, person), (Sight::Full, Sight::Hidden(Hidden::NotForPeople)));
+    assert_eq!(
+        (model, person),
+        (Sight::Full, Sight::Hidden(Hidden::NotForPeople))
+    );
 }
 
 #[test]
@@ -97,25 +155,43 @@ fn case_71_overrides_of_a_person() {
     for (word, model, person, named) in [
         ("on", Sight::Full, Sight::Full, true),
         ("name-only", Sight::NameOnly, Sight::Full, true),
-        ("user-invocable-only", hidden(LeftToPeople), Sight::Full, false),
+        (
+            "user-invocable-only",
+            hidden(LeftToPeople),
+            Sight::Full,
+            false,
+        ),
         ("user-only", hidden(LeftToPeople), Sight::Full, false),
         ("off", hidden(SwitchedOff), hidden(SwitchedOff), false),
     ] {
         let setting = Override::parse(word).unwrap();
-        let policy = Policy { overrides: [("a".to_owned(), setting)].into(), ..Policy::default() };
+        let policy = Policy {
+            overrides: [("a".to_owned(), setting)].into(),
+            ..Policy::default()
+        };
         let sight = |who| View::new(&catalog, &policy, who).sight(&catalog.entries()[0]);
-        assert_eq!((sight(Who::Model), sight(Who::Person)), (model, person), "{word}");
+        assert_eq!(
+            (sight(Who::Model), sight(Who::Person)),
+            (model, person),
+            "{word}"
+        );
         let answer = View::new(&catalog, &policy, Who::Model).resolve("a");
         assert_eq!(answer.is_ok(), named, "{word}");
     }
     assert_eq!(Override::parse("sometimes"), None);
     // Invoking by its full name is an error as well, as if it were not there.
-    let off = Policy { overrides: [("a".to_owned(), Override::Off)].into(), ..Policy::default() };
+    let off = Policy {
+        overrides: [("a".to_owned(), Override::Off)].into(),
+        ..Policy::default()
+    };
     assert_absent(&catalog, &off, Who::Person, "a");
     assert_absent(&catalog, &off, Who::Person, "project:a");
     // An override restricts and never opens what the author closed.
     let closed = crate::sample::catalog(vec![skill("a", "disable-model-invocation: true\n")]);
-    let on = Policy { overrides: [("a".to_owned(), Override::On)].into(), ..Policy::default() };
+    let on = Policy {
+        overrides: [("a".to_owned(), Override::On)].into(),
+        ..Policy::default()
+    };
     assert_eq!(seen(&closed, &on, Who::Model), [""; 0]);
 }
 
@@ -123,15 +199,24 @@ fn case_71_overrides_of_a_person() {
 fn case_71_an_override_by_the_second_name_counts() {
     let other = folder(&project(), "second", &text("first", ""));
     let catalog = catalog(vec![other]);
-    let off =
-        Policy { overrides: [("second".to_owned(), Override::Off)].into(), ..Policy::default() };
+    let off = Policy {
+        overrides: [("second".to_owned(), Override::Off)].into(),
+        ..Policy::default()
+    };
     assert_absent(&catalog, &off, Who::Model, "first");
 }
 
 #[test]
 fn case_72_without_a_description_the_first_line_is_listed() {
-    let bare = folder(&project(), "a", "---\nname: a\n---\n\n# Deploys the site\n\nMore.\n");
-    assert_eq!((&*bare.description, bare.described), ("Deploys the site", false));
+    let bare = folder(
+        &project(),
+        "a",
+        "---\nname: a\n---\n\n# Deploys the site\n\nMore.\n",
+    );
+    assert_eq!(
+        (&*bare.description, bare.described),
+        ("Deploys the site", false)
+    );
     assert_eq!(bare.listing_text(), "Deploys the site");
     assert!(skill("a", "").described);
 }
@@ -155,7 +240,10 @@ fn case_109_a_nested_skill_waits_for_a_file_of_its_folder() {
         assert_eq!(seen(&catalog, &policy, Who::Model), listed, "{files:?}");
         // Whoever knows the name may use it.
         let view = View::new(&catalog, &policy, Who::Model);
-        assert_eq!(view.resolve("apps/web:deploy").unwrap().name(), "apps/web:deploy");
+        assert_eq!(
+            view.resolve("apps/web:deploy").unwrap().name(),
+            "apps/web:deploy"
+        );
         assert_eq!(view.resolve("deploy").unwrap().name(), "deploy");
     }
 }
@@ -169,22 +257,52 @@ fn paths_wait_for_a_file_that_matches() {
         ("docs/README.md", false),
         ("src/x.ts", false),
     ] {
-        let policy = Policy { touched: Some(vec![file.to_owned()]), ..Policy::default() };
-        assert_eq!(!seen(&catalog, &policy, Who::Model).is_empty(), listed, "{file}");
-        assert!(View::new(&catalog, &policy, Who::Model).resolve("a").is_ok());
-        assert_eq!(seen(&catalog, &policy, Who::Person), ["a"], "people are not kept waiting");
+        let policy = Policy {
+            touched: Some(vec![file.to_owned()]),
+            ..Policy::default()
+        };
+        assert_eq!(
+            !seen(&catalog, &policy, Who::Model).is_empty(),
+            listed,
+            "{file}"
+        );
+        assert!(
+            View::new(&catalog, &policy, Who::Model)
+                .resolve("a")
+                .is_ok()
+        );
+        assert_eq!(
+            seen(&catalog, &policy, Who::Person),
+            ["a"],
+            "people are not kept waiting"
+        );
     }
-    assert_eq!(seen(&catalog, &Policy::default(), Who::Model), ["a"], "nobody keeps count");
+    assert_eq!(
+        seen(&catalog, &Policy::default(), Who::Model),
+        ["a"],
+        "nobody keeps count"
+    );
 }
 
 #[test]
 fn planck_g1_a_disabled_skill_is_nowhere_but_in_the_store() {
-    let catalog = catalog(vec![skill("a", "disable-model-invocation: true\n"), skill("ab", "")]);
+    let catalog = catalog(vec![
+        skill("a", "disable-model-invocation: true\n"),
+        skill("ab", ""),
+    ]);
     let policy = Policy::default();
     assert_eq!(seen(&catalog, &policy, Who::Model), ["ab"]);
-    let refusal = View::new(&catalog, &policy, Who::Model).resolve("aa").unwrap_err();
-    let Refusal::NotFound(fault) = refusal else { panic!("{refusal}") };
-    assert_eq!(fault.near, ["ab".into()], "the list of what there is names it neither");
+    let refusal = View::new(&catalog, &policy, Who::Model)
+        .resolve("aa")
+        .unwrap_err();
+    let Refusal::NotFound(fault) = refusal else {
+        panic!("{refusal}")
+    };
+    assert_eq!(
+        fault.near,
+        ["ab".into()],
+        "the list of what there is names it neither"
+    );
     assert_eq!(catalog.entries().len(), 2);
 }
 
@@ -209,7 +327,11 @@ fn core_agent_a_list_grants_exactly_these() {
     let policy = granted(Some(&["a", "c"]), &[]);
     assert_eq!(policy.grant.check(&catalog), Ok(()));
     assert_eq!(seen(&catalog, &policy, Who::Model), ["a", "c"]);
-    assert!(View::new(&catalog, &policy, Who::Model).resolve("a").is_ok());
+    assert!(
+        View::new(&catalog, &policy, Who::Model)
+            .resolve("a")
+            .is_ok()
+    );
     assert_absent(&catalog, &policy, Who::Model, "b");
 }
 
@@ -225,13 +347,22 @@ fn core_agent_an_empty_list_grants_none() {
 #[test]
 fn core_agent_an_unknown_name_is_an_error_with_the_number_of_skills() {
     let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
-    let fault = granted(Some(&["a", "nope"]), &[]).grant.check(&catalog).unwrap_err();
-    assert_eq!(fault.to_string(), "no skill named `nope` among the 2 skills that are loaded");
+    let fault = granted(Some(&["a", "nope"]), &[])
+        .grant
+        .check(&catalog)
+        .unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "no skill named `nope` among the 2 skills that are loaded"
+    );
 }
 
 #[test]
 fn core_agent_naming_skills_where_there_are_none_is_an_error() {
-    let fault = granted(Some(&["a"]), &[]).grant.check(&catalog(Vec::new())).unwrap_err();
+    let fault = granted(Some(&["a"]), &[])
+        .grant
+        .check(&catalog(Vec::new()))
+        .unwrap_err();
     assert_eq!(fault, GrantFault::NothingLoaded);
     assert_eq!(fault.to_string(), "skills are named, but none is loaded");
 }
@@ -242,8 +373,16 @@ fn a_hidden_skill_is_absent_under_every_one_of_its_names() {
     let location = hidden.location.to_string();
     let shadowed = folder(&user(), "invoices", &text("invoices", ""));
     let elsewhere = shadowed.location.to_string();
-    let catalog = catalog(vec![hidden, shadowed, skill("invoice", ""), skill("other", "")]);
-    for policy in [granted(None, &["invoices"]), granted(Some(&["other", "invoice"]), &[])] {
+    let catalog = catalog(vec![
+        hidden,
+        shadowed,
+        skill("invoice", ""),
+        skill("other", ""),
+    ]);
+    for policy in [
+        granted(None, &["invoices"]),
+        granted(Some(&["other", "invoice"]), &[]),
+    ] {
         assert_eq!(seen(&catalog, &policy, Who::Model), ["invoice", "other"]);
         for asked in [
             "invoices",
@@ -293,7 +432,10 @@ fn one_copy_can_be_denied_by_its_qualified_name() {
     let catalog = catalog(vec![mine, theirs]);
     let policy = granted(None, &["user:pdf"]);
     let view = View::new(&catalog, &policy, Who::Model);
-    assert_eq!(view.resolve("pdf").unwrap().skill.id.origin.scope, Scope::Project);
+    assert_eq!(
+        view.resolve("pdf").unwrap().skill.id.origin.scope,
+        Scope::Project
+    );
     assert_absent(&catalog, &policy, Who::Model, "user:pdf");
 }
 
@@ -312,13 +454,28 @@ fn a_nested_copy_falls_under_a_denied_bare_name() {
     let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
     let catalog = catalog(vec![nested]);
     assert_eq!(catalog.resolve("deploy").unwrap().name(), "apps/web:deploy");
-    assert_absent(&catalog, &granted(None, &["deploy"]), Who::Model, "apps/web:deploy");
-    assert_absent(&catalog, &granted(None, &["apps/web:deploy"]), Who::Model, "deploy");
+    assert_absent(
+        &catalog,
+        &granted(None, &["deploy"]),
+        Who::Model,
+        "apps/web:deploy",
+    );
+    assert_absent(
+        &catalog,
+        &granted(None, &["apps/web:deploy"]),
+        Who::Model,
+        "deploy",
+    );
 }
 
 fn set(overrides: &[(&str, Override)]) -> Policy {
-    let overrides = overrides.iter().map(|(name, setting)| ((*name).to_owned(), *setting));
-    Policy { overrides: overrides.collect(), ..Policy::default() }
+    let overrides = overrides
+        .iter()
+        .map(|(name, setting)| ((*name).to_owned(), *setting));
+    Policy {
+        overrides: overrides.collect(),
+        ..Policy::default()
+    }
 }
 
 #[test]
@@ -342,18 +499,27 @@ fn the_strictest_setting_counts_whatever_the_name() {
         ("project:pdf", "apps/web:deploy"),
         ("ｐｄｆ", "apps/web:deploy"),
     ] {
-        assert_eq!(seen(&catalog, &set(&[(name, off)]), Who::Person), [left], "{name}");
+        assert_eq!(
+            seen(&catalog, &set(&[(name, off)]), Who::Person),
+            [left],
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn a_granted_skill_is_seen_although_another_took_its_name() {
     let mine = folder(&user(), "pdf", &text("pdf", ""));
-    let catalog = catalog(vec![folder(&project(), "pdf", &text("pdf", "")), Arc::clone(&mine)]);
+    let catalog = catalog(vec![
+        folder(&project(), "pdf", &text("pdf", "")),
+        Arc::clone(&mine),
+    ]);
     let policy = granted(Some(&["user:pdf"]), &[]);
     let view = View::new(&catalog, &policy, Who::Model);
-    let found: Vec<_> =
-        view.visible().map(|(entry, _)| (view.name(entry), &entry.skill.id)).collect();
+    let found: Vec<_> = view
+        .visible()
+        .map(|(entry, _)| (view.name(entry), &entry.skill.id))
+        .collect();
     assert_eq!(found, [("user:pdf", &mine.id)]);
     assert_eq!(view.resolve("user:pdf").unwrap().skill.id, mine.id);
     assert!(view.resolve("pdf").is_err());
@@ -365,7 +531,12 @@ fn a_granted_skill_is_seen_although_another_took_its_name() {
 fn no_alias_answers_to_a_qualified_name() {
     let catalog = catalog(vec![folder(&project(), "user:zip", &text("other", ""))]);
     assert!(catalog.resolve("user:zip").is_err());
-    assert!(granted(Some(&["user:zip"]), &[]).grant.check(&catalog).is_err());
+    assert!(
+        granted(Some(&["user:zip"]), &[])
+            .grant
+            .check(&catalog)
+            .is_err()
+    );
 }
 
 #[test]
@@ -373,7 +544,10 @@ fn two_grants_give_what_both_give() {
     let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
     let grant = |allow: Option<&[&str]>, deny: &[&str]| granted(allow, deny).grant;
     let both = |one: &Grant, other: &Grant| {
-        let policy = |grant: Grant| Policy { grant, ..Policy::default() };
+        let policy = |grant: Grant| Policy {
+            grant,
+            ..Policy::default()
+        };
         let found = seen(&catalog, &policy(one.and(other, &catalog)), Who::Model);
         let turned = seen(&catalog, &policy(other.and(one, &catalog)), Who::Model);
         assert_eq!(found, turned, "whichever comes first");
@@ -396,7 +570,10 @@ fn two_grants_give_what_both_give() {
 fn case_130_paths_are_globs_with_braces_and_one_that_is_wrong_matches_nothing() {
     let awake = |paths: &str, touched: &str| {
         let catalog = catalog(vec![skill("a", &format!("paths: {paths}\n"))]);
-        let policy = Policy { touched: Some(vec![touched.to_owned()]), ..Policy::default() };
+        let policy = Policy {
+            touched: Some(vec![touched.to_owned()]),
+            ..Policy::default()
+        };
         !seen(&catalog, &policy, Who::Model).is_empty()
     };
     let two = "\"src/**/*.{ts,tsx}, *.md\"";
@@ -422,5 +599,8 @@ fn case_130_paths_are_globs_with_braces_and_one_that_is_wrong_matches_nothing() 
     }
     let skill = skill("a", &format!("paths: {two}\n"));
     assert_eq!(skill.paths.len(), 2, "{:?}", skill.paths);
-    assert_eq!(prowess_catalog::paths::PathGlobs::new(&["[", "*.md"]).unread(), ["[".into()]);
+    assert_eq!(
+        prowess_catalog::paths::PathGlobs::new(&["[", "*.md"]).unread(),
+        ["[".into()]
+    );
 }

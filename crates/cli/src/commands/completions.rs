@@ -46,13 +46,18 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Cli
 pub(crate) fn answer(environment: &Environment) -> bool {
     let arguments = environment.arguments.iter().cloned();
     let complete = CompleteEnv::with_factory(args::command);
-    complete.try_complete(arguments, Some(&environment.current)).unwrap_or(true)
+    complete
+        .try_complete(arguments, Some(&environment.current))
+        .unwrap_or(true)
 }
 
 /// Paths, and names of the skills that are visible from here.
 pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
     let begins = |candidate: &CompletionCandidate| {
-        candidate.get_value().as_encoded_bytes().starts_with(typed.as_encoded_bytes())
+        candidate
+            .get_value()
+            .as_encoded_bytes()
+            .starts_with(typed.as_encoded_bytes())
     };
     let names = skill_names().into_iter().filter(begins);
     names.chain(PathCompleter::any().complete(typed)).collect()
@@ -62,7 +67,10 @@ pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
     let config = library::load(&environment).config;
-    let options = FileOptions { cache: environment.cache_folder(), ..FileOptions::default() };
+    let options = FileOptions {
+        cache: environment.cache_folder(),
+        ..FileOptions::default()
+    };
     let place = config.place(&[], environment.place());
     let registry = Registry::open(place, options, config.precedence.unwrap_or_default());
     let catalog = registry.snapshot();
@@ -70,7 +78,11 @@ pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
         let help = wording::shorten(&entry.skill.listing_text(), LONGEST_HELP);
         CompletionCandidate::new(entry.name()).help(Some(sanitize::line(&help).into_owned().into()))
     };
-    catalog.listed().filter(|entry| is_harmless(entry.name())).map(candidate).collect()
+    catalog
+        .listed()
+        .filter(|entry| is_harmless(entry.name()))
+        .map(candidate)
+        .collect()
 }
 
 /// Whether a shell takes a name as one plain word. Names come from strangers, a shell inserts a
@@ -84,12 +96,17 @@ fn is_harmless(name: &str) -> bool {
 pub(crate) fn scopes() -> Vec<CompletionCandidate> {
     let is_typed = |scope: &Scope| !matches!(scope, Scope::Program | Scope::Server);
     let scopes = Scope::ALL.into_iter().filter(is_typed);
-    scopes.map(|scope| CompletionCandidate::new(scope.as_str())).collect()
+    scopes
+        .map(|scope| CompletionCandidate::new(scope.as_str()))
+        .collect()
 }
 
 /// Names of the shells.
 pub(crate) fn shells() -> Vec<CompletionCandidate> {
-    Shells::builtins().names().map(CompletionCandidate::new).collect()
+    Shells::builtins()
+        .names()
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// Names of the agents in the configuration.
@@ -102,9 +119,14 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
 /// Commands and topics.
 pub(crate) fn subjects() -> Vec<CompletionCandidate> {
     let root = args::command();
-    let commands = root.get_subcommands().map(|command| command.get_name().to_owned());
+    let commands = root
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned());
     let topics = super::help::topics().map(str::to_owned);
-    commands.chain(topics).map(CompletionCandidate::new).collect()
+    commands
+        .chain(topics)
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// Names of the rules.

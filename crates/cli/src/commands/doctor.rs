@@ -41,15 +41,24 @@ pub(crate) fn run(
     checks.extend(environment.runner().iter().flat_map(health::sandbox));
     let variables = super::sessions::variables(environment);
     checks.extend(prowess_console::health::checks(&variables, args.online)?);
-    let bad = checks.iter().filter(|check| check.state == State::Bad).count();
+    let bad = checks
+        .iter()
+        .filter(|check| check.state == State::Bad)
+        .count();
     if args.json {
         printer.json(&document(&checks))?;
     } else {
         printer.answer(&text(&checks, printer.list_width()))?;
-        let odd = checks.iter().filter(|check| check.state == State::Odd).count();
+        let odd = checks
+            .iter()
+            .filter(|check| check.state == State::Odd)
+            .count();
         printer.status(&match (bad, odd) {
             (0, 0) => "Everything is in order".to_owned(),
-            (0, odd) => format!("Nothing to mend; {} worth knowing", wording::count(odd, "thing")),
+            (0, odd) => format!(
+                "Nothing to mend; {} worth knowing",
+                wording::count(odd, "thing")
+            ),
             (bad, _) => format!("{} to mend", wording::count(bad, "thing")),
         });
     }
@@ -70,7 +79,11 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
     };
     let mut checks = Vec::new();
     for path in &loaded.used {
-        checks.push(Check::new("config", State::Good, targets::display(path, environment)));
+        checks.push(Check::new(
+            "config",
+            State::Good,
+            targets::display(path, environment),
+        ));
     }
     checks.extend(loaded.warnings.iter().flat_map(about));
     for fault in &loaded.faults {
@@ -78,8 +91,16 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
             Fault::Unreadable { path, source } => {
                 let path = targets::display(path, environment);
                 let reason = source.to_string();
-                let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
-                checks.push(Check::new("config", State::Bad, format!("{path}: {reason}")));
+                let reason = reason
+                    .split(" (os error")
+                    .next()
+                    .unwrap_or_default()
+                    .to_lowercase();
+                checks.push(Check::new(
+                    "config",
+                    State::Bad,
+                    format!("{path}: {reason}"),
+                ));
             }
             Fault::Wrong { report } => {
                 checks.extend(about(report));
@@ -145,7 +166,10 @@ fn text(checks: &[Check], width: usize) -> String {
             wrap(&sanitize::line(text), width.saturating_sub(COLUMN).max(20)).join(&indent)
         };
         let shown = lines(&found.text);
-        text.push_str(&format!("{style}{mark:4}{style:#}  {:7}  {shown}\n", found.area));
+        text.push_str(&format!(
+            "{style}{mark:4}{style:#}  {:7}  {shown}\n",
+            found.area
+        ));
         if let Some(hint) = &found.hint {
             text.push_str(&format!("{:COLUMN$}{}\n", "", lines(hint)));
         }

@@ -23,7 +23,9 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
-    let entry = catalog.resolve(&args.skill).map_err(|fault| library::not_found(&fault))?;
+    let entry = catalog
+        .resolve(&args.skill)
+        .map_err(|fault| library::not_found(&fault))?;
     let standing = permissions::standing(&entry.skill, &library, environment)?;
     let mut gate = permissions::host(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;
@@ -32,8 +34,12 @@ pub(crate) fn run(
     gate.places.cwd = Some(profile.cwd.to_string_lossy().into_owned().into());
     let line = permissions::line(&args.line);
     let confine = library.config.confine.unwrap_or(false);
-    let action =
-        Action::Skill { name: entry.name(), also: &[&args.skill], action: "run", arguments: &line };
+    let action = Action::Skill {
+        name: entry.name(),
+        also: &[&args.skill],
+        action: "run",
+        arguments: &line,
+    };
     let use_of_it = gate.decide(&action, &Actor::default());
     if use_of_it.verdict == Verdict::Deny {
         return refused(args, &use_of_it, printer);
@@ -109,8 +115,13 @@ fn profile(
     environment: &Environment,
     place: Option<&std::path::Path>,
 ) -> Result<Profile, CliError> {
-    let skill =
-        place.map(|place| if place.is_dir() { place } else { place.parent().unwrap_or(place) });
+    let skill = place.map(|place| {
+        if place.is_dir() {
+            place
+        } else {
+            place.parent().unwrap_or(place)
+        }
+    });
     let host = permissions::host(environment);
     let mut profile = Profile::for_work(&Setting {
         skill: skill.map(Into::into),
@@ -130,7 +141,10 @@ fn profile(
                 .hint("it is `required`, `best-effort` or `off`")
         })?,
     };
-    let configured = library.config.timeout.and_then(|seconds| u64::try_from(seconds).ok());
+    let configured = library
+        .config
+        .timeout
+        .and_then(|seconds| u64::try_from(seconds).ok());
     if let Some(seconds) = args.timeout.or(configured) {
         profile.limits.deadline_ms = seconds.saturating_mul(1000);
     }
@@ -143,7 +157,9 @@ fn start(
     args: &ExecArgs,
     environment: &Environment,
 ) -> Result<Outcome, CliError> {
-    let runner = environment.runner().ok_or_else(|| CliError::new("the sandbox has no helper"))?;
+    let runner = environment
+        .runner()
+        .ok_or_else(|| CliError::new("the sandbox has no helper"))?;
     let out = RefCell::new(Foreign::new(std::io::stdout()));
     let err = RefCell::new(Foreign::new(std::io::stderr()));
     let mut pass_on = |stream: Stream, bytes: &[u8]| {
@@ -157,7 +173,9 @@ fn start(
         on_output: if args.json { None } else { Some(&mut pass_on) },
         ..Options::default()
     };
-    let outcome = runner.run(approved, profile, options).map_err(|error| failed(&error))?;
+    let outcome = runner
+        .run(approved, profile, options)
+        .map_err(|error| failed(&error))?;
     let _ = out.into_inner().finish();
     let _ = err.into_inner().finish();
     Ok(outcome)

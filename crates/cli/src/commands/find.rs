@@ -38,8 +38,16 @@ pub(crate) fn run(
     let query = Query {
         metadata,
         scope,
-        limit: if args.limit == 0 { 0 } else { args.limit.saturating_add(beyond) },
-        mode: if args.substring { Mode::Substring } else { Mode::Ranked },
+        limit: if args.limit == 0 {
+            0
+        } else {
+            args.limit.saturating_add(beyond)
+        },
+        mode: if args.substring {
+            Mode::Substring
+        } else {
+            Mode::Ranked
+        },
         prefix: true,
         explain: args.explain || args.json,
         ..Query::new(&text)
@@ -56,7 +64,11 @@ pub(crate) fn run(
     }
     if args.json {
         printer.json(&describe::found(&catalog, &text, &hits, has_more))?;
-        return Ok(if hits.is_empty() { Exit::No } else { Exit::Done });
+        return Ok(if hits.is_empty() {
+            Exit::No
+        } else {
+            Exit::Done
+        });
     }
     if hits.is_empty() {
         let hint = "try other or fewer words, or see all with `prowess list`";
@@ -87,16 +99,24 @@ pub(crate) fn run(
     }
     printer.answer(&table.render(printer.width()))?;
     let count = wording::count(hits.len(), "skill");
-    printer.status(&if has_more { format!("{count}; more with `--limit 0`") } else { count });
+    printer.status(&if has_more {
+        format!("{count}; more with `--limit 0`")
+    } else {
+        count
+    });
     Ok(Exit::Done)
 }
 
 /// Says that there is nothing, and among how many.
 fn nothing(args: &FindArgs, library: &Library) -> String {
     let count = wording::count(library.catalog().listed().len(), "skill");
-    let asked = [args.words.join(" ")].into_iter().filter(|words| !words.is_empty());
+    let asked = [args.words.join(" ")]
+        .into_iter()
+        .filter(|words| !words.is_empty());
     let scope = args.scope.iter().map(|scope| format!("--scope {scope}"));
-    let asked = asked.chain(args.meta.iter().map(|pair| format!("--meta {pair}"))).chain(scope);
+    let asked = asked
+        .chain(args.meta.iter().map(|pair| format!("--meta {pair}")))
+        .chain(scope);
     let asked: Vec<String> = asked.map(wording::tick).collect();
     format!("No skill matches {} ({count} searched)", asked.join(" "))
 }

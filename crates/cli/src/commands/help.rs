@@ -101,26 +101,40 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
         printer.answer(&usage::page(command))?;
         return Ok(Exit::Done);
     }
-    let known: Vec<String> =
-        root.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let known: Vec<String> = root
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
     let error = CliError::new(format!("no help on `{subject}`"));
-    Err(match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics())) {
-        Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
-        None => error.hint("list the commands and topics with `prowess help`"),
-    })
+    Err(
+        match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics())) {
+            Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
+            None => error.hint("list the commands and topics with `prowess help`"),
+        },
+    )
 }
 
 fn environment(width: usize) -> String {
     let models = prowess_console::kit::variable_list();
     let ours = VARIABLES.iter().copied();
-    let theirs = models.iter().map(|(name, summary)| (*name, summary.as_str()));
-    let column = ours.clone().chain(theirs.clone()).map(|(name, _)| name.len()).max().unwrap_or(0);
+    let theirs = models
+        .iter()
+        .map(|(name, summary)| (*name, summary.as_str()));
+    let column = ours
+        .clone()
+        .chain(theirs.clone())
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
     let indent = column + 4;
     let line = |(name, summary): (&str, &str)| {
         let summary = wrap(summary, width.saturating_sub(indent).max(24));
         let summary = summary.join(&format!("\n{}", " ".repeat(indent)));
         format!("  {name:column$}  {summary}\n")
     };
-    let (ours, theirs) = (ours.map(line).collect::<String>(), theirs.map(line).collect::<String>());
+    let (ours, theirs) = (
+        ours.map(line).collect::<String>(),
+        theirs.map(line).collect::<String>(),
+    );
     format!("Environment variables\n\n{ours}\nModels\n\n{theirs}")
 }

@@ -47,14 +47,21 @@ pub(crate) fn run(
         listing.print(&catalog, printer)?;
         library.warn(environment, printer);
     }
-    let Some((changes, _watching)) = watched else { return Ok(Exit::Done) };
+    let Some((changes, _watching)) = watched else {
+        return Ok(Exit::Done);
+    };
     printer.status("Watching; stop with Ctrl-C");
     while !printer.reader_left() {
-        let Some(set) = changes.next_within(Duration::from_hours(1)) else { continue };
+        let Some(set) = changes.next_within(Duration::from_hours(1)) else {
+            continue;
+        };
         if set.generation > catalog.generation() {
             let changes = listing.asked(&set.changes, &library.catalog());
             print_changes(
-                &ChangeSet { changes, ..(*set).clone() },
+                &ChangeSet {
+                    changes,
+                    ..(*set).clone()
+                },
                 args.json,
                 environment,
                 printer,
@@ -68,15 +75,19 @@ pub(crate) fn run(
 pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
     let known = Scope::ALL.map(Scope::as_str);
     // Of a program and of servers nothing is known before a run.
-    let known = known.iter().filter(|scope| !matches!(**scope, "program" | "server"));
-    Scope::parse(word).filter(|_| known.clone().any(|scope| *scope == word)).ok_or_else(|| {
-        let list = wording::either(known.clone().map(wording::tick));
-        let error = CliError::new(format!("`--scope` does not know `{word}`: it is {list}"));
-        match suggest::nearest(word, known.copied()) {
-            Some(near) => error.hint(format!("did you mean `--scope {near}`?")),
-            None => error,
-        }
-    })
+    let known = known
+        .iter()
+        .filter(|scope| !matches!(**scope, "program" | "server"));
+    Scope::parse(word)
+        .filter(|_| known.clone().any(|scope| *scope == word))
+        .ok_or_else(|| {
+            let list = wording::either(known.clone().map(wording::tick));
+            let error = CliError::new(format!("`--scope` does not know `{word}`: it is {list}"));
+            match suggest::nearest(word, known.copied()) {
+                Some(near) => error.hint(format!("did you mean `--scope {near}`?")),
+                None => error,
+            }
+        })
 }
 
 struct Listing<'a> {
@@ -91,8 +102,13 @@ impl Listing<'_> {
     fn asked(&self, changes: &[Change], catalog: &Catalog) -> Vec<Change> {
         let rows = self.rows(catalog);
         let is_asked = |change: &&Change| {
-            let in_scope = self.scope.is_none_or(|scope| change.id.origin.scope == scope);
-            let is_gone = matches!(change.kind, ChangeKind::Removed | ChangeKind::Shadowed { .. });
+            let in_scope = self
+                .scope
+                .is_none_or(|scope| change.id.origin.scope == scope);
+            let is_gone = matches!(
+                change.kind,
+                ChangeKind::Removed | ChangeKind::Shadowed { .. }
+            );
             in_scope && (is_gone || rows.iter().any(|(entry, _)| entry.skill.id == change.id))
         };
         changes.iter().filter(is_asked).cloned().collect()
@@ -101,8 +117,10 @@ impl Listing<'_> {
     /// The entries that are asked for, with what a model sees of each.
     fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c Entry, Sight)> {
         let view = View::new(catalog, self.policy, Who::Model);
-        let in_scope =
-            |entry: &&Entry| self.scope.is_none_or(|scope| entry.skill.id.origin.scope == scope);
+        let in_scope = |entry: &&Entry| {
+            self.scope
+                .is_none_or(|scope| entry.skill.id.origin.scope == scope)
+        };
         // An agent that was not given a skill does not see it; a person who lists sees the rest.
         let asked = |entry: &Entry, sight: Sight| {
             self.args.all
@@ -169,7 +187,10 @@ impl Listing<'_> {
         for (entry, sight) in rows {
             let skill = &entry.skill;
             let name = name(catalog, entry);
-            let mut row = vec![Cell::styled(&name, if entry.is_shadowed() { dim } else { cyan })];
+            let mut row = vec![Cell::styled(
+                &name,
+                if entry.is_shadowed() { dim } else { cyan },
+            )];
             if wide {
                 row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
             }
@@ -193,9 +214,15 @@ impl Listing<'_> {
         let mut text = String::new();
         for (entry, sight) in rows {
             let skill = &entry.skill;
-            let version = skill.version.as_deref().map(|version| format!(" {version}"));
-            let status =
-                if self.args.all { format!(", {}", status(*sight)) } else { String::new() };
+            let version = skill
+                .version
+                .as_deref()
+                .map(|version| format!(" {version}"));
+            let status = if self.args.all {
+                format!(", {}", status(*sight))
+            } else {
+                String::new()
+            };
             let place = targets::display(Path::new(&*skill.location), self.environment);
             let style = if entry.is_shadowed() { dim } else { cyan };
             text.push_str(&format!(
@@ -205,7 +232,10 @@ impl Listing<'_> {
                 from(entry),
                 sanitize::line(&place),
             ));
-            for line in wrap(&sanitize::line(&skill.listing_text()), width.saturating_sub(4)) {
+            for line in wrap(
+                &sanitize::line(&skill.listing_text()),
+                width.saturating_sub(4),
+            ) {
                 text.push_str(&format!("    {line}\n"));
             }
         }
@@ -223,7 +253,11 @@ impl Listing<'_> {
 /// The name to type: a qualified one where another skill has the plain one.
 fn name(catalog: &Catalog, entry: &Entry) -> String {
     let name = catalog.qualified_name(entry);
-    if name == *entry.skill.location { entry.name().to_owned() } else { name }
+    if name == *entry.skill.location {
+        entry.name().to_owned()
+    } else {
+        name
+    }
 }
 
 fn status(sight: Sight) -> &'static str {
@@ -258,7 +292,10 @@ fn print_changes(
     let text = if as_json {
         format!("{}\n", describe::changes(set))
     } else {
-        set.changes.iter().map(|change| change_line(change, environment)).collect()
+        set.changes
+            .iter()
+            .map(|change| change_line(change, environment))
+            .collect()
     };
     printer.answer(&text)
 }
@@ -279,5 +316,9 @@ fn change_line(change: &Change, environment: &Environment) -> String {
         _ => String::new(),
     };
     let line = format!("{} ({}){by}", change.name, change.id.origin.scope.as_str());
-    format!("{style}{:8}{style:#}  {}\n", change.kind.as_str(), sanitize::line(&line))
+    format!(
+        "{style}{:8}{style:#}  {}\n",
+        change.kind.as_str(),
+        sanitize::line(&line)
+    )
 }

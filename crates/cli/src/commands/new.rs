@@ -17,13 +17,20 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let typed = args.name.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let typed = args
+        .name
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let skill = SkillName::new(typed).map_err(|_| invalid_name(args, typed))?;
     let folder = args.name.with_file_name(skill.as_str());
     if folder.symlink_metadata().is_ok() {
         let shown = targets::display(&folder, environment);
-        return Err(CliError::new(format!("`{shown}` exists already"))
-            .hint(format!("check it with `prowess validate {shown}`, or choose another name")));
+        return Err(
+            CliError::new(format!("`{shown}` exists already")).hint(format!(
+                "check it with `prowess validate {shown}`, or choose another name"
+            )),
+        );
     }
     let template = match args.template {
         TemplateArg::Minimal => Template::Minimal,
@@ -34,8 +41,10 @@ pub(crate) fn run(
     let written = written.map_err(|(file, error)| {
         CliError::new(format!("cannot create `{}`", file.display())).cause(error)
     })?;
-    let written: Vec<String> =
-        written.iter().map(|file| targets::display(file, environment)).collect();
+    let written: Vec<String> = written
+        .iter()
+        .map(|file| targets::display(file, environment))
+        .collect();
     if args.json {
         printer.json(&json!({ "schema": "prowess.new/1", "name": skill.as_str(), "folder": folder, "files": written }))?;
         return Ok(Exit::Done);

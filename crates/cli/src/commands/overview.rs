@@ -24,18 +24,29 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
-    let own =
-        catalog.entries().iter().filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
+    let own = catalog
+        .entries()
+        .iter()
+        .filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
     let strong = Style::new().bold();
     let mut text = if own.count() == 0 {
         format!("{strong}No skills are visible from here{strong:#} but the bundled one\n\n")
     } else {
         let count = wording::count(catalog.listed().len(), "skill");
-        let are = if catalog.listed().len() == 1 { "is" } else { "are" };
+        let are = if catalog.listed().len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
         format!("{strong}{count}{strong:#} {are} visible from here\n\n")
     };
     for scope in Scope::ALL {
-        text.push_str(&scope_line(&catalog, scope, environment, printer.text_width()));
+        text.push_str(&scope_line(
+            &catalog,
+            scope,
+            environment,
+            printer.text_width(),
+        ));
     }
     text.push('\n');
     text.push_str(&facts(&library, &catalog, environment)?);
@@ -65,14 +76,22 @@ fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width:
         .filter(|_| scope != Scope::Bundled)
         .map(|(origin, count)| {
             let root = targets::display(Path::new(&*origin.root), environment);
-            if roots.len() == 1 { root } else { format!("{root} {count}") }
+            if roots.len() == 1 {
+                root
+            } else {
+                format!("{root} {count}")
+            }
         })
         .collect();
     let places = sanitize::line(&places.join(", ")).into_owned();
     let dim = Style::new().dimmed();
     let places = cut(&places, width.saturating_sub(20).max(20));
     let line = format!("  {:8} {:>6}", scope.as_str(), wording::thousands(total));
-    if places.is_empty() { format!("{line}\n") } else { format!("{line}  {dim}{places}{dim:#}\n") }
+    if places.is_empty() {
+        format!("{line}\n")
+    } else {
+        format!("{line}  {dim}{places}{dim:#}\n")
+    }
 }
 
 /// What is worth knowing, each with the command that says more.
@@ -83,11 +102,21 @@ fn facts(
 ) -> Result<String, CliError> {
     let report = library.registry.report();
     let policy = library.policy(None)?;
-    let shadowed = catalog.entries().iter().filter(|entry| entry.is_shadowed()).count();
-    let mended = catalog.entries().iter().filter(|entry| entry.skill.problems > 0).count();
+    let shadowed = catalog
+        .entries()
+        .iter()
+        .filter(|entry| entry.is_shadowed())
+        .count();
+    let mended = catalog
+        .entries()
+        .iter()
+        .filter(|entry| entry.skill.problems > 0)
+        .count();
     let ranked = prompt::ranked(catalog, &policy, environment, None);
-    let options =
-        IndexOptions { budget: library.config.budget(None, None), ..IndexOptions::default() };
+    let options = IndexOptions {
+        budget: library.config.budget(None, None),
+        ..IndexOptions::default()
+    };
     let index = prompt::make(catalog, &policy, &ranked, &options);
     let rows = &index.report.rows;
     let short = rows.iter().filter(|row| row.fate != Fate::Whole).count();
@@ -101,8 +130,14 @@ fn facts(
         ));
     }
     if mended > 0 {
-        let (n, have) = (wording::thousands(mended), if mended == 1 { "has" } else { "have" });
-        lines.push((format!("{n} {have} a broken frontmatter"), "prowess validate"));
+        let (n, have) = (
+            wording::thousands(mended),
+            if mended == 1 { "has" } else { "have" },
+        );
+        lines.push((
+            format!("{n} {have} a broken frontmatter"),
+            "prowess validate",
+        ));
     }
     if !report.faults.is_empty() {
         let n = wording::thousands(report.faults.len());
@@ -113,7 +148,11 @@ fn facts(
     let number = wording::thousands;
     let cost = match short {
         _ if shown < rows.len() => {
-            format!("a model sees {} of {} in {tokens}", number(shown), number(rows.len()))
+            format!(
+                "a model sees {} of {} in {tokens}",
+                number(shown),
+                number(rows.len())
+            )
         }
         0 if shown == 1 => format!("a model sees it in {tokens}"),
         0 => format!("a model sees all of them in {tokens}"),

@@ -39,9 +39,11 @@ fn check(
         printer.findings(report);
     }
     let mut gate = permissions::host(environment).gate(&config);
-    for (effect, rules) in
-        [(Effect::Allow, &args.allow), (Effect::Ask, &args.ask), (Effect::Deny, &args.deny)]
-    {
+    for (effect, rules) in [
+        (Effect::Allow, &args.allow),
+        (Effect::Ask, &args.ask),
+        (Effect::Deny, &args.deny),
+    ] {
         permissions::add(&mut gate, effect, rules)?;
     }
     let confine = config.confine.unwrap_or(false);
@@ -50,11 +52,15 @@ fn check(
         Some(name) => {
             let library = Library::with(config, global, environment)?;
             let catalog = library.catalog();
-            let entry = catalog.resolve(name).map_err(|fault| library::not_found(&fault))?;
+            let entry = catalog
+                .resolve(name)
+                .map_err(|fault| library::not_found(&fault))?;
             Some(permissions::standing(&entry.skill, &library, environment)?)
         }
     };
-    let actor = standing.as_ref().map_or_else(Actor::default, |standing| standing.actor(confine));
+    let actor = standing
+        .as_ref()
+        .map_or_else(Actor::default, |standing| standing.actor(confine));
     let line = permissions::line(&args.line);
     let decision = gate.decide(&Action::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
@@ -64,13 +70,28 @@ fn check(
         document["command"] = line.into();
         printer.json(&document)?;
     } else {
-        printer.answer(&text(&line, &decision, words.as_deref(), printer.list_width()))?;
+        printer.answer(&text(
+            &line,
+            &decision,
+            words.as_deref(),
+            printer.list_width(),
+        ))?;
     }
-    Ok(if decision.verdict == Verdict::Allow { Exit::Done } else { Exit::No })
+    Ok(if decision.verdict == Verdict::Allow {
+        Exit::Done
+    } else {
+        Exit::No
+    })
 }
 
 fn words(script: &Script) -> Vec<Vec<String>> {
-    let of = |command: &Simple| command.words.iter().map(|word| word.text.to_string()).collect();
+    let of = |command: &Simple| {
+        command
+            .words
+            .iter()
+            .map(|word| word.text.to_string())
+            .collect()
+    };
     script.commands.iter().map(of).collect()
 }
 
@@ -92,10 +113,17 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
     row(decision.verdict.as_str(), verdict, line);
     row("why", dim, &decision.reason);
     if let Some(rule) = &decision.rule {
-        row("rule", dim, &format!("{} {} ({})", rule.effect.as_str(), rule.text, rule.source));
+        row(
+            "rule",
+            dim,
+            &format!("{} {} ({})", rule.effect.as_str(), rule.text, rule.source),
+        );
     }
     for command in words.into_iter().flatten() {
-        let quoted: Vec<String> = command.iter().map(|word| wording::shell_word(word)).collect();
+        let quoted: Vec<String> = command
+            .iter()
+            .map(|word| wording::shell_word(word))
+            .collect();
         row("words", dim, &quoted.join(" · "));
     }
     if let Some(remedy) = &decision.remedy {
@@ -125,7 +153,11 @@ fn show(
     let strength = config.sandbox.unwrap_or_default();
     let rules = &config.permissions;
     if args.json {
-        printer.json(&prowess_describe::rules(rules, mode.as_str(), strength.as_str()))?;
+        printer.json(&prowess_describe::rules(
+            rules,
+            mode.as_str(),
+            strength.as_str(),
+        ))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["EFFECT", "RULE", "FROM"]).wrapping();
@@ -167,7 +199,11 @@ fn show(
     };
     printer.status(&format!(
         "{}; mode `{}`: {rest}; sandbox `{}`",
-        if count == 0 { "No rules".to_owned() } else { wording::count(count, "rule") },
+        if count == 0 {
+            "No rules".to_owned()
+        } else {
+            wording::count(count, "rule")
+        },
         mode.as_str(),
         strength.as_str()
     ));

@@ -26,13 +26,19 @@ pub(crate) fn run(
     if let Some(name) = &args.skill {
         return super::render::run(name, args, global, environment, printer);
     }
-    if args.compat.as_deref().is_some_and(|word| word != "skills-ref") {
+    if args
+        .compat
+        .as_deref()
+        .is_some_and(|word| word != "skills-ref")
+    {
         return Err(CliError::new("`--compat NAME` is about one skill").hint("add `--skill NAME`"));
     }
     let compat = args.compat.is_some();
     if compat && args.format != PromptFormatArg::Xml {
-        return Err(CliError::new("`--compat` is about the XML of the reference tool")
-            .hint("add `--format xml`"));
+        return Err(
+            CliError::new("`--compat` is about the XML of the reference tool")
+                .hint("add `--format xml`"),
+        );
     }
     let library = Library::open(global, environment, printer)?;
     let policy = library.policy(args.agent.as_deref())?;
@@ -46,7 +52,9 @@ pub(crate) fn run(
             PromptFormatArg::Json => Format::Json,
         },
         listing: if args.recent {
-            Listing::Sections { last_used: LAST_USED }
+            Listing::Sections {
+                last_used: LAST_USED,
+            }
         } else {
             Listing::All
         },
@@ -79,7 +87,10 @@ pub(crate) fn ranked(
     agent: Option<&str>,
 ) -> Vec<Ranked> {
     let view = View::new(catalog, policy, Who::Model);
-    let skills: Vec<_> = view.visible().map(|(entry, _)| entry.skill.clone()).collect();
+    let skills: Vec<_> = view
+        .visible()
+        .map(|(entry, _)| entry.skill.clone())
+        .collect();
     let used = usage::of_project(environment, agent);
     rank::rank(&skills, &used, &rank::Options::new(usage::now(), LAST_USED))
 }
@@ -110,11 +121,16 @@ fn report(made: &IndexText, recent: bool, printer: &Printer) {
     let count = |is: fn(Fate) -> bool| rows.iter().filter(|row| is(row.fate)).count();
     let shortened = count(|fate| matches!(fate, Fate::Shortened { .. }));
     let bare = count(|fate| matches!(fate, Fate::NameOnly(_)));
-    let cut: Vec<&str> =
-        rows.iter().filter(|row| !row.fate.is_shown()).map(|row| row.name).collect();
-    for (number, what) in
-        [(shortened, "shortened"), (bare, "by name only"), (cut.len(), "left out")]
-    {
+    let cut: Vec<&str> = rows
+        .iter()
+        .filter(|row| !row.fate.is_shown())
+        .map(|row| row.name)
+        .collect();
+    for (number, what) in [
+        (shortened, "shortened"),
+        (bare, "by name only"),
+        (cut.len(), "left out"),
+    ] {
         if number > 0 {
             line.push_str(&format!(", {} {what}", wording::thousands(number)));
         }

@@ -35,14 +35,21 @@ pub(crate) fn run(
         })?;
     }
     let given = Given {
-        execution: if args.no_exec { Execution::Show } else { Execution::Run },
+        execution: if args.no_exec {
+            Execution::Show
+        } else {
+            Execution::Run
+        },
         ..Given::by_person(arguments(args)?)
     };
     let activation = match activate(&workshop, name, &given) {
         Ok(activation) => activation,
         Err(error) => return refused(name, error, &library, environment, printer),
     };
-    let source = library.registry.text(&activation.skill.id).unwrap_or_default();
+    let source = library
+        .registry
+        .text(&activation.skill.id)
+        .unwrap_or_default();
     let source = String::from_utf8_lossy(&source).into_owned();
     if args.json {
         printer.json(&prowess_describe::activation(&activation, &source))?;
@@ -65,20 +72,28 @@ pub(crate) fn workshop(
 ) -> Result<Workshop, CliError> {
     let visibility = library.policy(agent)?;
     let host = permissions::host(environment);
-    let mut workshop =
-        host.workshop(&library.registry, &library.config, visibility, Arc::new(SystemClock));
+    let mut workshop = host.workshop(
+        &library.registry,
+        &library.config,
+        visibility,
+        Arc::new(SystemClock),
+    );
     workshop.approver = Arc::new(Terminal);
-    workshop.runner = environment.runner().map(|runner| Arc::new(runner) as Arc<dyn CommandRunner>);
+    workshop.runner = environment
+        .runner()
+        .map(|runner| Arc::new(runner) as Arc<dyn CommandRunner>);
     Ok(workshop)
 }
 
 fn arguments(args: &PromptArgs) -> Result<Arguments, CliError> {
     let text = args.arguments.as_deref();
-    Ok(match kit::arguments(text, args.args_json.as_deref(), &args.arg)? {
-        Value::Null if args.args_json.is_none() => Arguments::none(),
-        Value::String(text) if args.arguments.is_some() => Arguments::from_text(text),
-        value => Arguments::from_json(value),
-    })
+    Ok(
+        match kit::arguments(text, args.args_json.as_deref(), &args.arg)? {
+            Value::Null if args.args_json.is_none() => Arguments::none(),
+            Value::String(text) if args.arguments.is_some() => Arguments::from_text(text),
+            value => Arguments::from_json(value),
+        },
+    )
 }
 
 /// Says why there is nothing to show. What the gate refused has an exit code of its own.
@@ -101,10 +116,17 @@ fn refused(
             });
             let (path, text) = text.unwrap_or_default();
             let path = super::targets::display(std::path::Path::new(&path), environment);
-            let report = FileReport { path, text: Some(text.into()), diagnostics };
+            let report = FileReport {
+                path,
+                text: Some(text.into()),
+                diagnostics,
+            };
             let failure = CliError::new(format!("the skill `{name}` cannot be used safely"))
                 .hint("its arguments would reach a shell as code; write the form that is shown");
-            Err(CliError { report: Some(Box::new(report)), ..failure })
+            Err(CliError {
+                report: Some(Box::new(report)),
+                ..failure
+            })
         }
         ActivationError::NotFound(Refusal::NotFound(fault)) => Err(library::not_found(&fault)),
         ActivationError::NotFound(refusal) => {
@@ -119,13 +141,21 @@ fn refused(
             printer.error(&failure.hint("`--no-exec` shows the skill without running anything"));
             Ok(Exit::Denied)
         }
-        ActivationError::Command(ExpandError::Failed { command, how, output }) => {
+        ActivationError::Command(ExpandError::Failed {
+            command,
+            how,
+            output,
+        }) => {
             printer.aside(&sanitize::block(&format!("{}\n", output.trim_end())));
-            Err(CliError::new(format!("`{}` failed: {how}", sanitize::line(&command))).hint(
-                "a skill is loaded only if its commands end well; `|| true` makes one optional",
-            ))
+            Err(
+                CliError::new(format!("`{}` failed: {how}", sanitize::line(&command))).hint(
+                    "a skill is loaded only if its commands end well; `|| true` makes one optional",
+                ),
+            )
         }
-        error => Err(CliError::new(sanitize::block(&error.to_string()).into_owned())),
+        error => Err(CliError::new(
+            sanitize::block(&error.to_string()).into_owned(),
+        )),
     }
 }
 

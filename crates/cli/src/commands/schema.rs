@@ -16,7 +16,9 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, CliError
             .chain([(config::SCHEMA_NAME, config::SCHEMA_SUMMARY)])
     };
     let Some(name) = &args.name else {
-        let text: String = all().map(|(name, summary)| format!("{name:8} {summary}\n")).collect();
+        let text: String = all()
+            .map(|(name, summary)| format!("{name:8} {summary}\n"))
+            .collect();
         printer.answer(&text)?;
         return Ok(Exit::Done);
     };

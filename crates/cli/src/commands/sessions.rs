@@ -35,7 +35,9 @@ pub(crate) fn chat(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let kit = kit(global, environment, printer)?;
-    let history = environment.state_folder().map(|folder| folder.join("history"));
+    let history = environment
+        .state_folder()
+        .map(|folder| folder.join("history"));
     talk::run(args, kit, history, printer.has_colours(), printer)
 }
 
@@ -75,11 +77,20 @@ pub(crate) fn mcp(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let homes = environment.home.clone().zip(environment.config_home.clone());
+    let homes = environment
+        .home
+        .clone()
+        .zip(environment.config_home.clone());
     let place = serve::Place {
-        homes: homes.map(|(home, config)| Homes { home, config, mac: cfg!(target_os = "macos") }),
+        homes: homes.map(|(home, config)| Homes {
+            home,
+            config,
+            mac: cfg!(target_os = "macos"),
+        }),
         program: "prowess".to_owned(),
-        token: environment.state_folder().map(|folder| folder.join("mcp-token")),
+        token: environment
+            .state_folder()
+            .map(|folder| folder.join("mcp-token")),
     };
     serve::run(args, kit(global, environment, printer)?, &place, printer)
 }
@@ -88,7 +99,9 @@ pub(crate) fn mcp(
 pub(crate) fn variables(environment: &Environment) -> Variables {
     let variables = environment.variables.clone();
     Arc::new(move |name: &str| {
-        let found = variables.iter().find(|(known, _)| known.to_str() == Some(name));
+        let found = variables
+            .iter()
+            .find(|(known, _)| known.to_str() == Some(name));
         found.and_then(|(_, value)| value.to_str().map(str::to_owned))
     })
 }

@@ -68,7 +68,12 @@ fn show(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let Found { path: file, bytes, package, .. } = found;
+    let Found {
+        path: file,
+        bytes,
+        package,
+        ..
+    } = found;
     let bytes = bytes.map_err(|fault| unreadable(file, &fault, environment))?;
     let parsed = parse(bytes);
     let subject = Subject::new(&parsed, package);
@@ -77,9 +82,17 @@ fn show(
         return print_properties(&parsed, &findings, printer);
     }
     // A single Markdown file has no folder of its own.
-    let folder = package.folder().is_some().then(|| file.parent().unwrap_or(Path::new(".")));
-    let folder =
-        folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let folder = package
+        .folder()
+        .is_some()
+        .then(|| file.parent().unwrap_or(Path::new(".")));
+    let folder = folder.map(|folder| {
+        if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        }
+    });
     let files = match folder {
         Some(folder) => digest::files(folder).map_err(|error| no_digest(&error))?,
         None => Vec::new(),
@@ -88,7 +101,12 @@ fn show(
         Some(folder) => Some(digest::digest(folder, &files).map_err(|error| no_digest(&error))?),
         None => None,
     };
-    let count = |severity| findings.iter().filter(|found| found.severity == severity).count();
+    let count = |severity| {
+        findings
+            .iter()
+            .filter(|found| found.severity == severity)
+            .count()
+    };
     let package = describe::Package {
         identity: identify(&parsed.manifest, package.folder(), parsed.body_text()),
         file: targets::display(file, environment),
@@ -107,7 +125,10 @@ fn show(
     } else {
         format!(" --profile {}", profile.as_str())
     };
-    let view = View { package, profile_flag };
+    let view = View {
+        package,
+        profile_flag,
+    };
     if args.json {
         printer.json(&view.package.document())?;
     } else {
@@ -173,7 +194,10 @@ impl View<'_> {
             sanitize::line(&shown.identity.name),
             sanitize::line(&shown.file)
         );
-        for line in wrap(&sanitize::line(&shown.identity.description), width.saturating_sub(2)) {
+        for line in wrap(
+            &sanitize::line(&shown.identity.description),
+            width.saturating_sub(2),
+        ) {
             text.push_str(&format!("  {line}\n"));
         }
         if shown.identity.description_source == Source::Body {
@@ -187,7 +211,12 @@ impl View<'_> {
             .iter()
             .filter(|entry| !matches!(&*entry.key, "name" | "description"))
             .collect();
-        let column = keys.iter().map(|entry| entry.key.chars().count()).max().unwrap_or(0).min(28);
+        let column = keys
+            .iter()
+            .map(|entry| entry.key.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(28);
         for entry in &keys {
             let value = sanitize::line(&flat(&entry.value)).into_owned();
             let room = width.saturating_sub(column + 4).max(20);
@@ -249,10 +278,10 @@ impl View<'_> {
         let counts = counts.into_iter().filter(|(n, _)| *n > 0);
         let counts: Vec<String> = counts.map(|(n, noun)| wording::count(n, noun)).collect();
         if !counts.is_empty() {
-            let place = shown
-                .folder
-                .as_deref()
-                .map_or_else(|| shown.file.clone(), |folder| targets::display(folder, environment));
+            let place = shown.folder.as_deref().map_or_else(
+                || shown.file.clone(),
+                |folder| targets::display(folder, environment),
+            );
             text.push_str(&format!(
                 "\n{}: see `prowess validate{} {}`\n",
                 wording::all(counts),

@@ -25,7 +25,12 @@ pub(crate) fn run(
     let read =
         opened.and_then(|open| open.read(file, args.offset, args.limit.unwrap_or(USUAL_LIMIT)));
     match read.map_err(|error| explain(error, &folder, environment))? {
-        Resource::Text { text, offset, size, next } => {
+        Resource::Text {
+            text,
+            offset,
+            size,
+            next,
+        } => {
             if args.json {
                 printer.json(&json!({
                     "schema": "prowess.file/1", "path": file, "kind": "text",
@@ -50,7 +55,10 @@ pub(crate) fn run(
                 printer.json(&json!({ "schema": "prowess.file/1", "path": file, "kind": kind, "size": size }))?;
                 return Ok(Exit::Done);
             }
-            printer.warn(&format!("`{file}` is not text: {kind}, {}", wording::size(size)));
+            printer.warn(&format!(
+                "`{file}` is not text: {kind}, {}",
+                wording::size(size)
+            ));
             Ok(Exit::No)
         }
     }
@@ -61,8 +69,10 @@ fn explain(error: Error, folder: &Path, environment: &Environment) -> CliError {
     match error {
         Error::Missing { path } => {
             let files = digest::files(folder).unwrap_or_default();
-            let names: Vec<String> =
-                files.iter().map(|file| file.path.to_string_lossy().into_owned()).collect();
+            let names: Vec<String> = files
+                .iter()
+                .map(|file| file.path.to_string_lossy().into_owned())
+                .collect();
             if let Some(near) = suggest::nearest(&path, names.iter().map(String::as_str)) {
                 return base.hint(format!("did you mean `{near}`?"));
             }

@@ -16,10 +16,16 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let Some(store) = usage::store(environment) else {
-        return Err(CliError::new("there is no home folder to remember anything in")
-            .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
+        return Err(
+            CliError::new("there is no home folder to remember anything in")
+                .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"),
+        );
     };
-    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let limit = if args.limit == 0 {
+        usize::MAX
+    } else {
+        args.limit
+    };
     let summary = store.summary(None, limit).map_err(|error| {
         CliError::new(usage::explain(&error, &store, environment))
             .hint("see what else is wrong with `prowess doctor`")
@@ -40,7 +46,9 @@ pub(crate) fn run(
         let agents: Vec<&str> = skill.agents.iter().map(|(_, agent, _)| &**agent).collect();
         table.row(vec![
             Cell::styled(&skill.skill, cyan),
-            Cell::number(&wording::thousands(usize::try_from(skill.uses).unwrap_or(usize::MAX))),
+            Cell::number(&wording::thousands(
+                usize::try_from(skill.uses).unwrap_or(usize::MAX),
+            )),
             Cell::new(&wording::ago(now, skill.last_used)),
             Cell::new(&ended(skill)),
             Cell::styled(&agents.join(", "), dim),
@@ -50,7 +58,10 @@ pub(crate) fn run(
     let count = wording::count(summary.skills.len(), "skill");
     printer.status(&match summary.total.saturating_sub(summary.skills.len()) {
         0 => count,
-        more => format!("{count}; {} more with `--limit 0`", wording::thousands(more)),
+        more => format!(
+            "{count}; {} more with `--limit 0`",
+            wording::thousands(more)
+        ),
     });
     Ok(Exit::Done)
 }
@@ -58,9 +69,19 @@ pub(crate) fn run(
 /// How the uses ended: `12 done, 1 failed`.
 fn ended(skill: &SkillSummary) -> String {
     let outcomes = &skill.outcomes;
-    let parts =
-        [(outcomes.done, "done"), (outcomes.failed, "failed"), (outcomes.refused, "refused")];
-    let parts: Vec<String> =
-        parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+    let parts = [
+        (outcomes.done, "done"),
+        (outcomes.failed, "failed"),
+        (outcomes.refused, "refused"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{n} {word}"))
+        .collect();
+    if parts.is_empty() {
+        "-".to_owned()
+    } else {
+        parts.join(", ")
+    }
 }

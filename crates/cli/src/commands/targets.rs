@@ -36,19 +36,30 @@ pub(crate) fn resolve(
     printer: &Printer,
 ) -> Result<Meant, CliError> {
     if typed.symlink_metadata().is_ok() {
-        let ending = typed.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let ending = typed
+            .extension()
+            .and_then(|ending| ending.to_str())
+            .unwrap_or_default();
         let is_markdown =
             ending.eq_ignore_ascii_case("md") || ending.eq_ignore_ascii_case("markdown");
         if typed.is_file() && !is_markdown {
-            let message = format!("`{}` is neither a folder nor a Markdown file", typed.display());
+            let message = format!(
+                "`{}` is neither a folder nor a Markdown file",
+                typed.display()
+            );
             return Err(CliError::new(message).hint("name a skill's folder, or its SKILL.md"));
         }
         return Ok(Meant::Path(typed.to_owned()));
     }
     // A slip in the last part of a path is found among its neighbours.
-    let parent =
-        typed.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let last = typed.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let parent = typed
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let last = typed
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let neighbours = entries(parent);
     let near = suggest::nearest(last, neighbours.iter().map(String::as_str))
         .map(|near| typed.with_file_name(near));
@@ -77,25 +88,35 @@ pub(crate) fn resolve(
             let text = library.registry.text(&entry.skill.id).map_err(|error| {
                 CliError::new(format!("cannot read {}", wording::tick(name))).cause(error)
             })?;
-            Ok(Meant::Memory { location: entry.skill.location.to_string(), text })
+            Ok(Meant::Memory {
+                location: entry.skill.location.to_string(),
+                text,
+            })
         }
         Ok(entry) => {
             let file = PathBuf::from(&*entry.skill.location);
             let folder = file.parent().filter(|_| entry.skill.form == Form::Folder);
-            Ok(Meant::Path(folder.map_or_else(|| file.clone(), Path::to_owned)))
+            Ok(Meant::Path(
+                folder.map_or_else(|| file.clone(), Path::to_owned),
+            ))
         }
         Err(fault) if fault.near.is_empty() && near.is_some() => {
-            let error =
-                CliError::new(format!("path does not exist, and no skill is named `{name}`"));
+            let error = CliError::new(format!(
+                "path does not exist, and no skill is named `{name}`"
+            ));
             Err(error.hint(near.as_deref().map(meant).unwrap_or_default()))
         }
         Err(fault) => {
-            let error =
-                CliError::new(format!("path does not exist, and no skill is named `{name}`"));
+            let error = CliError::new(format!(
+                "path does not exist, and no skill is named `{name}`"
+            ));
             if !fault.near.is_empty() {
                 let near = wording::either(fault.near.iter().map(wording::tick));
                 Err(error.hint(format!("did you mean {near}?")))
-            } else if catalog.listed().all(|entry| entry.skill.form == Form::Memory) {
+            } else if catalog
+                .listed()
+                .all(|entry| entry.skill.form == Form::Memory)
+            {
                 Err(error.hint(format!("create it with `prowess new {name}`")))
             } else {
                 Err(error.hint("see what there is with `prowess list`"))
@@ -130,8 +151,14 @@ fn warn_of_namesakes(
 
 /// Names of everything in a folder; none when it cannot be read.
 fn entries(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NEIGHBOURS);
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    let entries = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(MOST_NEIGHBOURS);
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
 }
 
 /// A path as people read it.

@@ -48,7 +48,11 @@ fn list(
     }
     let mut table = Table::new(&["TOOL", "WHAT IT DOES"]).wrapping();
     for spec in &specs {
-        let first = spec.description.split_inclusive(['.', '\n']).next().unwrap_or_default();
+        let first = spec
+            .description
+            .split_inclusive(['.', '\n'])
+            .next()
+            .unwrap_or_default();
         table.row(vec![
             Cell::styled(&spec.name, AnsiColor::Cyan.on_default()),
             Cell::new(sanitize::line(first.trim_end_matches(['.', '\n', ':'])).as_ref()),
@@ -74,7 +78,10 @@ fn call(
 ) -> Result<Exit, CliError> {
     let input = input(args.json.as_deref())?;
     let workshop = render::workshop(library, args.agent.as_deref(), environment)?;
-    let choice = Choice { runs_as: args.skill.clone().map(Into::into), ..Choice::everything() };
+    let choice = Choice {
+        runs_as: args.skill.clone().map(Into::into),
+        ..Choice::everything()
+    };
     let answer = toolset(&choice)?.call(&workshop, &mut Loaded::default(), &args.name, &input);
     match answer {
         Ok(answer) if args.value => {
@@ -99,9 +106,16 @@ fn call(
                 }))?;
             } else {
                 // What a model would read; the error is its answer.
-                printer.aside(&sanitize::block(&format!("{}\n", text.trim_end_matches('\n'))));
+                printer.aside(&sanitize::block(&format!(
+                    "{}\n",
+                    text.trim_end_matches('\n')
+                )));
             }
-            Ok(if why == Why::Denied { Exit::Denied } else { Exit::No })
+            Ok(if why == Why::Denied {
+                Exit::Denied
+            } else {
+                Exit::No
+            })
         }
         Err(error) => Err(CliError::new(error.to_string())),
     }
@@ -132,6 +146,8 @@ fn input(given: Option<&str>) -> Result<Value, CliError> {
         Some(text) => text.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        CliError::new("`--json` is not JSON").cause(error).hint("such as `{\"name\": \"pdf\"}`")
+        CliError::new("`--json` is not JSON")
+            .cause(error)
+            .hint("such as `{\"name\": \"pdf\"}`")
     })
 }

@@ -80,7 +80,13 @@ fn one(
     let mut document = describe::trust(path, &state, &summary);
     if state.is_trusted() {
         if !args.json {
-            printer.answer(&text(path, &state, &summary, environment, printer.list_width()))?;
+            printer.answer(&text(
+                path,
+                &state,
+                &summary,
+                environment,
+                printer.list_width(),
+            ))?;
             printer.status("Trusted, exactly as it is");
         }
         return Ok((document, Exit::Done));
@@ -88,15 +94,23 @@ fn one(
     let agreed = match &args.digest {
         Some(digest) => {
             if !is_beginning(digest, &summary.digest) {
-                return Err(CliError::new(format!("`--digest` is not that of `{typed}`"))
-                    .cause(format!("it is {}", summary.digest))
-                    .hint(format!("look at it again with `prowess trust {typed}`")));
+                return Err(
+                    CliError::new(format!("`--digest` is not that of `{typed}`"))
+                        .cause(format!("it is {}", summary.digest))
+                        .hint(format!("look at it again with `prowess trust {typed}`")),
+                );
             }
             true
         }
         None if args.json => false,
         None => {
-            printer.answer(&text(path, &state, &summary, environment, printer.list_width()))?;
+            printer.answer(&text(
+                path,
+                &state,
+                &summary,
+                environment,
+                printer.list_width(),
+            ))?;
             let Some(answer) = permissions::ask("Trust it, exactly as it is?", "y/N") else {
                 let short = short(&summary.digest);
                 printer.note(
@@ -112,10 +126,15 @@ fn one(
     };
     if agreed {
         let now = u64::try_from(usage::now() / 1_000_000_000).unwrap_or_default();
-        store.grant(path, &summary.digest, now).map_err(|error| fault(&error))?;
+        store
+            .grant(path, &summary.digest, now)
+            .map_err(|error| fault(&error))?;
         document["state"] = "trusted".into();
         if !args.json {
-            printer.status(&format!("{} is trusted", targets::display(path, environment)));
+            printer.status(&format!(
+                "{} is trusted",
+                targets::display(path, environment)
+            ));
         }
         return Ok((document, Exit::Done));
     }
@@ -143,8 +162,11 @@ fn folder(
     match targets::resolve(Path::new(typed), global, environment, printer)? {
         Meant::Path(path) if path.is_dir() && !path.join("SKILL.md").is_file() => {
             let shown = targets::display(&path, environment);
-            Err(CliError::new(format!("`{shown}` is not a skill: it has no SKILL.md"))
-                .hint("name the folder of one skill; `prowess trust` lists those of the project"))
+            Err(
+                CliError::new(format!("`{shown}` is not a skill: it has no SKILL.md")).hint(
+                    "name the folder of one skill; `prowess trust` lists those of the project",
+                ),
+            )
         }
         Meant::Path(path) if path.file_name().is_some_and(|name| name == "SKILL.md") => {
             Ok(path.parent().map_or_else(|| path.clone(), Path::to_owned))
@@ -185,7 +207,11 @@ fn text(
     environment: &Environment,
     width: usize,
 ) -> String {
-    let (strong, red, dim) = (Style::new().bold(), bold(AnsiColor::Red), Style::new().dimmed());
+    let (strong, red, dim) = (
+        Style::new().bold(),
+        bold(AnsiColor::Red),
+        Style::new().dimmed(),
+    );
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
         targets::display(path, environment),
@@ -200,7 +226,12 @@ fn text(
             sanitize::line(why)
         ));
     }
-    for Section { title, lines, alarming } in describe::trust_sections(state, summary) {
+    for Section {
+        title,
+        lines,
+        alarming,
+    } in describe::trust_sections(state, summary)
+    {
         let style = if alarming { red } else { strong };
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
         let more = lines.len().saturating_sub(MOST);
@@ -209,7 +240,10 @@ fn text(
             text.push_str(&format!("  {line}\n"));
         }
         if more > 0 {
-            text.push_str(&format!("  {dim}and {} more{dim:#}\n", wording::thousands(more)));
+            text.push_str(&format!(
+                "  {dim}and {} more{dim:#}\n",
+                wording::thousands(more)
+            ));
         }
     }
     if text.lines().count() == 1 {
@@ -230,8 +264,14 @@ fn overview(
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
     let mut rows = Vec::new();
-    for entry in catalog.entries().iter().filter(|entry| is_required(&entry.skill)) {
-        let Some(path) = place_of(&entry.skill) else { continue };
+    for entry in catalog
+        .entries()
+        .iter()
+        .filter(|entry| is_required(&entry.skill))
+    {
+        let Some(path) = place_of(&entry.skill) else {
+            continue;
+        };
         let state = store.state(&path).map_err(|error| fault(&error))?;
         rows.push((entry.name().to_owned(), path, state));
     }
@@ -263,9 +303,14 @@ fn overview(
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
-    let trusted = rows.iter().filter(|(_, _, state)| state.is_trusted()).count();
+    let trusted = rows
+        .iter()
+        .filter(|(_, _, state)| state.is_trusted())
+        .count();
     let total = wording::count(rows.len(), "skill");
-    printer.status(&format!("{total}, {trusted} trusted; look at one with `prowess trust NAME`"));
+    printer.status(&format!(
+        "{total}, {trusted} trusted; look at one with `prowess trust NAME`"
+    ));
     Ok(Exit::Done)
 }
 
@@ -286,8 +331,9 @@ fn list(
         match entry {
             Entry::Record(record) => {
                 count += 1;
-                let since =
-                    i64::try_from(record.since).unwrap_or_default().saturating_mul(1_000_000_000);
+                let since = i64::try_from(record.since)
+                    .unwrap_or_default()
+                    .saturating_mul(1_000_000_000);
 
                 table.row(vec![
                     Cell::styled(

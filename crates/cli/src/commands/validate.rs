@@ -35,9 +35,11 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     if args.unsafe_fixes && !args.fix && !args.diff {
-        return Err(CliError::new("`--unsafe-fixes` alone changes nothing").hint(
-            "add `--fix` to apply the suggested fixes, or `--diff` to see what they change",
-        ));
+        return Err(
+            CliError::new("`--unsafe-fixes` alone changes nothing").hint(
+                "add `--fix` to apply the suggested fixes, or `--diff` to see what they change",
+            ),
+        );
     }
     if args.watch {
         return watch(args, global, environment, printer);
@@ -77,7 +79,11 @@ fn settings(
     args: &ValidateArgs,
     environment: &Environment,
 ) -> Result<(Config, Vec<FileReport>), CliError> {
-    if args.no_config { Ok(Default::default()) } else { library::settings(environment) }
+    if args.no_config {
+        Ok(Default::default())
+    } else {
+        library::settings(environment)
+    }
 }
 
 fn once(
@@ -97,7 +103,11 @@ fn once(
         })?,
         None => config.fail_on.unwrap_or(Severity::Error),
     };
-    let format = if args.json { FormatArg::Json } else { args.format };
+    let format = if args.json {
+        FormatArg::Json
+    } else {
+        args.format
+    };
     let job = Job {
         rules,
         action: match args {
@@ -105,7 +115,11 @@ fn once(
             ValidateArgs { fix: true, .. } => Action::Fix,
             _ => Action::Report,
         },
-        least: if args.unsafe_fixes { Applicability::Suggested } else { Applicability::Safe },
+        least: if args.unsafe_fixes {
+            Applicability::Suggested
+        } else {
+            Applicability::Safe
+        },
     };
     let screen = Screen {
         format,
@@ -131,7 +145,11 @@ fn once(
         let bytes = standard_input()?;
         match check::check_text(&job, &bytes, "<stdin>", &screen) {
             check::Text::Checked(outcome) => outcome,
-            check::Text::Mended { text, report, counts } => {
+            check::Text::Mended {
+                text,
+                report,
+                counts,
+            } => {
                 // Not text: handed on as it came, so that nothing is lost.
                 let text = text.as_deref().map_or(bytes.as_slice(), str::as_bytes);
                 print_mended(text, &report, counts, printer)?;
@@ -141,7 +159,10 @@ fn once(
     };
     let elapsed = screen.progress.elapsed();
     drop(screen);
-    let too_deep = outcome.notices.iter().any(|notice| matches!(notice, Notice::TooDeep { .. }));
+    let too_deep = outcome
+        .notices
+        .iter()
+        .any(|notice| matches!(notice, Notice::TooDeep { .. }));
     let is_cut =
         |notice: &&Notice| matches!(notice, Notice::TooDeep { .. } | Notice::TooMany { .. });
     for notice in outcome.notices.iter().filter(is_cut) {
@@ -191,9 +212,11 @@ fn sources(
         library::check_flags(global)?;
         let roots = check::visible_roots(&library::place(global, config, environment));
         if roots.is_empty() {
-            return Err(CliError::new("no skills are installed where agents look from here")
-                .hint("check those in this folder: `prowess validate .`")
-                .hint("or create a skill: `prowess new .agents/skills/my-skill`"));
+            return Err(
+                CliError::new("no skills are installed where agents look from here")
+                    .hint("check those in this folder: `prowess validate .`")
+                    .hint("or create a skill: `prowess new .agents/skills/my-skill`"),
+            );
         }
         return Ok(Some(check::distinct(roots)));
     }
@@ -239,8 +262,10 @@ fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
     };
     for assignment in &args.severity {
         let (name, level) = assignment.split_once('=').ok_or_else(|| {
-            CliError::new(format!("`--severity {assignment}` is not of the form RULE=LEVEL"))
-                .hint("for example: `--severity broken-link=error`")
+            CliError::new(format!(
+                "`--severity {assignment}` is not of the form RULE=LEVEL"
+            ))
+            .hint("for example: `--severity broken-link=error`")
         })?;
         let rule = explain::find(name)?;
         let severity = match level {
@@ -314,7 +339,10 @@ impl Surface for Screen<'_> {
     fn may_be_empty(&self, folder: &Path) -> bool {
         let find =
             || check::visible_roots(&library::place(self.global, self.config, self.environment));
-        self.roots.get_or_init(find).iter().any(|root| root == folder)
+        self.roots
+            .get_or_init(find)
+            .iter()
+            .any(|root| root == folder)
     }
 
     fn step(&self) {
@@ -325,7 +353,10 @@ impl Surface for Screen<'_> {
 /// Reads standard input, as far as a skill may be long.
 fn standard_input() -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(MAX_FILE as u64 + 1).read_to_end(&mut bytes);
+    let read = std::io::stdin()
+        .lock()
+        .take(MAX_FILE as u64 + 1)
+        .read_to_end(&mut bytes);
     read.map_err(|error| CliError::new("cannot read standard input").cause(error))?;
     if bytes.len() > MAX_FILE {
         return Err(CliError::new(format!(
@@ -350,16 +381,27 @@ fn print_mended(
         .map(|diagnostic| full::finding(report, &lines, diagnostic, layout))
         .collect();
     let rules = report.diagnostics.iter().map(|diagnostic| diagnostic.rule);
-    printer.aside(&with_pointers(rules.zip(found.iter().map(String::as_str)), layout));
+    printer.aside(&with_pointers(
+        rules.zip(found.iter().map(String::as_str)),
+        layout,
+    ));
     if counts.total() > 0 {
-        let extent = full::Extent { skills: 1, affected: 1, folders: 0 };
+        let extent = full::Extent {
+            skills: 1,
+            affected: 1,
+            folders: 0,
+        };
         printer.status(&full::summary(counts, extent));
     }
     Ok(())
 }
 
 fn verdict(counts: Counts, fail_on: Severity) -> Exit {
-    if counts.at_least(fail_on) > 0 { Exit::No } else { Exit::Done }
+    if counts.at_least(fail_on) > 0 {
+        Exit::No
+    } else {
+        Exit::Done
+    }
 }
 
 fn print_results(
@@ -376,7 +418,11 @@ fn print_results(
         results
             .pieces()
             .filter_map(|piece| {
-                if let Piece::Value(value) = &piece.text { Some(value.clone()) } else { None }
+                if let Piece::Value(value) = &piece.text {
+                    Some(value.clone())
+                } else {
+                    None
+                }
             })
             .collect::<Vec<Value>>()
     };
@@ -390,7 +436,11 @@ fn print_results(
         }
         FormatArg::Concise | FormatArg::Github => {
             let lines = results.pieces().filter_map(|piece| {
-                if let Piece::Line(line) = &piece.text { Some(line) } else { None }
+                if let Piece::Line(line) = &piece.text {
+                    Some(line)
+                } else {
+                    None
+                }
             });
             printer.answer(&lines.map(|line| format!("{line}\n")).collect::<String>())
         }
@@ -416,7 +466,11 @@ fn print_results(
             let used: Vec<sarif::RuleInfo<'_>> = RULES
                 .iter()
                 .filter(|rule| results.pieces().any(|piece| piece.rule == rule.id))
-                .map(|rule| sarif::RuleInfo { id: rule.id, summary: rule.summary, page: rule.page })
+                .map(|rule| sarif::RuleInfo {
+                    id: rule.id,
+                    summary: rule.summary,
+                    page: rule.page,
+                })
                 .collect();
             printer.json(&sarif::log(env!("CARGO_PKG_VERSION"), &used, &values()))
         }
@@ -470,9 +524,19 @@ fn print_statistics(
 
 /// Prints what `--fix` would change.
 fn print_diff(results: &Outcome<Piece>, printer: &Printer) -> Result<Exit, CliError> {
-    printer.diff(&results.mended.iter().map(|mended| mended.diff.as_str()).collect::<String>())?;
+    printer.diff(
+        &results
+            .mended
+            .iter()
+            .map(|mended| mended.diff.as_str())
+            .collect::<String>(),
+    )?;
     printer.status(&results.diff_summary());
-    Ok(if results.mended.is_empty() { Exit::Done } else { Exit::No })
+    Ok(if results.mended.is_empty() {
+        Exit::Done
+    } else {
+        Exit::No
+    })
 }
 
 fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
@@ -496,8 +560,14 @@ fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
     if counts.total() > 0 {
         printer.status(&full::summary(counts, results.extent()));
     } else {
-        let left = if results.mended.is_empty() { "" } else { " left" };
+        let left = if results.mended.is_empty() {
+            ""
+        } else {
+            " left"
+        };
         let skills = wording::count(results.skills, "skill");
-        printer.status(&format!("Validated {skills} in {elapsed}, no findings{left}"));
+        printer.status(&format!(
+            "Validated {skills} in {elapsed}, no findings{left}"
+        ));
     }
 }

@@ -44,10 +44,12 @@ pub(crate) fn run(
         },
     };
     let ranked = || prompt::ranked(&catalog, &policy, environment, args.agent.as_deref());
-    let hits = args
-        .query
-        .as_deref()
-        .map(|words| library.registry.search(&Query { limit: 0, ..Query::new(words) }));
+    let hits = args.query.as_deref().map(|words| {
+        library.registry.search(&Query {
+            limit: 0,
+            ..Query::new(words)
+        })
+    });
     let answers = describe::why(&Question {
         catalog: &catalog,
         policy: &policy,
@@ -78,7 +80,10 @@ fn unreadable(
         let folder = Path::new(location).parent().and_then(Path::file_name);
         folder.is_some_and(|folder| folder.to_str() == args.name.as_deref())
     };
-    let fault = report.faults.iter().find(|fault| is_meant(&fault.location))?;
+    let fault = report
+        .faults
+        .iter()
+        .find(|fault| is_meant(&fault.location))?;
     let printed = if args.json {
         let fault = json!({
             "location": fault.location,
@@ -90,10 +95,20 @@ fn unreadable(
         let path = targets::display(Path::new(&*fault.location), environment);
         let command = format!("prowess validate {}", wording::shell_word(&path));
         let answers = [
-            Answer { about: "place", text: path },
-            Answer { about: "problem", text: format!("{}; see `{command}`", fault.why) },
+            Answer {
+                about: "place",
+                text: path,
+            },
+            Answer {
+                about: "problem",
+                text: format!("{}; see `{command}`", fault.why),
+            },
         ];
-        printer.answer(&text(args.name.as_deref().unwrap_or_default(), &answers, printer))
+        printer.answer(&text(
+            args.name.as_deref().unwrap_or_default(),
+            &answers,
+            printer,
+        ))
     };
     Some(printed.map(|()| Exit::No))
 }
@@ -118,21 +133,32 @@ fn unseen(fault: &NotFound) -> CliError {
     );
     let named = Path::new(&*fault.name);
     let is_skill = |folder: &Path| folder.join("SKILL.md").is_file();
-    let named = if named.ends_with("SKILL.md") { named.parent().unwrap_or(named) } else { named };
+    let named = if named.ends_with("SKILL.md") {
+        named.parent().unwrap_or(named)
+    } else {
+        named
+    };
     let places = [named.to_owned(), Path::new("skills").join(named)];
     let Some(folder) = places.iter().find(|folder| is_skill(folder)) else {
         let error = not_found(fault);
         let is_near = !fault.near.is_empty();
-        let where_else =
-            |error: CliError| error.hint(searched).hint("add a folder with `--skills-dir DIR`");
+        let where_else = |error: CliError| {
+            error
+                .hint(searched)
+                .hint("add a folder with `--skills-dir DIR`")
+        };
         return if is_near { error } else { where_else(error) };
     };
     let shown = folder.display().to_string();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = folder
+        .parent()
+        .filter(|above| !above.as_os_str().is_empty());
     let above = above.unwrap_or(Path::new(".")).display().to_string();
-    let error =
-        format!("{} is a skill, but not in a folder that is searched", wording::tick(&shown));
+    let error = format!(
+        "{} is a skill, but not in a folder that is searched",
+        wording::tick(&shown)
+    );
     CliError::new(error)
         .hint(format!("move it to `.agents/skills/{name}`"))
         .hint(format!(
@@ -151,7 +177,11 @@ fn text(name: &str, answers: &[Answer], printer: &Printer) -> String {
         let room = printer.text_width().saturating_sub(COLUMN + 2).max(20);
         let lines = wrap(&sanitize::line(&answer.text), room);
         let indent = format!("\n  {:COLUMN$}", "");
-        text.push_str(&format!("  {:COLUMN$}{}\n", answer.about, lines.join(&indent)));
+        text.push_str(&format!(
+            "  {:COLUMN$}{}\n",
+            answer.about,
+            lines.join(&indent)
+        ));
     }
     text
 }

@@ -11,13 +11,19 @@ use crate::world::{DESCRIPTION, NOBODY, Output, World};
 /// reported, the good one is counted.
 fn beside_a_good_one(world: &World, code: i32) -> Output {
     world.good("skills/zz-good");
-    let output = world.run(&["validate", "skills", "--format", "concise"]).expect(code);
-    let skills =
-        world.run(&["validate", "skills", "--json"]).expect(code).json()["summary"]["skills"]
-            .clone();
+    let output = world
+        .run(&["validate", "skills", "--format", "concise"])
+        .expect(code);
+    let skills = world
+        .run(&["validate", "skills", "--json"])
+        .expect(code)
+        .json()["summary"]["skills"]
+        .clone();
     assert_eq!(skills, 2, "{}", output.snapshot());
     for format in ["full", "github", "sarif", "json"] {
-        let output = world.run(&["validate", "skills", "--format", format]).expect(code);
+        let output = world
+            .run(&["validate", "skills", "--format", format])
+            .expect(code);
         assert!(!output.stdout.contains('\x1b'), "{format}");
     }
     // Mending must not make it worse.
@@ -36,7 +42,9 @@ fn folder_in_place_of_the_file() {
 fn folder_in_place_of_the_file_named_directly() {
     let world = World::new();
     world.folder("skills/bad/SKILL.md");
-    let output = world.run(&["validate", "skills/bad/SKILL.md", "--format", "concise"]).expect(1);
+    let output = world
+        .run(&["validate", "skills/bad/SKILL.md", "--format", "concise"])
+        .expect(1);
     assert_eq!(
         output.stdout,
         "skills/bad/SKILL.md: error[not-a-file] `SKILL.md` is a folder, not a regular file\n"
@@ -47,10 +55,22 @@ fn folder_in_place_of_the_file_named_directly() {
 fn fifo() {
     let world = World::new();
     let path = world.folder("skills/bad").join("SKILL.md");
-    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
     insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
-    let output = world.run(&["validate", "skills/bad/SKILL.md", "--format", "concise"]).expect(1);
-    assert!(output.stdout.contains("error[not-a-file]"), "{}", output.snapshot());
+    let output = world
+        .run(&["validate", "skills/bad/SKILL.md", "--format", "concise"])
+        .expect(1);
+    assert!(
+        output.stdout.contains("error[not-a-file]"),
+        "{}",
+        output.snapshot()
+    );
     assert_eq!(world.run(&["show", "skills/bad"]).expect(2).stdout, "");
 }
 
@@ -74,8 +94,14 @@ fn dangling_link() {
     let world = World::new();
     world.link("skills/bad/SKILL.md", "nowhere");
     insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
-    let output = world.run(&["validate", "skills/bad/SKILL.md", "--format", "concise"]).expect(1);
-    assert!(output.stdout.contains("a link that leads nowhere"), "{}", output.snapshot());
+    let output = world
+        .run(&["validate", "skills/bad/SKILL.md", "--format", "concise"])
+        .expect(1);
+    assert!(
+        output.stdout.contains("a link that leads nowhere"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
@@ -95,7 +121,10 @@ fn found_once(link: &str, target: &str) {
         output.stdout,
         "skills/group/bad/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
     );
-    assert_eq!(output.stderr, "1 error in 1 of 2 skills (1 fixable with `--fix --unsafe-fixes`)\n");
+    assert_eq!(
+        output.stderr,
+        "1 error in 1 of 2 skills (1 fixable with `--fix --unsafe-fixes`)\n"
+    );
 }
 
 #[test]
@@ -136,14 +165,20 @@ fn linked_skill_folder_is_checked_once() {
     world.link("skills/worse", "../elsewhere/bad");
     let output = beside_a_good_one(&world, 1);
     assert_eq!(output.stdout.lines().count(), 1, "{}", output.snapshot());
-    assert!(output.stdout.starts_with("skills/bad/SKILL.md:"), "{}", output.snapshot());
+    assert!(
+        output.stdout.starts_with("skills/bad/SKILL.md:"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
 fn file_above_the_limit() {
     let world = World::new();
-    let text =
-        format!("---\nname: bad\ndescription: {DESCRIPTION}\n---\n{}", "a\n".repeat(1 << 20));
+    let text = format!(
+        "---\nname: bad\ndescription: {DESCRIPTION}\n---\n{}",
+        "a\n".repeat(1 << 20)
+    );
     world.file("skills/bad/SKILL.md", text);
     insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
 }
@@ -154,19 +189,37 @@ fn file_at_the_limit() {
     let head = format!("---\nname: bad\ndescription: {DESCRIPTION}\n---\n\n");
     let text = format!("{head}{}", "a".repeat((1 << 20) - head.len()));
     world.file("skills/bad/SKILL.md", &text);
-    let output = world.run(&["validate", "skills", "--format", "concise"]).expect(0);
-    assert!(!output.stdout.contains("file-too-large"), "{}", output.stdout);
+    let output = world
+        .run(&["validate", "skills", "--format", "concise"])
+        .expect(0);
+    assert!(
+        !output.stdout.contains("file-too-large"),
+        "{}",
+        output.stdout
+    );
     world.file("skills/bad/SKILL.md", format!("{text}a"));
-    let output = world.run(&["validate", "skills", "--format", "concise"]).expect(1);
-    assert!(output.stdout.contains("error[file-too-large]"), "{}", output.stdout);
+    let output = world
+        .run(&["validate", "skills", "--format", "concise"])
+        .expect(1);
+    assert!(
+        output.stdout.contains("error[file-too-large]"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
 fn size_just_above_the_limit_reads_as_larger() {
     let world = World::new();
     world.file("skills/bad/SKILL.md", vec![b'a'; (1 << 20) + 1]);
-    let output = world.run(&["validate", "skills", "--format", "concise"]).expect(1);
-    assert!(!output.stdout.contains("1.0 MB, more than the 1.0 MB"), "{}", output.stdout);
+    let output = world
+        .run(&["validate", "skills", "--format", "concise"])
+        .expect(1);
+    assert!(
+        !output.stdout.contains("1.0 MB, more than the 1.0 MB"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
@@ -184,7 +237,10 @@ fn not_utf8() {
 #[test]
 fn not_utf8_in_the_frontmatter() {
     let world = World::new();
-    world.file("skills/bad/SKILL.md", b"---\nname: bad\ndescription: caf\xe9\n---\n\nDo it.\n");
+    world.file(
+        "skills/bad/SKILL.md",
+        b"---\nname: bad\ndescription: caf\xe9\n---\n\nDo it.\n",
+    );
     let output = beside_a_good_one(&world, 1);
     assert_eq!(
         output.stdout,
@@ -195,8 +251,10 @@ fn not_utf8_in_the_frontmatter() {
 #[test]
 fn utf16() {
     let world = World::new();
-    let text: Vec<u8> =
-        "\u{feff}---\nname: bad\n---\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let text: Vec<u8> = "\u{feff}---\nname: bad\n---\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
     world.file("skills/bad/SKILL.md", text);
     insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
 }
@@ -221,9 +279,16 @@ fn empty_file() {
 #[test]
 fn nothing_but_fences() {
     let world = World::new();
-    for (name, text) in [("open", "---"), ("both", "---\n---"), ("blank", "---\n\n---\n\n")] {
+    for (name, text) in [
+        ("open", "---"),
+        ("both", "---\n---"),
+        ("blank", "---\n\n---\n\n"),
+    ] {
         world.file("skills/bad/SKILL.md", text);
-        insta::assert_snapshot!(format!("fences_{name}"), beside_a_good_one(&world, 1).snapshot());
+        insta::assert_snapshot!(
+            format!("fences_{name}"),
+            beside_a_good_one(&world, 1).snapshot()
+        );
         world.file("skills/bad/SKILL.md", text);
     }
 }
@@ -233,8 +298,13 @@ fn nothing_but_fences() {
 fn unreadable_folder_and_file() {
     let world = World::new();
     world.good("skills/zz-good");
-    let folder =
-        world.named("skills/locked/inner", "wrong").parent().unwrap().parent().unwrap().to_owned();
+    let folder = world
+        .named("skills/locked/inner", "wrong")
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned();
     world.file_with_mode("skills/secret/SKILL.md", "secret", 0o000);
     let set = |path: &std::path::Path, mode| {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
@@ -292,13 +362,21 @@ fn fix_in_a_folder_that_cannot_be_written() {
         Ok(output) => {
             assert_eq!(std::fs::read(&file).unwrap(), before);
             let output = output.expect(2);
-            assert!(output.stderr.contains("permission denied"), "{}", output.snapshot());
+            assert!(
+                output.stderr.contains("permission denied"),
+                "{}",
+                output.snapshot()
+            );
             // Neither our temporary file nor the system's numbers help anybody.
             for noise in [".prowess-", "os error"] {
                 assert!(!output.stderr.contains(noise), "{}", output.snapshot());
             }
             // What was found is still so.
-            assert!(output.stdout.contains("error[name-case]"), "{}", output.snapshot());
+            assert!(
+                output.stdout.contains("error[name-case]"),
+                "{}",
+                output.snapshot()
+            );
         }
         Err(error) => {
             eprintln!(
@@ -316,15 +394,28 @@ fn file_names_with_terminal_escapes() {
     world.good("skills/zz-good");
     insta::assert_snapshot!(world.run(&["validate", "skills"]).snapshot());
     for format in ["full", "concise", "github", "json", "sarif"] {
-        let output = world.run(&["validate", "skills", "--format", format]).expect(1);
-        assert!(!output.stdout.contains(['\x1b', '\x07']), "{format}: {:?}", output.stdout);
-        let colored =
-            world.run(&["validate", "skills", "--format", format, "--color", "always"]).expect(1);
+        let output = world
+            .run(&["validate", "skills", "--format", format])
+            .expect(1);
+        assert!(
+            !output.stdout.contains(['\x1b', '\x07']),
+            "{format}: {:?}",
+            output.stdout
+        );
+        let colored = world
+            .run(&[
+                "validate", "skills", "--format", format, "--color", "always",
+            ])
+            .expect(1);
         let found =
             ["\x1b[31mred", "\x1b]0;", "\x07"].map(|sequence| colored.stdout.contains(sequence));
         assert_eq!(found, [false; 3], "{format}: {:?}", colored.stdout);
         if format != "full" {
-            assert!(!colored.stdout.contains('\x1b'), "{format}: {:?}", colored.stdout);
+            assert!(
+                !colored.stdout.contains('\x1b'),
+                "{format}: {:?}",
+                colored.stdout
+            );
         }
     }
 }
@@ -334,8 +425,14 @@ fn file_names_with_terminal_escapes() {
 fn file_names_with_escapes_keep_their_name_in_annotations() {
     let world = World::new();
     world.named("skills/a\x1b[31mred", "wrong");
-    let output = world.run(&["validate", "skills", "--format", "github"]).expect(1);
-    assert!(!output.stdout.contains("file=skills/ared/"), "names another file: {}", output.stdout);
+    let output = world
+        .run(&["validate", "skills", "--format", "github"])
+        .expect(1);
+    assert!(
+        !output.stdout.contains("file=skills/ared/"),
+        "names another file: {}",
+        output.stdout
+    );
 }
 
 #[test]
@@ -351,9 +448,19 @@ fn arguments_with_terminal_escapes() {
         ["new", "no\x1b[31mpe"],
     ] {
         for color in ["never", "always"] {
-            let output = world.run(&[&arguments[..], &["--color", color]].concat()).expect(2);
-            assert!(!output.stderr.contains("\x1b[31mpe"), "{arguments:?} {:?}", output.stderr);
-            assert!(output.stderr.contains("\\u{1b}[31mpe"), "{arguments:?} {:?}", output.stderr);
+            let output = world
+                .run(&[&arguments[..], &["--color", color]].concat())
+                .expect(2);
+            assert!(
+                !output.stderr.contains("\x1b[31mpe"),
+                "{arguments:?} {:?}",
+                output.stderr
+            );
+            assert!(
+                output.stderr.contains("\\u{1b}[31mpe"),
+                "{arguments:?} {:?}",
+                output.stderr
+            );
         }
     }
 }
@@ -367,8 +474,11 @@ fn texts_with_terminal_escapes() {
     );
     insta::assert_snapshot!(world.run(&["validate", "skills"]).expect(1).snapshot());
     for format in ["full", "concise", "github"] {
-        let output =
-            world.run(&["validate", "skills", "--format", format, "--color", "always"]).expect(1);
+        let output = world
+            .run(&[
+                "validate", "skills", "--format", format, "--color", "always",
+            ])
+            .expect(1);
         for sequence in ["\x1b[31mred", "\x1b[31mad", "\x1b[2J", "\u{202e}"] {
             assert!(
                 !output.stdout.contains(sequence),
@@ -388,7 +498,9 @@ fn folder_names_that_are_not_utf8() {
         world.named(OsStr::from_bytes(name), "wrong");
     }
     // Both look alike when printed, and both are there.
-    let output = world.run(&["validate", "skills", "--format", "concise"]).expect(1);
+    let output = world
+        .run(&["validate", "skills", "--format", "concise"])
+        .expect(1);
     assert_eq!(output.stdout.lines().count(), 2, "{}", output.snapshot());
     assert_eq!(output.stderr, "2 errors in 2 of 3 skills\n");
 }
@@ -412,10 +524,16 @@ fn alias_bomb() {
 fn brackets() {
     let world = World::new();
     let deep = |count: usize| {
-        format!("name: bad\ndescription: Nests. Use when asked.\nmetadata: {}\n", "[".repeat(count))
+        format!(
+            "name: bad\ndescription: Nests. Use when asked.\nmetadata: {}\n",
+            "[".repeat(count)
+        )
     };
     world.skill("skills/bad", &deep(100_000));
-    insta::assert_snapshot!("brackets_above_the_limit", beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(
+        "brackets_above_the_limit",
+        beside_a_good_one(&world, 1).snapshot()
+    );
     world.skill("skills/bad", &deep(16_000));
     let output = beside_a_good_one(&world, 1);
     assert!(output.stdout.len() < 20_000, "{}", output.stdout.len());
@@ -427,10 +545,15 @@ fn brackets() {
 
 #[test]
 fn brackets_in_the_body() {
-    for unit in ["[", "[a](b)", "![", "`", "!`", "$", "> ", "*", "<!--", "```\n"] {
+    for unit in [
+        "[", "[a](b)", "![", "`", "!`", "$", "> ", "*", "<!--", "```\n",
+    ] {
         let world = World::new();
         let head = format!("---\nname: bad\ndescription: {DESCRIPTION}\n---\n\n");
-        world.file("skills/bad/SKILL.md", format!("{head}{}\n", unit.repeat(100_000)));
+        world.file(
+            "skills/bad/SKILL.md",
+            format!("{head}{}\n", unit.repeat(100_000)),
+        );
         let output = world.run(&["validate", "skills", "--json", "-q"]);
         assert!(output.code < 2, "{unit:?}: {}", output.stderr);
         assert_eq!(output.json()["summary"]["skills"], 1, "{unit:?}");
@@ -442,31 +565,52 @@ fn brackets_in_the_body() {
 fn closing_brackets_in_the_body() {
     let world = World::new();
     let head = format!("---\nname: bad\ndescription: {DESCRIPTION}\n---\n\n");
-    world.file("skills/bad/SKILL.md", format!("{head}{}\n", "](".repeat(100_000)));
-    let run = world.command(&["validate", "skills", "--json", "-q"]).patience(60);
+    world.file(
+        "skills/bad/SKILL.md",
+        format!("{head}{}\n", "](".repeat(100_000)),
+    );
+    let run = world
+        .command(&["validate", "skills", "--json", "-q"])
+        .patience(60);
     assert_eq!(run.run().json()["summary"]["skills"], 1);
 }
 
 #[test]
 fn million_keys() {
     let world = World::new();
-    let keys: String = (0..1_000_000).map(|number| format!("k{number}: 1\n")).collect();
-    world.skill("skills/bad", &format!("name: bad\ndescription: {DESCRIPTION}\n{keys}"));
+    let keys: String = (0..1_000_000)
+        .map(|number| format!("k{number}: 1\n"))
+        .collect();
+    world.skill(
+        "skills/bad",
+        &format!("name: bad\ndescription: {DESCRIPTION}\n{keys}"),
+    );
     insta::assert_snapshot!("million_keys", beside_a_good_one(&world, 1).snapshot());
     // As many as fit into the file, and as many as fit into the frontmatter.
     world.skill(
         "skills/bad",
-        &format!("name: bad\ndescription: {DESCRIPTION}\n{}", &keys[..900_000]),
+        &format!(
+            "name: bad\ndescription: {DESCRIPTION}\n{}",
+            &keys[..900_000]
+        ),
     );
-    insta::assert_snapshot!("keys_above_the_limit", beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(
+        "keys_above_the_limit",
+        beside_a_good_one(&world, 1).snapshot()
+    );
     let (fitting, _) = keys[..16_000].rsplit_once('\n').unwrap();
-    world.skill("skills/bad", &format!("name: bad\ndescription: {DESCRIPTION}\n{fitting}\n"));
+    world.skill(
+        "skills/bad",
+        &format!("name: bad\ndescription: {DESCRIPTION}\n{fitting}\n"),
+    );
     let output = beside_a_good_one(&world, 0);
     // A hundred of them one by one, and one line for the rest.
     assert_eq!(output.stdout.lines().count(), 101);
     let more = fitting.lines().count() - 100;
     assert!(
-        output.stdout.contains(&format!("{},{:03} more findings", more / 1000, more % 1000)),
+        output
+            .stdout
+            .contains(&format!("{},{:03} more findings", more / 1000, more % 1000)),
         "{}",
         output.stdout
     );
@@ -494,7 +638,11 @@ fn nothing_but_deeply_nested_folders() {
     let output = world.run(&["validate", "skills"]);
     assert_ne!(output.code, 0, "nothing was checked");
     assert!(output.stderr.contains("too deep"), "{}", output.snapshot());
-    assert!(!output.stdout.contains("missing-file"), "{}", output.snapshot());
+    assert!(
+        !output.stdout.contains("missing-file"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
@@ -514,7 +662,11 @@ fn long_lines_are_not_quoted() {
         &format!("name: {}\ndescription: {DESCRIPTION}\n", "x".repeat(10_000)),
     );
     let output = world.run(&["validate", "skills"]).expect(1);
-    assert!(output.stdout.lines().all(|line| line.len() < 1000), "{}", output.stdout.len());
+    assert!(
+        output.stdout.lines().all(|line| line.len() < 1000),
+        "{}",
+        output.stdout.len()
+    );
 }
 
 #[test]
@@ -531,12 +683,21 @@ fn bad_ones_of_every_kind_never_hide_a_good_one() {
     );
     world.file("skills/large/SKILL.md", vec![b'a'; 2 << 20]);
     let fifo = world.folder("skills/fifo").join("SKILL.md");
-    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
     for number in 0..30 {
         world.good(&format!("skills/good-{number}"));
     }
     insta::assert_snapshot!(
-        world.run(&["validate", "skills", "--format", "concise"]).expect(1).snapshot()
+        world
+            .run(&["validate", "skills", "--format", "concise"])
+            .expect(1)
+            .snapshot()
     );
 }
 
@@ -546,8 +707,15 @@ fn current_folder_that_is_gone() {
     let folder = world.folder("gone");
     // The shell stands in a folder that it removes before it starts the command.
     let output = Command::new("sh")
-        .args(["-c", "cd \"$1\" && rmdir \"$1\" && exec \"$2\" validate", "sh"])
-        .args([folder.as_os_str(), OsStr::new(env!("CARGO_BIN_EXE_prowess"))])
+        .args([
+            "-c",
+            "cd \"$1\" && rmdir \"$1\" && exec \"$2\" validate",
+            "sh",
+        ])
+        .args([
+            folder.as_os_str(),
+            OsStr::new(env!("CARGO_BIN_EXE_prowess")),
+        ])
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", world.path("~"))

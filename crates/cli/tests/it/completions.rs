@@ -9,8 +9,16 @@ fn script_for_every_shell() {
     let world = World::new();
     for shell in SHELLS {
         let output = world.run(&["completions", shell]).expect(0);
-        assert!(output.stdout.contains("COMPLETE"), "{shell}: {}", output.stdout);
-        assert!(output.stdout.contains("prowess"), "{shell}: {}", output.stdout);
+        assert!(
+            output.stdout.contains("COMPLETE"),
+            "{shell}: {}",
+            output.stdout
+        );
+        assert!(
+            output.stdout.contains("prowess"),
+            "{shell}: {}",
+            output.stdout
+        );
         assert_eq!(output.stderr, "", "{shell}");
     }
 }
@@ -57,7 +65,10 @@ fn names_of_skills() {
 #[test]
 fn paths() {
     let world = World::with_a_good_skill();
-    assert_eq!(complete(&world, &["show", "skills/rel"]), ["skills/release-notes/"]);
+    assert_eq!(
+        complete(&world, &["show", "skills/rel"]),
+        ["skills/release-notes/"]
+    );
     assert_eq!(complete(&world, &["validate", "ski"]), ["skills/"]);
 }
 
@@ -66,8 +77,14 @@ fn commands_flags_and_words() {
     let world = World::new();
     assert_eq!(complete(&world, &["comp"]), ["completions"]);
     assert_eq!(complete(&world, &["list", "--wi"]), ["--wide"]);
-    assert_eq!(complete(&world, &["explain", "name-fold"]), ["name-folder-mismatch"]);
-    assert_eq!(complete(&world, &["validate", "--select", "name-fold"]), ["name-folder-mismatch"]);
+    assert_eq!(
+        complete(&world, &["explain", "name-fold"]),
+        ["name-folder-mismatch"]
+    );
+    assert_eq!(
+        complete(&world, &["validate", "--select", "name-fold"]),
+        ["name-folder-mismatch"]
+    );
     assert_eq!(complete(&world, &["completions", "f"]), ["fish"]);
     assert_eq!(complete(&world, &["help", "exit"]), ["exit-codes"]);
     assert_eq!(complete(&world, &["help", "val"]), ["validate"]);
@@ -80,7 +97,13 @@ fn commands_flags_and_words() {
 #[test]
 fn names_that_a_shell_would_act_on_are_not_offered() {
     let world = World::new();
-    for folder in ["zz$(touch pwned)", "zz;ls", "zz\u{1b}[31m", "zz good", "zz-good"] {
+    for folder in [
+        "zz$(touch pwned)",
+        "zz;ls",
+        "zz\u{1b}[31m",
+        "zz good",
+        "zz-good",
+    ] {
         world.file(format!(".agents/skills/{folder}/SKILL.md"), "Do it.\n");
     }
     assert_eq!(complete(&world, &["why", "zz"]), ["zz-good"]);

@@ -19,24 +19,39 @@ const FOUND: &str = "skills/pdf-forms/SKILL.md:2:7: error[name-folder-mismatch] 
 fn project_file_counts() {
     let world = mismatch();
     assert_eq!(validate(&world, &[]).expect(1).stdout, FOUND);
-    world.file(".agents/prowess.toml", "[validate]\nignore = [\"name-folder-mismatch\"]\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[validate]\nignore = [\"name-folder-mismatch\"]\n",
+    );
     let output = validate(&world, &[]).expect(0);
     assert_eq!(output.stdout, "");
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
+    assert_eq!(
+        output.errors(),
+        "Validated 1 skill in [TIME], no findings\n"
+    );
 }
 
 #[test]
 fn project_file_counts_below_it() {
     let world = mismatch();
-    world.file(".agents/prowess.toml", "[validate]\nignore = [\"name-folder-mismatch\"]\n");
-    let output = world.command(&["validate", "."]).dir("skills/pdf-forms").run();
+    world.file(
+        ".agents/prowess.toml",
+        "[validate]\nignore = [\"name-folder-mismatch\"]\n",
+    );
+    let output = world
+        .command(&["validate", "."])
+        .dir("skills/pdf-forms")
+        .run();
     output.expect(0);
 }
 
 #[test]
 fn project_file_above_the_repository_does_not_count() {
     let world = mismatch();
-    world.file("../.agents/prowess.toml", "[validate]\nignore = [\"name-folder-mismatch\"]\n");
+    world.file(
+        "../.agents/prowess.toml",
+        "[validate]\nignore = [\"name-folder-mismatch\"]\n",
+    );
     validate(&world, &[]).expect(1);
 }
 
@@ -46,7 +61,10 @@ fn project_file_above_the_repository_does_not_count() {
 fn project_file_above_counts_only_inside_a_repository() {
     let world = mismatch();
     std::fs::remove_dir(world.path(".git")).unwrap();
-    world.file("../.agents/prowess.toml", "[validate]\nignore = [\"name-folder-mismatch\"]\n");
+    world.file(
+        "../.agents/prowess.toml",
+        "[validate]\nignore = [\"name-folder-mismatch\"]\n",
+    );
     validate(&world, &[]).expect(1);
 }
 
@@ -55,7 +73,11 @@ fn user_file_counts_and_the_project_counts_more() {
     let world = mismatch();
     world.file("~/config.toml", "[validate]\nprofile = \"lenient\"\n");
     let output = validate(&world, &[]).expect(0);
-    assert!(output.stdout.contains(": warning[name-folder-mismatch] "), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains(": warning[name-folder-mismatch] "),
+        "{}",
+        output.snapshot()
+    );
     world.file(".agents/prowess.toml", "[validate]\nprofile = \"spec\"\n");
     assert_eq!(validate(&world, &[]).expect(1).stdout, FOUND);
 }
@@ -65,7 +87,10 @@ fn user_file_named_by_the_environment() {
     let world = mismatch();
     let file = world.file("elsewhere.toml", "[validate]\nprofile = \"lenient\"\n");
     let named = |file: &std::path::Path| {
-        world.command(&["validate", "skills"]).env("PROWESS_CONFIG_FILE", file).run()
+        world
+            .command(&["validate", "skills"])
+            .env("PROWESS_CONFIG_FILE", file)
+            .run()
     };
     named(&file).expect(0);
     insta::assert_snapshot!(named(&world.path("nope.toml")).expect(2).snapshot());
@@ -80,21 +105,45 @@ fn flags_beat_the_file() {
     );
     // What the file says: a note, which does not fail.
     let output = validate(&world, &[]).expect(0);
-    assert!(output.stdout.contains(": note[name-folder-mismatch] "), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains(": note[name-folder-mismatch] "),
+        "{}",
+        output.snapshot()
+    );
     validate(&world, &["--fail-on", "note"]).expect(1);
     let output = validate(&world, &["--severity", "name-folder-mismatch=warning"]).expect(1);
-    assert!(output.stdout.contains(": warning[name-folder-mismatch] "), "{}", output.snapshot());
-    let flags = ["--severity", "name-folder-mismatch=warning", "--fail-on", "error"];
+    assert!(
+        output.stdout.contains(": warning[name-folder-mismatch] "),
+        "{}",
+        output.snapshot()
+    );
+    let flags = [
+        "--severity",
+        "name-folder-mismatch=warning",
+        "--fail-on",
+        "error",
+    ];
     validate(&world, &flags).expect(0);
-    assert_eq!(validate(&world, &["--ignore", "name-folder-mismatch"]).expect(0).stdout, "");
+    assert_eq!(
+        validate(&world, &["--ignore", "name-folder-mismatch"])
+            .expect(0)
+            .stdout,
+        ""
+    );
 }
 
 #[test]
 fn profile_flag_beats_the_file() {
     let world = mismatch();
-    world.file(".agents/prowess.toml", "[validate]\nprofile = \"lenient\"\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[validate]\nprofile = \"lenient\"\n",
+    );
     validate(&world, &[]).expect(0);
-    assert_eq!(validate(&world, &["--profile", "spec"]).expect(1).stdout, FOUND);
+    assert_eq!(
+        validate(&world, &["--profile", "spec"]).expect(1).stdout,
+        FOUND
+    );
 }
 
 /// `--select` asks for a rule that the file ignores: it must come with its own severity, not with a
@@ -102,8 +151,16 @@ fn profile_flag_beats_the_file() {
 #[test]
 fn select_flag_beats_ignore_in_the_file() {
     let world = mismatch();
-    world.file(".agents/prowess.toml", "[validate]\nignore = [\"name-folder-mismatch\"]\n");
-    assert_eq!(validate(&world, &["--select", "name-folder-mismatch"]).expect(1).stdout, FOUND);
+    world.file(
+        ".agents/prowess.toml",
+        "[validate]\nignore = [\"name-folder-mismatch\"]\n",
+    );
+    assert_eq!(
+        validate(&world, &["--select", "name-folder-mismatch"])
+            .expect(1)
+            .stdout,
+        FOUND
+    );
 }
 
 /// As with the flags: what is ignored stays ignored, whatever is selected.
@@ -116,14 +173,25 @@ fn ignore_beats_select_in_the_file() {
         "[validate]\nselect = [\"name-folder-mismatch\", \"description-missing\"]\nignore = [\"name-folder-mismatch\"]\n",
     );
     let output = validate(&world, &[]).expect(1);
-    assert!(output.stdout.contains("[description-missing]"), "{}", output.snapshot());
-    assert!(!output.stdout.contains("[name-folder-mismatch]"), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("[description-missing]"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        !output.stdout.contains("[name-folder-mismatch]"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
 fn select_in_the_file() {
     let world = mismatch();
-    world.file(".agents/prowess.toml", "[validate]\nselect = [\"body-empty\"]\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[validate]\nselect = [\"body-empty\"]\n",
+    );
     assert_eq!(validate(&world, &[]).expect(0).stdout, "");
 }
 
@@ -148,7 +216,10 @@ fn bad_values_are_errors_with_a_position() {
         ("rule", "[validate]\nselect = [\"body-lenght\"]\n"),
         ("level", "[validate.severity]\nbody-length = \"fatal\"\n"),
         ("syntax", "[validate\nprofile = 1\n"),
-        ("twice", "[validate]\nprofile = \"spec\"\nprofile = \"spec\"\n"),
+        (
+            "twice",
+            "[validate]\nprofile = \"spec\"\nprofile = \"spec\"\n",
+        ),
     ];
     for (name, text) in cases {
         world.file(".agents/prowess.toml", text);
@@ -170,25 +241,44 @@ fn other_commands_do_not_need_the_file() {
 #[test]
 fn example_in_the_help_is_accepted() {
     let world = World::new();
-    world.skill("skills/a", &format!("name: a\ndescription: {DESCRIPTION}\n"));
+    world.skill(
+        "skills/a",
+        &format!("name: a\ndescription: {DESCRIPTION}\n"),
+    );
     let help = world.run(&["help", "profiles"]).expect(0).stdout;
-    let (_, example) = help.split_once("# .agents/prowess.toml\n").expect("an example");
-    let example: String = example.lines().map(|line| format!("{}\n", line.trim())).collect();
+    let (_, example) = help
+        .split_once("# .agents/prowess.toml\n")
+        .expect("an example");
+    let example: String = example
+        .lines()
+        .map(|line| format!("{}\n", line.trim()))
+        .collect();
     world.file(".agents/prowess.toml", &example);
     let output = validate(&world, &[]).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n", "{example}");
+    assert_eq!(
+        output.errors(),
+        "Validated 1 skill in [TIME], no findings\n",
+        "{example}"
+    );
 }
 
 #[test]
 fn home_that_is_a_file_has_no_settings() {
     let world = World::with_a_good_skill();
     let file = world.file("../file", "");
-    world.command(&["list"]).env("PROWESS_HOME", file).run().expect(0);
+    world
+        .command(&["list"])
+        .env("PROWESS_HOME", file)
+        .run()
+        .expect(0);
 }
 
 #[test]
 fn numbers_have_a_radix() {
     let world = World::with_a_good_skill();
     world.file("~/config.toml", "[prompt]\nbudget = 0x1_0\n");
-    assert_eq!(world.run(&["prompt", "--json"]).expect(0).json()["budget"], 16);
+    assert_eq!(
+        world.run(&["prompt", "--json"]).expect(0).json()["budget"],
+        16
+    );
 }

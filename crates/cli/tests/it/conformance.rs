@@ -7,12 +7,24 @@ const TEXT: &str = "---\nname: my-skill\ndescription: A test skill\n---\nbody\n"
 
 /// What the `spec` profile says of a path: the exit code and the rules.
 fn verdict(world: &World, path: &str) -> (i32, Vec<String>) {
-    let output =
-        world.run(&["validate", "--profile", "spec", "--fail-on", "error", "--json", path]);
+    let output = world.run(&[
+        "validate",
+        "--profile",
+        "spec",
+        "--fail-on",
+        "error",
+        "--json",
+        path,
+    ]);
     let found: serde_json::Value = serde_json::from_str(&output.stdout).unwrap_or_default();
     let errors = found["findings"].as_array().into_iter().flatten();
     let errors = errors.filter(|finding| finding["severity"] == "error");
-    (output.code, errors.filter_map(|finding| Some(finding["rule"].as_str()?.to_owned())).collect())
+    (
+        output.code,
+        errors
+            .filter_map(|finding| Some(finding["rule"].as_str()?.to_owned()))
+            .collect(),
+    )
 }
 
 fn name_of(world: &World, path: &str) -> Option<String> {
@@ -25,8 +37,14 @@ fn name_of(world: &World, path: &str) -> Option<String> {
 fn case_08_and_13_a_folder_without_the_file() {
     let world = World::new();
     world.file("my-skill/README.md", "x");
-    let output = world.run(&["show", "--profile", "spec", "--json", "my-skill"]).expect(2);
-    assert!(output.stderr.contains("SKILL.md not found"), "{}", output.snapshot());
+    let output = world
+        .run(&["show", "--profile", "spec", "--json", "my-skill"])
+        .expect(2);
+    assert!(
+        output.stderr.contains("SKILL.md not found"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
@@ -43,10 +61,18 @@ fn case_12_and_14_lower_case_is_accepted_and_noted() {
     world.file("my-skill/skill.md", TEXT);
     assert_eq!(verdict(&world, "my-skill"), (0, vec![]));
     assert_eq!(name_of(&world, "my-skill").as_deref(), Some("my-skill"));
-    let output =
-        world.run(&["validate", "--profile", "lenient", "--format", "concise", "my-skill"]);
+    let output = world.run(&[
+        "validate",
+        "--profile",
+        "lenient",
+        "--format",
+        "concise",
+        "my-skill",
+    ]);
     assert!(
-        output.stdout.contains("warning[file-name] non-canonical file name"),
+        output
+            .stdout
+            .contains("warning[file-name] non-canonical file name"),
         "{}",
         output.snapshot()
     );
@@ -61,17 +87,27 @@ fn case_32_a_folder_in_place_of_the_file() {
 
 #[test]
 fn case_35_a_path_that_does_not_exist() {
-    let output = World::new().run(&["validate", "--profile", "spec", "no/such/path"]).expect(2);
-    assert!(output.stderr.starts_with("error: path does not exist"), "{}", output.snapshot());
+    let output = World::new()
+        .run(&["validate", "--profile", "spec", "no/such/path"])
+        .expect(2);
+    assert!(
+        output.stderr.starts_with("error: path does not exist"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
 fn case_36_a_file_that_is_not_a_skill() {
     let world = World::new();
     world.file("file.txt", "text");
-    let output = world.run(&["validate", "--profile", "spec", "file.txt"]).expect(2);
+    let output = world
+        .run(&["validate", "--profile", "spec", "file.txt"])
+        .expect(2);
     assert!(
-        output.stderr.contains("neither a folder nor a Markdown file"),
+        output
+            .stderr
+            .contains("neither a folder nor a Markdown file"),
         "{}",
         output.snapshot()
     );
@@ -88,5 +124,9 @@ fn case_37_an_empty_folder() {
 fn case_58_the_current_folder() {
     let world = World::new();
     world.file("my-skill/SKILL.md", TEXT);
-    world.command(&["validate", "--profile", "spec", "."]).dir("my-skill").run().expect(0);
+    world
+        .command(&["validate", "--profile", "spec", "."])
+        .dir("my-skill")
+        .run()
+        .expect(0);
 }

@@ -10,7 +10,9 @@ fn states(output: &Output, area: &str) -> Vec<String> {
     assert_eq!(document["schema"], "prowess.doctor/1");
     let checks = document["checks"].as_array().unwrap().iter();
     let of_area = checks.filter(|check| check["area"] == area);
-    of_area.map(|check| check["state"].as_str().unwrap().to_owned()).collect()
+    of_area
+        .map(|check| check["state"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn library() -> World {
@@ -26,7 +28,10 @@ fn snapshot(output: &Output) -> String {
         Some((before, size)) if size.ends_with('B') => format!("{before}~/cache: [SIZE]\n"),
         _ => format!("{line}\n"),
     };
-    without_sandbox(&output.snapshot()).lines().map(line).collect()
+    without_sandbox(&output.snapshot())
+        .lines()
+        .map(line)
+        .collect()
 }
 
 /// What `doctor` says, but for the layers of the sandbox: they hang on the machine.
@@ -34,7 +39,9 @@ fn without_sandbox(text: &str) -> String {
     let mut kept = Vec::new();
     let (mut inside, mut odd) = (false, 0);
     for line in text.lines() {
-        inside = line.get(6..).is_some_and(|rest| rest.starts_with("sandbox "))
+        inside = line
+            .get(6..)
+            .is_some_and(|rest| rest.starts_with("sandbox "))
             || inside && line.starts_with("          ");
         odd += usize::from(inside && line.starts_with("note"));
         if !inside {
@@ -65,11 +72,23 @@ fn every_layer_of_the_sandbox_is_tried() {
         .filter(|check| check["area"] == "sandbox")
         .map(|check| check["text"].as_str().unwrap())
         .collect();
-    for layer in ["supervision", "capabilities", "landlock", "seccomp", "namespaces"] {
-        assert!(layers.iter().any(|text| text.starts_with(layer)), "{layer}: {layers:?}");
+    for layer in [
+        "supervision",
+        "capabilities",
+        "landlock",
+        "seccomp",
+        "namespaces",
+    ] {
+        assert!(
+            layers.iter().any(|text| text.starts_with(layer)),
+            "{layer}: {layers:?}"
+        );
     }
     if std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_some() {
-        assert!(!layers.iter().any(|text| text.contains("is missing")), "{layers:?}");
+        assert!(
+            !layers.iter().any(|text| text.contains("is missing")),
+            "{layers:?}"
+        );
     }
 }
 
@@ -82,7 +101,10 @@ fn all_good() {
 fn shadowed_and_mended_skills_are_noted() {
     let world = library();
     world.good("~/.claude/skills/pdf");
-    world.skill(".agents/skills/odd", "name: odd\ndescription: Uses: a colon\n");
+    world.skill(
+        ".agents/skills/odd",
+        "name: odd\ndescription: Uses: a colon\n",
+    );
     insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(0)));
 }
 
@@ -95,7 +117,10 @@ fn fifo_in_place_of_a_skill() {
         return eprintln!("skipped: there is no mkfifo");
     }
     insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(1)));
-    assert_eq!(states(&world.run(&["doctor", "--json"]).expect(1), "skill"), ["bad"]);
+    assert_eq!(
+        states(&world.run(&["doctor", "--json"]).expect(1), "skill"),
+        ["bad"]
+    );
     for command in [&["list"][..], &["prompt"], &["find", "form"]] {
         world.run(command).expect(0);
     }
@@ -109,9 +134,18 @@ fn database_that_is_a_folder() {
     assert_eq!(states(&output, "store"), ["bad"]);
     let document = output.json();
     let checks = document["checks"].as_array().unwrap();
-    let bad = checks.iter().find(|check| check["area"] == "store").unwrap();
-    assert_eq!(bad["text"], "the usage database `~/data/prowess.db` is not a regular file");
-    assert_eq!(bad["hint"], "move it away; a new one is made at the next use");
+    let bad = checks
+        .iter()
+        .find(|check| check["area"] == "store")
+        .unwrap();
+    assert_eq!(
+        bad["text"],
+        "the usage database `~/data/prowess.db` is not a regular file"
+    );
+    assert_eq!(
+        bad["hint"],
+        "move it away; a new one is made at the next use"
+    );
     for command in [&["list"][..], &["prompt"], &["why", "pdf"], &[]] {
         let output = world.run(command).expect(0);
         assert!(!output.stderr.contains("error"), "{}", output.snapshot());
@@ -141,12 +175,19 @@ fn folder_that_is_a_file() {
 #[test]
 fn broken_configuration_is_one_of_the_answers() {
     let world = library();
-    world.file(".agents/prowess.toml", "[validate]\nprofil = 'spec'\nfail-on = 'worst'\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[validate]\nprofil = 'spec'\nfail-on = 'worst'\n",
+    );
     insta::assert_snapshot!(snapshot(&world.run(&["doctor"]).expect(1)));
     let output = world.run(&["doctor", "--json"]).expect(1);
     assert_eq!(states(&output, "config"), ["note", "bad"]);
     // All else is looked at as well.
-    assert!(states(&output, "folder").len() >= 2, "{}", output.snapshot());
+    assert!(
+        states(&output, "folder").len() >= 2,
+        "{}",
+        output.snapshot()
+    );
     assert_eq!(states(&output, "store"), ["ok"]);
 }
 
@@ -154,14 +195,20 @@ fn broken_configuration_is_one_of_the_answers() {
 fn configuration_that_is_used_is_named_with_its_mistakes() {
     let world = library();
     world.file(".agents/prowess.toml", "[validat]\nprofile = 'spec'\n");
-    assert_eq!(states(&world.run(&["doctor", "--json"]).expect(0), "config"), ["ok", "note"]);
+    assert_eq!(
+        states(&world.run(&["doctor", "--json"]).expect(0), "config"),
+        ["ok", "note"]
+    );
 }
 
 #[test]
 fn configuration_that_cannot_be_read_stops_nothing() {
     let world = library();
     let missing = world.path("gone.toml");
-    let output = world.command(&["doctor", "--json"]).env("PROWESS_CONFIG_FILE", missing).run();
+    let output = world
+        .command(&["doctor", "--json"])
+        .env("PROWESS_CONFIG_FILE", missing)
+        .run();
     assert_eq!(states(&output.expect(1), "config"), ["bad"]);
 }
 
@@ -171,6 +218,10 @@ fn other_commands_stop_at_a_broken_configuration() {
     world.file(".agents/prowess.toml", "[skills]\ndirs = 'a'\n");
     for command in [&["list"][..], &["prompt"], &[]] {
         let output = world.run(command).expect(2);
-        assert!(output.stderr.contains("`dirs` must be a list of texts"), "{}", output.snapshot());
+        assert!(
+            output.stderr.contains("`dirs` must be a list of texts"),
+            "{}",
+            output.snapshot()
+        );
     }
 }

@@ -26,7 +26,9 @@ fn world() -> World {
 #[test]
 fn output_and_exit_code_are_those_of_the_command() {
     let world = world();
-    let output = world.run(&["exec", "x", "--", "./run.sh", "a b", "c"]).expect(0);
+    let output = world
+        .run(&["exec", "x", "--", "./run.sh", "a b", "c"])
+        .expect(0);
     assert_eq!(output.stdout, "got a b c\n");
     assert!(output.stderr.contains("ended with 0"), "{}", output.stderr);
     let output = world.run(&["exec", "x", "--", "./run.sh fail"]).expect(7);
@@ -36,8 +38,13 @@ fn output_and_exit_code_are_those_of_the_command() {
 #[test]
 fn it_starts_in_the_skill_and_cannot_write_there() {
     let world = world();
-    let output = world.run(&["exec", "x", "--", "./run.sh", "where"]).expect(0);
-    assert_eq!(output.stdout.trim(), world.path("~/.agents/skills/x").to_str().unwrap());
+    let output = world
+        .run(&["exec", "x", "--", "./run.sh", "where"])
+        .expect(0);
+    assert_eq!(
+        output.stdout.trim(),
+        world.path("~/.agents/skills/x").to_str().unwrap()
+    );
     world.run(&["exec", "x", "--", "./run.sh", "write"]);
     assert!(!world.path("~/.agents/skills/x/made").exists());
 }
@@ -53,7 +60,11 @@ fn keys_do_not_reach_it() {
         .run()
         .expect(0);
     assert!(output.stdout.contains("PATH="), "{}", output.stdout);
-    assert!(!output.stdout.contains("sk-0123456789"), "{}", output.stdout);
+    assert!(
+        !output.stdout.contains("sk-0123456789"),
+        "{}",
+        output.stdout
+    );
     assert!(!output.stdout.contains("PROWESS_"), "{}", output.stdout);
 }
 
@@ -62,10 +73,29 @@ fn what_is_not_allowed_does_not_run() {
     let world = world();
     let output = world.run(&["exec", "x", "--", "touch made"]).expect(3);
     insta::assert_snapshot!("not_allowed", output.snapshot());
-    world.run(&["exec", "x", "--approve", "Bash(touch:*)", "--", "touch", "--help"]).expect(0);
-    world.file(".agents/prowess.toml", "[permissions]\ndeny = ['Skill(x *)']\n");
-    let document = world.run(&["exec", "x", "--json", "--", "./run.sh"]).expect(3).json();
-    assert_eq!((&document["verdict"], &document["rule"]), (&json!("deny"), &json!("Skill(x *)")));
+    world
+        .run(&[
+            "exec",
+            "x",
+            "--approve",
+            "Bash(touch:*)",
+            "--",
+            "touch",
+            "--help",
+        ])
+        .expect(0);
+    world.file(
+        ".agents/prowess.toml",
+        "[permissions]\ndeny = ['Skill(x *)']\n",
+    );
+    let document = world
+        .run(&["exec", "x", "--json", "--", "./run.sh"])
+        .expect(3)
+        .json();
+    assert_eq!(
+        (&document["verdict"], &document["rule"]),
+        (&json!("deny"), &json!("Skill(x *)"))
+    );
 }
 
 #[test]
@@ -81,7 +111,10 @@ fn a_skill_of_the_project_runs_nothing_until_it_is_trusted() {
     let trust = world.run(&["trust", "p", "--json"]).expect(0).json();
     let digest = trust["skills"][0]["digest"].as_str().unwrap().to_owned();
     world.run(&["trust", "p", "--digest", &digest]).expect(0);
-    assert_eq!(world.run(&["exec", "p", "--", "./run.sh"]).expect(0).stdout, "ran\n");
+    assert_eq!(
+        world.run(&["exec", "p", "--", "./run.sh"]).expect(0).stdout,
+        "ran\n"
+    );
     world.file_with_mode(".agents/skills/p/run.sh", "#!/bin/sh\necho other\n", 0o755);
     world.run(&["exec", "p", "--", "./run.sh"]).expect(3);
 }
@@ -100,27 +133,49 @@ fn files_are_meant_from_where_the_command_starts() {
     world.run(&["trust", "p", "--digest", &digest]).expect(0);
     let line = ["exec", "p", "--", "cat ../../../.env"];
     assert_eq!(world.run(&line).expect(0).stdout, "KEY=1");
-    world.file(".agents/prowess.toml", "[permissions]\ndeny = ['Read(/.env)']\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[permissions]\ndeny = ['Read(/.env)']\n",
+    );
     world.run(&line).expect(3);
 }
 
 #[test]
 fn time_is_bounded() {
     let world = world();
-    let output = world.run(&["exec", "x", "--timeout", "1", "--", "sleep", "600"]).expect(124);
-    assert!(output.stderr.contains("its time was over"), "{}", output.stderr);
+    let output = world
+        .run(&["exec", "x", "--timeout", "1", "--", "sleep", "600"])
+        .expect(124);
+    assert!(
+        output.stderr.contains("its time was over"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn the_record_names_everything() {
     let world = world();
-    let document = world.run(&["exec", "x", "--json", "--", "./run.sh", "a"]).expect(0).json();
+    let document = world
+        .run(&["exec", "x", "--json", "--", "./run.sh", "a"])
+        .expect(0)
+        .json();
     assert_eq!(document["schema"], "prowess.exec/1");
-    assert_eq!(document["stdout"], json!({ "text": "got a\n", "bytes": 6, "omitted": 0 }));
-    assert_eq!((&document["code"], &document["signal"]), (&json!(0), &json!(null)));
+    assert_eq!(
+        document["stdout"],
+        json!({ "text": "got a\n", "bytes": 6, "omitted": 0 })
+    );
+    assert_eq!(
+        (&document["code"], &document["signal"]),
+        (&json!(0), &json!(null))
+    );
     assert_eq!(document["approved_by"], "Bash(./run.sh:*)");
     let layers = document["layers"].as_array().unwrap();
-    assert!(layers.iter().any(|layer| layer["layer"] == "supervision" && layer["state"] == "on"));
+    assert!(
+        layers
+            .iter()
+            .any(|layer| layer["layer"] == "supervision" && layer["state"] == "on")
+    );
 }
 
 #[test]
@@ -131,8 +186,16 @@ fn mistakes_are_explained() {
         world.run(&["exec", "y", "--", "ls"]).expect(2).snapshot()
     );
     insta::assert_snapshot!("no_command", world.run(&["exec", "x"]).expect(2).snapshot());
-    let sandbox = world.run(&["exec", "x", "--sandbox", "none", "--", "./run.sh"]).expect(2);
-    assert!(sandbox.stderr.contains("`required`, `best-effort` or `off`"), "{}", sandbox.stderr);
+    let sandbox = world
+        .run(&["exec", "x", "--sandbox", "none", "--", "./run.sh"])
+        .expect(2);
+    assert!(
+        sandbox
+            .stderr
+            .contains("`required`, `best-effort` or `off`"),
+        "{}",
+        sandbox.stderr
+    );
 }
 
 /// The settings of a person may lie in the project: a command that may write there cannot change them.
@@ -145,7 +208,10 @@ fn own_settings_are_out_of_reach() {
     std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let run = |line: &str| {
         let args = ["exec", "x", "--write", "--approve", "Bash", "--", line];
-        world.command(&args).env("PROWESS_CONFIG_FILE", world.path("mine.toml")).run()
+        world
+            .command(&args)
+            .env("PROWESS_CONFIG_FILE", world.path("mine.toml"))
+            .run()
     };
     if run("./run.sh").code == 2 {
         assert!(
@@ -162,5 +228,8 @@ fn own_settings_are_out_of_reach() {
     );
     assert_ne!(run(&format!("touch {project}mine.toml")).code, 0);
     assert_ne!(run(&format!("cat {project}mine.toml")).code, 0);
-    assert_eq!(world.read("mine.toml"), "[sandbox]\nstrength = 'required'\n");
+    assert_eq!(
+        world.read("mine.toml"),
+        "[sandbox]\nstrength = 'required'\n"
+    );
 }

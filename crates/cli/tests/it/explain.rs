@@ -32,11 +32,16 @@ fn list_in_colours() {
         assert!(line.contains(word), "{line:?}");
     }
     let mut bare = coloured;
-    for code in ["\x1b[0m", "\x1b[1m", "\x1b[36m", "\x1b[91m", "\x1b[33m", "\x1b[92m"] {
+    for code in [
+        "\x1b[0m", "\x1b[1m", "\x1b[36m", "\x1b[91m", "\x1b[33m", "\x1b[92m",
+    ] {
         bare = bare.replace(code, "");
     }
     assert_eq!(bare, plain);
-    let refused = list(&[]).env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1").run();
+    let refused = list(&[])
+        .env("NO_COLOR", "1")
+        .env("CLICOLOR_FORCE", "1")
+        .run();
     assert_eq!(refused.stdout, plain);
 }
 
@@ -88,7 +93,11 @@ fn every_rule_has_a_page_with_examples() {
             // A file that cannot be read has no text to show.
             let is_shown =
                 part.trim() != "---" || rule["page"].as_str().unwrap().contains("\n---\n");
-            assert!(!is_shown || output.stdout.contains(part), "{part:?} in\n{}", output.stdout);
+            assert!(
+                !is_shown || output.stdout.contains(part),
+                "{part:?} in\n{}",
+                output.stdout
+            );
         }
         // Fences are for Markdown; of those, only the ones inside an example are left.
         let fences = output.stdout.lines().filter(|line| line.starts_with("```"));
@@ -102,17 +111,33 @@ fn a_rule_answers_to_its_old_name() {
     let [old, new] =
         ["yaml-repaired", "yaml-syntax"].map(|id| world.run(&["explain", id]).expect(0));
     assert_eq!(old.stdout, new.stdout);
-    world.file("skills/x/SKILL.md", "---\nname: x\ndescription: Use when: asked\n---\nBody.\n");
-    let found =
-        world.run(&["validate", "skills", "--select", "yaml-repaired", "--format", "concise"]);
+    world.file(
+        "skills/x/SKILL.md",
+        "---\nname: x\ndescription: Use when: asked\n---\nBody.\n",
+    );
+    let found = world.run(&[
+        "validate",
+        "skills",
+        "--select",
+        "yaml-repaired",
+        "--format",
+        "concise",
+    ]);
     assert!(found.expect(1).stdout.contains("yaml-syntax"));
 }
 
 /// What holds for all examples is said once; several in a row are told apart.
 #[test]
 fn captions_are_not_repeated() {
-    let page = World::new().run(&["explain", "frontmatter-not-a-map"]).expect(0).stdout;
-    assert_eq!(page.matches("in the folder `release-notes`:").count(), 1, "{page}");
+    let page = World::new()
+        .run(&["explain", "frontmatter-not-a-map"])
+        .expect(0)
+        .stdout;
+    assert_eq!(
+        page.matches("in the folder `release-notes`:").count(),
+        1,
+        "{page}"
+    );
     assert!(page.contains("\nor:\n  ---\n"), "{page}");
 }
 
@@ -120,10 +145,15 @@ fn captions_are_not_repeated() {
 fn list_has_every_rule_once() {
     let world = World::new();
     let list = world.run(&["explain"]).expect(0).stdout;
-    let listed: Vec<&str> =
-        list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
-    let known: Vec<String> =
-        rules(&world).iter().map(|rule| rule["id"].as_str().unwrap().to_owned()).collect();
+    let listed: Vec<&str> = list
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let known: Vec<String> = rules(&world)
+        .iter()
+        .map(|rule| rule["id"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(listed, known);
 }
 
@@ -143,6 +173,12 @@ fn unknown_rule_far_from_everything() {
 
 #[test]
 fn beginning_of_a_name_is_enough_for_a_suggestion() {
-    let errors = World::new().run(&["explain", "name-fol"]).expect(2).errors();
-    assert!(errors.ends_with("hint: did you mean `name-folder-mismatch`?\n"), "{errors}");
+    let errors = World::new()
+        .run(&["explain", "name-fol"])
+        .expect(2)
+        .errors();
+    assert!(
+        errors.ends_with("hint: did you mean `name-folder-mismatch`?\n"),
+        "{errors}"
+    );
 }

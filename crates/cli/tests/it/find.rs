@@ -24,7 +24,10 @@ fn library() -> World {
 fn names(output: &Output) -> Vec<String> {
     let document = output.json();
     let skills = document["skills"].as_array().unwrap();
-    skills.iter().map(|skill| skill["name"].as_str().unwrap().to_owned()).collect()
+    skills
+        .iter()
+        .map(|skill| skill["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -39,15 +42,20 @@ fn the_best_comes_first() {
 fn one_text_is_as_good_as_several_words() {
     let world = library();
     let several = world.run(&["find", "what", "changed"]).expect(0);
-    assert_eq!(world.run(&["find", "what changed"]).snapshot(), several.snapshot());
+    assert_eq!(
+        world.run(&["find", "what changed"]).snapshot(),
+        several.snapshot()
+    );
 }
 
 #[test]
 fn slips_and_beginnings() {
     let world = library();
-    for (typed, meant) in
-        [("releas", "release-notes"), ("relaese", "release-notes"), ("pdf frms", "pdf-forms")]
-    {
+    for (typed, meant) in [
+        ("releas", "release-notes"),
+        ("relaese", "release-notes"),
+        ("pdf frms", "pdf-forms"),
+    ] {
         let found = names(&world.run(&["find", typed, "--json"]).expect(0));
         assert_eq!(found[0], meant, "{typed}");
     }
@@ -57,8 +65,16 @@ fn slips_and_beginnings() {
 fn explanations_add_up() {
     let world = library();
     let output = world.run(&["find", "pdf", "--explain"]).expect(0);
-    assert!(output.stdout.starts_with("SCORE  NAME        WHY\n"), "{}", output.snapshot());
-    assert!(output.stdout.contains("`pdf` in name "), "{}", output.snapshot());
+    assert!(
+        output.stdout.starts_with("SCORE  NAME        WHY\n"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        output.stdout.contains("`pdf` in name "),
+        "{}",
+        output.snapshot()
+    );
     let document = world.run(&["find", "pdf", "--json"]).expect(0).json();
     assert_eq!(
         (&document["schema"], &document["query"]),
@@ -66,35 +82,56 @@ fn explanations_add_up() {
     );
     for skill in document["skills"].as_array().unwrap() {
         let points = |reason: &Value| reason["points"].as_f64().unwrap();
-        let sum: f64 = skill["reasons"].as_array().unwrap().iter().map(points).sum();
-        assert!((sum - skill["score"].as_f64().unwrap()).abs() < 0.01, "{skill}");
+        let sum: f64 = skill["reasons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(points)
+            .sum();
+        assert!(
+            (sum - skill["score"].as_f64().unwrap()).abs() < 0.01,
+            "{skill}"
+        );
     }
 }
 
 #[test]
 fn piece_of_text() {
     let world = library();
-    let found = world.run(&["find", "--substring", "ease-", "--json"]).expect(0);
+    let found = world
+        .run(&["find", "--substring", "ease-", "--json"])
+        .expect(0);
     assert_eq!(names(&found), ["release-notes"]);
     // As one piece, not as two words.
-    world.run(&["find", "--substring", "notes", "release"]).expect(1);
+    world
+        .run(&["find", "--substring", "notes", "release"])
+        .expect(1);
 }
 
 #[test]
 fn metadata() {
     let world = library();
     let of = |flags: &[&str]| world.run(&[&["find", "--json"], flags].concat());
-    assert_eq!(names(&of(&["--meta", "team=docs"]).expect(0)), ["pdf-forms", "release-notes"]);
+    assert_eq!(
+        names(&of(&["--meta", "team=docs"]).expect(0)),
+        ["pdf-forms", "release-notes"]
+    );
     let both = ["--meta", "team=docs", "--meta", "level=expert"];
     assert_eq!(names(&of(&both).expect(0)), ["pdf-forms"]);
-    assert_eq!(names(&of(&["pdf", "--meta", "team=docs"]).expect(0)), ["pdf-forms"]);
+    assert_eq!(
+        names(&of(&["pdf", "--meta", "team=docs"]).expect(0)),
+        ["pdf-forms"]
+    );
     assert_eq!(names(&of(&["--meta", "team=ops"]).expect(1)), [""; 0]);
     assert_eq!(
         world.run(&["find", "--meta", "team"]).expect(2).errors(),
         "error: `--meta team` is not of the form KEY=VALUE\nhint: for example: `--meta team=docs`\n"
     );
     assert_eq!(
-        world.run(&["find", "--meta", "team=ops"]).expect(1).errors(),
+        world
+            .run(&["find", "--meta", "team=ops"])
+            .expect(1)
+            .errors(),
         "No skill matches `--meta team=ops` (4 skills searched)\nhint: try other or fewer words, or see all with `prowess list`\n"
     );
 }
@@ -112,14 +149,19 @@ fn limits_say_that_there_is_more() {
     assert_eq!(of(&["--limit", "0"]).errors(), "15 skills\n");
     let document = |flags: &[&str]| of(&[&["--json"], flags].concat()).json();
     assert_eq!(document(&["-n", "3"])["more"], true);
-    assert_eq!(document(&["-n", "3"])["skills"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        document(&["-n", "3"])["skills"].as_array().unwrap().len(),
+        3
+    );
     assert_eq!(document(&["-n", "0"])["more"], false);
 }
 
 #[test]
 fn scope() {
     let world = library();
-    let found = world.run(&["find", "pdf", "--scope", "user", "--json"]).expect(0);
+    let found = world
+        .run(&["find", "pdf", "--scope", "user", "--json"])
+        .expect(0);
     assert_eq!(names(&found), ["csv-report"]);
     world.run(&["find", "pdf", "--scope", "home"]).expect(2);
 }
@@ -139,7 +181,10 @@ fn nothing_found() {
 fn what_is_switched_off_is_not_found() {
     let world = library();
     world.file("~/config.toml", "[skills.visibility]\npdf-forms = 'off'\n");
-    assert_eq!(names(&world.run(&["find", "pdf", "--json"]).expect(0)), ["csv-report"]);
+    assert_eq!(
+        names(&world.run(&["find", "pdf", "--json"]).expect(0)),
+        ["csv-report"]
+    );
     let one = world.run(&["find", "pdf", "--json", "-n", "1"]).expect(0);
     assert_eq!(names(&one), ["csv-report"]);
     assert_eq!(one.json()["more"], false);

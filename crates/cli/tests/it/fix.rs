@@ -77,9 +77,15 @@ fn second_run_changes_nothing() {
     let world = World::new();
     let file = world.file("skills/pdf-tools/SKILL.md", ODD);
     fix(&world).expect(0);
-    let (before, inode) = (std::fs::read(&file).unwrap(), std::fs::metadata(&file).unwrap().ino());
+    let (before, inode) = (
+        std::fs::read(&file).unwrap(),
+        std::fs::metadata(&file).unwrap().ino(),
+    );
     let output = fix(&world).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
+    assert_eq!(
+        output.errors(),
+        "Validated 1 skill in [TIME], no findings\n"
+    );
     assert_eq!(std::fs::read(&file).unwrap(), before);
     assert_eq!(std::fs::metadata(&file).unwrap().ino(), inode);
 }
@@ -102,7 +108,10 @@ fn link_stays_a_link() {
     world.file("skills/pdf-tools/text/original.md", ODD);
     let link = world.link("skills/pdf-tools/SKILL.md", "text/original.md");
     fix(&world).expect(0);
-    assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some("text/original.md"));
+    assert_eq!(
+        std::fs::read_link(&link).unwrap().to_str(),
+        Some("text/original.md")
+    );
     assert_eq!(world.read("skills/pdf-tools/text/original.md"), mended(ODD));
 }
 
@@ -112,7 +121,11 @@ fn link_that_leads_out_is_not_followed() {
     world.file("shared/original.md", ODD);
     world.link("skills/pdf-tools/SKILL.md", "../../shared/original.md");
     let output = fix(&world).expect(2);
-    assert!(output.stderr.contains("leads out of its folder"), "{}", output.snapshot());
+    assert!(
+        output.stderr.contains("leads out of its folder"),
+        "{}",
+        output.snapshot()
+    );
     assert_eq!(world.read("shared/original.md"), ODD);
 }
 
@@ -158,7 +171,11 @@ fn without_the_flag_nothing_is_written() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     let output = world.run(&["validate", "skills"]).expect(1);
-    assert!(output.stderr.ends_with("fixable with `--fix`)\n"), "{}", output.stderr);
+    assert!(
+        output.stderr.ends_with("fixable with `--fix`)\n"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(world.read("skills/pdf-tools/SKILL.md"), ODD);
 }
 
@@ -167,25 +184,42 @@ fn what_cannot_be_mended_remains() {
     let world = World::new();
     world.skill("skills/pdf-tools", "name: PDF_tools\n");
     let output = fix(&world).expect(1);
-    assert!(world.read("skills/pdf-tools/SKILL.md").starts_with("---\nname: pdf-tools\n---\n"));
+    assert!(
+        world
+            .read("skills/pdf-tools/SKILL.md")
+            .starts_with("---\nname: pdf-tools\n---\n")
+    );
     insta::assert_snapshot!(output.snapshot());
 }
 
 #[test]
 fn warnings_that_remain_do_not_fail() {
     let world = World::new();
-    world.skill("skills/pdf-tools", "name: PDF_tools\ndescription: Fills in forms.\n");
+    world.skill(
+        "skills/pdf-tools",
+        "name: PDF_tools\ndescription: Fills in forms.\n",
+    );
     fix(&world).expect(0);
-    world.skill("skills/pdf-tools", "name: PDF_tools\ndescription: Fills in forms.\n");
-    world.run(&["validate", "skills", "--fix", "--fail-on", "warning"]).expect(1);
+    world.skill(
+        "skills/pdf-tools",
+        "name: PDF_tools\ndescription: Fills in forms.\n",
+    );
+    world
+        .run(&["validate", "skills", "--fix", "--fail-on", "warning"])
+        .expect(1);
 }
 
 #[test]
 fn ignored_rules_are_not_mended() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
-    let output = world.run(&["validate", "skills", "--fix", "--select", "body-empty"]).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
+    let output = world
+        .run(&["validate", "skills", "--fix", "--select", "body-empty"])
+        .expect(0);
+    assert_eq!(
+        output.errors(),
+        "Validated 1 skill in [TIME], no findings\n"
+    );
     assert_eq!(world.read("skills/pdf-tools/SKILL.md"), ODD);
 }
 
@@ -193,9 +227,15 @@ fn ignored_rules_are_not_mended() {
 fn json_counts_what_was_mended() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
-    let document = world.run(&["validate", "skills", "--fix", "--json"]).expect(0).json();
+    let document = world
+        .run(&["validate", "skills", "--fix", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(document["findings"], serde_json::json!([]));
-    assert!(document["summary"]["fixed"].as_u64().unwrap() >= 1, "{document}");
+    assert!(
+        document["summary"]["fixed"].as_u64().unwrap() >= 1,
+        "{document}"
+    );
     assert_eq!(document["summary"]["fixable"], 0);
 }
 
@@ -218,16 +258,26 @@ fn several_skills_at_once() {
         world.named(format!("skills/tool-{number}"), &format!("Tool_{number}"));
     }
     let output = fix(&world).expect(0);
-    assert!(output.stderr.contains(" in 40 skills\n"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains(" in 40 skills\n"),
+        "{}",
+        output.stderr
+    );
     for number in 0..40 {
         let text = world.read(&format!("skills/tool-{number}/SKILL.md"));
-        assert!(text.starts_with(&format!("---\nname: tool-{number}\n")), "{text}");
+        assert!(
+            text.starts_with(&format!("---\nname: tool-{number}\n")),
+            "{text}"
+        );
     }
 }
 
 fn stdin(bytes: impl Into<Vec<u8>>, flags: &[&str]) -> crate::world::Output {
     let world = World::new();
-    world.command(&[&["validate", "-", "--fix"], flags].concat()).stdin(bytes).run()
+    world
+        .command(&[&["validate", "-", "--fix"], flags].concat())
+        .stdin(bytes)
+        .run()
 }
 
 #[test]
@@ -256,7 +306,11 @@ fn standard_input_keeps_escape_sequences() {
 fn findings_of_mended_standard_input_are_told() {
     let output = stdin("---\nname: a\n---\n\nFill it in.\n", &[]).expect(1);
     assert_eq!(output.stdout, "---\nname: a\n---\n\nFill it in.\n");
-    assert!(output.stderr.contains("description-missing"), "{}", output.snapshot());
+    assert!(
+        output.stderr.contains("description-missing"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 /// `prowess validate - --fix < a > b` must not lose what it cannot mend.
@@ -264,6 +318,9 @@ fn findings_of_mended_standard_input_are_told() {
 fn standard_input_that_is_not_text_is_told() {
     let text = b"---\nname: \xff\n---\n".to_vec();
     let output = stdin(text, &[]).expect(1);
-    assert_eq!(output.stdout, "---\nname: \u{fffd}\n---\n", "passed through");
+    assert_eq!(
+        output.stdout, "---\nname: \u{fffd}\n---\n",
+        "passed through"
+    );
     assert!(output.stderr.contains("not-utf8"), "{}", output.snapshot());
 }

@@ -4,7 +4,11 @@ use crate::world::World;
 
 /// Faults that are mended in one line or several, each with what the fixes leave.
 const BROKEN: &[(&str, &str, &str)] = &[
-    ("lost", "description: Fix issue #12 when asked", "description: 'Fix issue #12 when asked'"),
+    (
+        "lost",
+        "description: Fix issue #12 when asked",
+        "description: 'Fix issue #12 when asked'",
+    ),
     (
         "colon-and-mark",
         "description: Fixes: issue #12 when asked",
@@ -30,10 +34,26 @@ const BROKEN: &[(&str, &str, &str)] = &[
         "description: Fills forms.\nUse when: asked.",
         "description: 'Fills forms.\n  Use when: asked.'",
     ),
-    ("indented", "  description: Use when asked.", "description: Use when asked."),
-    ("block", "description: > Use when asked.", "description: >\n  Use when asked."),
-    ("curly", "description: “Use when asked.”", "description: 'Use when asked.'"),
-    ("no-colon", "description Use when asked.", "description: Use when asked."),
+    (
+        "indented",
+        "  description: Use when asked.",
+        "description: Use when asked.",
+    ),
+    (
+        "block",
+        "description: > Use when asked.",
+        "description: >\n  Use when asked.",
+    ),
+    (
+        "curly",
+        "description: “Use when asked.”",
+        "description: 'Use when asked.'",
+    ),
+    (
+        "no-colon",
+        "description Use when asked.",
+        "description: Use when asked.",
+    ),
 ];
 
 fn world() -> World {
@@ -54,7 +74,16 @@ fn findings() {
 #[test]
 fn all_fixes() {
     let world = world();
-    world.run(&["validate", "skills", "--fix", "--unsafe-fixes", "--fail-on", "note"]).expect(0);
+    world
+        .run(&[
+            "validate",
+            "skills",
+            "--fix",
+            "--unsafe-fixes",
+            "--fail-on",
+            "note",
+        ])
+        .expect(0);
     for (name, _, mended) in BROKEN {
         assert_eq!(
             world.read(&format!("skills/{name}/SKILL.md")),
@@ -85,14 +114,22 @@ fn other_notations() {
         format!("---\n{toml}---\nDo it.\n"),
         format!("+++\n{toml}+++\nDo it.\n"),
         format!("---\n{}---\nDo it.\n", keys.replace(": ", ":")),
-        format!("---\n{}---\nDo it.\n", keys.replace("name", "- name").replace("desc", "- desc")),
+        format!(
+            "---\n{}---\nDo it.\n",
+            keys.replace("name", "- name").replace("desc", "- desc")
+        ),
         format!("{keys}\nDo it.\n"),
         format!("---\n{keys}--\nDo it.\n"),
     ] {
         world.file("skills/x/SKILL.md", &text);
-        world.run(&["validate", "skills", "--fix", "--unsafe-fixes"]).expect(0);
+        world
+            .run(&["validate", "skills", "--fix", "--unsafe-fixes"])
+            .expect(0);
         let mended = world.read("skills/x/SKILL.md");
-        assert!(mended.starts_with(&format!("---\n{keys}---\n")), "{text} became {mended}");
+        assert!(
+            mended.starts_with(&format!("---\n{keys}---\n")),
+            "{text} became {mended}"
+        );
     }
 }
 
@@ -100,6 +137,11 @@ fn other_notations() {
 fn comments_that_are_meant_as_such_are_left_alone() {
     let world = World::new();
     let keys = "name: x # short\ndescription: Use when asked.  # to be extended\nlicense: MIT # see LICENSE\n";
-    world.file("skills/x/SKILL.md", format!("---\n# Our skill\n{keys}---\nDo it.\n"));
-    world.run(&["validate", "skills", "--fail-on", "note"]).expect(0);
+    world.file(
+        "skills/x/SKILL.md",
+        format!("---\n# Our skill\n{keys}---\nDo it.\n"),
+    );
+    world
+        .run(&["validate", "skills", "--fail-on", "note"])
+        .expect(0);
 }

@@ -27,7 +27,9 @@ fn topics(world: &World) -> Vec<String> {
 
 /// The commands under "Examples:" in a help text.
 fn examples(help: &str) -> Vec<Vec<String>> {
-    let (_, examples) = help.split_once("\nExamples:\n").expect("there are examples");
+    let (_, examples) = help
+        .split_once("\nExamples:\n")
+        .expect("there are examples");
     examples.lines().map(|line| words(line.trim())).collect()
 }
 
@@ -70,13 +72,19 @@ fn overview_fits_one_screen() {
     let help = World::new().run(&["-h"]).expect(0).stdout;
     assert!(help.lines().count() <= 40, "{help}");
     // The first line is wrapped where there is a terminal, all others are not.
-    assert!(help.lines().skip(1).all(|line| line.chars().count() <= 80), "{help}");
+    assert!(
+        help.lines().skip(1).all(|line| line.chars().count() <= 80),
+        "{help}"
+    );
 }
 
 #[test]
 fn version() {
     let output = World::new().run(&["--version"]).expect(0);
-    assert_eq!(output.stdout, concat!("prowess ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(
+        output.stdout,
+        concat!("prowess ", env!("CARGO_PKG_VERSION"), "\n")
+    );
     assert_eq!(output.stderr, "");
 }
 
@@ -95,7 +103,11 @@ fn every_way_to_help_leads_to_the_same_text() {
     let world = World::new();
     for command in commands(&world) {
         let output = world.run(&["help", &command]).expect(0);
-        assert!(!output.stdout.contains("see more with"), "{}", output.stdout);
+        assert!(
+            !output.stdout.contains("see more with"),
+            "{}",
+            output.stdout
+        );
         for flag in ["-h", "--help"] {
             let flagged = world.run(&[command.as_str(), flag]);
             assert_eq!(flagged.snapshot(), output.snapshot(), "{command} {flag}");
@@ -155,7 +167,10 @@ fn every_example_works() {
     let world = World::new();
     for command in commands(&world) {
         let found = examples(&world.run(&[command.as_str(), "-h"]).stdout);
-        assert!((2..=3).contains(&found.len()), "two or three examples of `{command}`: {found:?}");
+        assert!(
+            (2..=3).contains(&found.len()),
+            "two or three examples of `{command}`: {found:?}"
+        );
         for example in found {
             assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
             let output = prepared().run(&example[1..]);
@@ -180,7 +195,10 @@ fn what_stands_below_the_options_fits_a_terminal() {
     for command in commands(&world) {
         let help = world.run(&[command.as_str(), "-h"]).stdout;
         let (_, examples) = help.split_once("\nExamples:\n").unwrap();
-        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
+        assert!(
+            examples.lines().all(|line| line.chars().count() <= 80),
+            "{examples}"
+        );
     }
 }
 
@@ -204,10 +222,23 @@ fn examples_of_new_make_skills_that_pass() {
     for example in examples(&world.run(&["new", "-h"]).stdout) {
         let world = World::new();
         world.run(&example[1..]).expect(0);
-        world.run(&["validate", ".", "--fail-on", "warning"]).expect(0);
-        let flags = ["validate", ".", "--ignore", "template-text", "--fail-on", "note"];
+        world
+            .run(&["validate", ".", "--fail-on", "warning"])
+            .expect(0);
+        let flags = [
+            "validate",
+            ".",
+            "--ignore",
+            "template-text",
+            "--fail-on",
+            "note",
+        ];
         let output = world.run(&flags).expect(0);
-        assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n", "{example:?}");
+        assert_eq!(
+            output.errors(),
+            "Validated 1 skill in [TIME], no findings\n",
+            "{example:?}"
+        );
     }
 }
 
@@ -220,7 +251,12 @@ fn unknown_command_suggests() {
 
 #[test]
 fn unknown_option_suggests() {
-    insta::assert_snapshot!(World::new().run(&["validate", "--fixx"]).expect(2).snapshot());
+    insta::assert_snapshot!(
+        World::new()
+            .run(&["validate", "--fixx"])
+            .expect(2)
+            .snapshot()
+    );
 }
 
 #[test]
@@ -237,9 +273,11 @@ fn missing_argument_is_named() {
 #[test]
 fn unknown_subject_suggests_commands_and_topics() {
     let world = World::new();
-    for (typed, meant) in
-        [("valdate", "validate"), ("exit-code", "exit-codes"), ("environmnt", "environment")]
-    {
+    for (typed, meant) in [
+        ("valdate", "validate"),
+        ("exit-code", "exit-codes"),
+        ("environmnt", "environment"),
+    ] {
         let output = world.run(&["help", typed]).expect(2);
         assert_eq!(
             output.snapshot(),
@@ -273,11 +311,16 @@ fn copy(from: &std::path::Path, world: &World, to: &str) {
 fn every_command_in_the_readme_works_as_typed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let rows = readme.lines().skip_while(|line| *line != "| You want to | Type |");
+    let rows = readme
+        .lines()
+        .skip_while(|line| *line != "| You want to | Type |");
     let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
     let mut count = 0;
     for command in rows.filter_map(|row| row.trim_end_matches("` |").rsplit_once('`')) {
-        let command = command.1.trim_start_matches("source <(").trim_end_matches(')');
+        let command = command
+            .1
+            .trim_start_matches("source <(")
+            .trim_end_matches(')');
         let (command, input) = command.split_once(" < ").unwrap_or((command, ""));
         let world = World::new();
         copy(&root.join("examples"), &world, "examples");
@@ -285,7 +328,11 @@ fn every_command_in_the_readme_works_as_typed() {
         assert_eq!(arguments[0], "prowess", "{command}");
         let run = world.command(&arguments[1..]);
         let run = run.env("PROWESS_SKILLS_PATH", world.path("examples/skills"));
-        let input = if input.is_empty() { String::new() } else { world.read(input) };
+        let input = if input.is_empty() {
+            String::new()
+        } else {
+            world.read(input)
+        };
         let output = run.stdin(input).run();
         // There is something to change.
         let code = i32::from(command.ends_with("--diff"));

@@ -25,10 +25,19 @@ fn what_lies_beside_the_store_is_ours_too() {
         json!({"name": "write", "input": {"path": path, "content": "x"}})
     };
     let calls: Vec<Value> = ends.iter().map(|end| call(end)).collect();
-    let model = script(&world, &[json!({ "calls": calls }), json!({"text": "done"})]);
-    let output =
-        world.run(&["run", "--task", "go", "--json", "--edits", "--model", &model]).expect(0);
-    let refused = output.stdout.matches("our own folders are nobody's business").count();
+    let model = script(
+        &world,
+        &[json!({ "calls": calls }), json!({"text": "done"})],
+    );
+    let output = world
+        .run(&[
+            "run", "--task", "go", "--json", "--edits", "--model", &model,
+        ])
+        .expect(0);
+    let refused = output
+        .stdout
+        .matches("our own folders are nobody's business")
+        .count();
     assert_eq!(refused, ends.len(), "{}", output.stdout);
 }
 
@@ -36,7 +45,10 @@ fn what_lies_beside_the_store_is_ours_too() {
 #[test]
 fn an_answer_does_nothing_to_a_terminal() {
     let world = World::new();
-    let model = script(&world, &[json!({"text": "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}told"})]);
+    let model = script(
+        &world,
+        &[json!({"text": "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}told"})],
+    );
     for quiet in [&[][..], &["-q"]] {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -60,7 +72,10 @@ fn an_answer_does_nothing_to_a_terminal() {
         let read = File::from(master).read(&mut shown).unwrap();
         let shown = String::from_utf8_lossy(&shown[..read]);
         assert!(shown.contains("told"), "{shown:?}");
-        assert!(!shown.contains("\u{1b}]") && !shown.contains("\u{1b}[2J"), "{shown:?}");
+        assert!(
+            !shown.contains("\u{1b}]") && !shown.contains("\u{1b}[2J"),
+            "{shown:?}"
+        );
         assert!(!shown.contains('\u{202e}'), "{shown:?}");
     }
 }

@@ -13,20 +13,29 @@ fn library() -> World {
     world.good("~/.codex/skills/pdf");
     world.good("~/.claude/skills/csv-report");
     world.good("shared/team-rules");
-    world.file(".claude/commands/frontend/component.md", "Make a component: $ARGUMENTS\n");
+    world.file(
+        ".claude/commands/frontend/component.md",
+        "Make a component: $ARGUMENTS\n",
+    );
     world.good("apps/web/.agents/skills/deploy");
     world
 }
 
 fn named<'o>(document: &'o Value, name: &str) -> &'o Value {
     let skills = document["skills"].as_array().unwrap();
-    skills.iter().find(|skill| skill["qualified_name"] == name).unwrap_or(&Value::Null)
+    skills
+        .iter()
+        .find(|skill| skill["qualified_name"] == name)
+        .unwrap_or(&Value::Null)
 }
 
 fn names(output: &Output) -> Vec<String> {
     let document = output.json();
     let skills = document["skills"].as_array().unwrap();
-    skills.iter().map(|skill| skill["qualified_name"].as_str().unwrap().to_owned()).collect()
+    skills
+        .iter()
+        .map(|skill| skill["qualified_name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -34,7 +43,10 @@ fn every_place() {
     let world = library();
     let output = world.run(&["list", "--skills-dir", "shared"]).expect(0);
     insta::assert_snapshot!(output.snapshot());
-    assert_eq!(world.run(&["ls", "--skills-dir", "shared"]).snapshot(), output.snapshot());
+    assert_eq!(
+        world.run(&["ls", "--skills-dir", "shared"]).snapshot(),
+        output.snapshot()
+    );
 }
 
 #[test]
@@ -52,7 +64,10 @@ fn shadowed_ones_have_qualified_names() {
         assert_eq!(skill["shadowed_by"], winner.to_str().unwrap(), "{name}");
         // The name leads where it says.
         let shown = world.run(&["show", name, "--json"]).expect(0).json();
-        let place = skill["location"].as_str().unwrap().strip_prefix(home.to_str().unwrap());
+        let place = skill["location"]
+            .as_str()
+            .unwrap()
+            .strip_prefix(home.to_str().unwrap());
         assert_eq!(
             shown["file"],
             format!("~/{}", place.unwrap().trim_start_matches('/')),
@@ -67,7 +82,10 @@ fn nested_folders_and_commands() {
     let world = library();
     let document = world.run(&["list", "--json"]).expect(0).json();
     let nested = named(&document, "apps/web:deploy");
-    assert_eq!((&nested["scope"], &nested["vendor"]), (&json!("project"), &json!("agents")));
+    assert_eq!(
+        (&nested["scope"], &nested["vendor"]),
+        (&json!("project"), &json!("agents"))
+    );
     let command = named(&document, "frontend:component");
     assert_eq!(command["description"], "Make a component: $ARGUMENTS");
     // Where it lies, a nested skill has its own name.
@@ -81,10 +99,26 @@ fn nested_folders_and_commands() {
 fn scopes() {
     let world = library();
     let of = |scope: &str| {
-        let flags = ["list", "--json", "--all", "--skills-dir", "shared", "--scope", scope];
+        let flags = [
+            "list",
+            "--json",
+            "--all",
+            "--skills-dir",
+            "shared",
+            "--scope",
+            scope,
+        ];
         names(&world.run(&flags).expect(0))
     };
-    assert_eq!(of("project"), ["apps/web:deploy", "frontend:component", "pdf", "release-notes"]);
+    assert_eq!(
+        of("project"),
+        [
+            "apps/web:deploy",
+            "frontend:component",
+            "pdf",
+            "release-notes"
+        ]
+    );
     assert_eq!(of("extra"), ["team-rules"]);
     assert_eq!(of("user"), ["csv-report", "user:pdf", "user/codex:pdf"]);
     assert_eq!(of("bundled"), ["prowess"]);
@@ -93,7 +127,10 @@ fn scopes() {
         "error: `--scope` does not know `usr`: it is `project`, `extra`, `user` or `bundled`\nhint: did you mean `--scope user`?\n"
     );
     let none = World::new().run(&["list", "--scope", "project"]).expect(0);
-    assert_eq!(none.errors(), "No skill matches; `prowess list --all` shows all of them\n");
+    assert_eq!(
+        none.errors(),
+        "No skill matches; `prowess list --all` shows all of them\n"
+    );
 }
 
 #[test]
@@ -120,7 +157,11 @@ fn agents_see_what_they_were_given() {
     );
     let of = |agent: &str| names(&world.run(&["list", "--json", "--agent", agent]).expect(0));
     assert_eq!(of("writer"), ["frontend:component", "release-notes"]);
-    assert!(!of("reader").contains(&"pdf".to_owned()), "{:?}", of("reader"));
+    assert!(
+        !of("reader").contains(&"pdf".to_owned()),
+        "{:?}",
+        of("reader")
+    );
     assert_eq!(of("mute"), [""; 0]);
     let all = world.run(&["list", "--all", "--agent", "writer"]).expect(0);
     insta::assert_snapshot!(all.snapshot());
@@ -137,19 +178,37 @@ fn agents_see_what_they_were_given() {
 #[test]
 fn agent_with_a_skill_that_is_not_there() {
     let world = library();
-    world.file(".agents/prowess.toml", "[agents.writer]\nskills = ['release-note']\n");
-    insta::assert_snapshot!(world.run(&["list", "--agent", "writer"]).expect(2).snapshot());
+    world.file(
+        ".agents/prowess.toml",
+        "[agents.writer]\nskills = ['release-note']\n",
+    );
+    insta::assert_snapshot!(
+        world
+            .run(&["list", "--agent", "writer"])
+            .expect(2)
+            .snapshot()
+    );
 }
 
 #[test]
 fn project_takes_skills_from_an_agent_and_gives_it_none() {
     let world = library();
-    world.file("~/config.toml", "[agents.writer]\nskills = ['pdf', 'csv-report']\n");
-    world.file(".agents/prowess.toml", "[agents.writer]\nskills = ['pdf', 'release-notes']\n");
-    let output = world.run(&["list", "--json", "--agent", "writer"]).expect(0);
+    world.file(
+        "~/config.toml",
+        "[agents.writer]\nskills = ['pdf', 'csv-report']\n",
+    );
+    world.file(
+        ".agents/prowess.toml",
+        "[agents.writer]\nskills = ['pdf', 'release-notes']\n",
+    );
+    let output = world
+        .run(&["list", "--json", "--agent", "writer"])
+        .expect(0);
     assert_eq!(names(&output), ["pdf"]);
     world.file("~/config.toml", "[agents.writer]\ndeny = ['pdf']\n");
-    let output = world.run(&["list", "--json", "--agent", "writer"]).expect(0);
+    let output = world
+        .run(&["list", "--json", "--agent", "writer"])
+        .expect(0);
     assert_eq!(names(&output), ["release-notes"]);
 }
 
@@ -166,7 +225,10 @@ fn visibility_is_set_in_files() {
         let skill = named(&document, name);
         (skill["model"].clone(), skill["people"].clone())
     };
-    assert_eq!(words("release-notes"), (json!("left-to-people"), json!("full")));
+    assert_eq!(
+        words("release-notes"),
+        (json!("left-to-people"), json!("full"))
+    );
     assert_eq!(words("csv-report"), (json!("name-only"), json!("full")));
     insta::assert_snapshot!(world.run(&["list", "--all"]).expect(0).snapshot());
 }
@@ -176,7 +238,10 @@ fn visibility_is_set_in_files() {
 fn project_file_switches_nothing_on() {
     let world = library();
     world.file("~/config.toml", "[skills.visibility]\npdf = 'off'\n");
-    world.file(".agents/prowess.toml", "[skills.visibility]\npdf = 'on'\nrelease-notes = 'off'\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[skills.visibility]\npdf = 'on'\nrelease-notes = 'off'\n",
+    );
     let found = names(&world.run(&["list", "--json"]).expect(0));
     assert!(!found.contains(&"pdf".to_owned()), "{found:?}");
     assert!(!found.contains(&"release-notes".to_owned()), "{found:?}");
@@ -187,7 +252,10 @@ fn precedence_and_folders_are_set_in_files() {
     let world = library();
     let pdf = |world: &World| {
         let document = world.run(&["list", "--json"]).expect(0).json();
-        named(&document, "pdf")["scope"].as_str().unwrap().to_owned()
+        named(&document, "pdf")["scope"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     assert_eq!(pdf(&world), "project");
     world.file("~/config.toml", "[skills]\nprecedence = 'user'\n");
@@ -196,7 +264,10 @@ fn precedence_and_folders_are_set_in_files() {
     let document = world.run(&["list", "--json"]).expect(0).json();
     let found = named(&document, "team-rules");
     assert_eq!(found["scope"], "project");
-    assert_eq!(found["location"], world.path("shared/team-rules/SKILL.md").to_str().unwrap());
+    assert_eq!(
+        found["location"],
+        world.path("shared/team-rules/SKILL.md").to_str().unwrap()
+    );
     // What is listed is checked, too.
     let skills = |flags: &[&str]| {
         let output = world.run(&[&["validate", "--json", "-q"], flags].concat());
@@ -218,7 +289,11 @@ fn folder_that_was_typed_must_be_there() {
         );
     }
     let output = world.run(&["list", "--skills-dir", "note.txt"]).expect(2);
-    assert!(output.stderr.starts_with("error: `--skills-dir note.txt` is not a folder\n"));
+    assert!(
+        output
+            .stderr
+            .starts_with("error: `--skills-dir note.txt` is not a folder\n")
+    );
 }
 
 #[test]
@@ -226,7 +301,11 @@ fn unreadable_skill_is_warned_of_and_hides_nothing() {
     let world = library();
     world.folder(".agents/skills/folder/SKILL.md");
     let output = world.run(&["list"]).expect(0);
-    assert!(output.stdout.contains("\nrelease-notes "), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("\nrelease-notes "),
+        "{}",
+        output.snapshot()
+    );
     insta::assert_snapshot!(output.errors());
     let document = world.run(&["list", "--json"]).expect(0).json();
     let faults = document["faults"].as_array().unwrap();
@@ -245,12 +324,28 @@ fn hostile_texts_are_harmless() {
         ".agents/skills/evil/SKILL.md",
         "---\nname: evil\ndescription: \"red \\e[31m\\nsecond line \\u202Egnp.exe \\u200b\"\n---\nBody\n",
     );
-    world.skill(".agents/skills/esc\u{1b}[2Jape", &format!("description: {DESCRIPTION}\n"));
-    world.skill(".agents/skills/new\nline", &format!("description: {DESCRIPTION}\n"));
-    for flags in [&["list"][..], &["list", "--all"], &["list", "--wide"], &["find", "line"], &[]] {
+    world.skill(
+        ".agents/skills/esc\u{1b}[2Jape",
+        &format!("description: {DESCRIPTION}\n"),
+    );
+    world.skill(
+        ".agents/skills/new\nline",
+        &format!("description: {DESCRIPTION}\n"),
+    );
+    for flags in [
+        &["list"][..],
+        &["list", "--all"],
+        &["list", "--wide"],
+        &["find", "line"],
+        &[],
+    ] {
         let output = world.run(flags).expect(0);
         for bad in ['\u{1b}', '\u{202e}', '\u{200b}'] {
-            assert!(!output.stdout.contains(bad), "{flags:?} {bad:?}\n{}", output.snapshot());
+            assert!(
+                !output.stdout.contains(bad),
+                "{flags:?} {bad:?}\n{}",
+                output.snapshot()
+            );
         }
     }
     let output = world.run(&["list"]).expect(0);
@@ -271,7 +366,10 @@ fn three_thousand_skills() {
     let count = |flags: &[&str]| names(&world.run(flags).expect(0)).len();
     assert_eq!(count(&["list", "--json"]), 3001);
     assert_eq!(count(&["list", "--json", "--no-cache"]), 3001);
-    let found = world.run(&["find", "skill-1234", "-n", "1", "--json"]).expect(0).json();
+    let found = world
+        .run(&["find", "skill-1234", "-n", "1", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(found["skills"][0]["name"], "skill-1234");
 }
 
@@ -291,9 +389,19 @@ fn file_names_that_are_not_text() {
     let name = std::ffi::OsStr::from_bytes(b".agents/skills/caf\xe9");
     world.skill(name, &format!("name: cafe\ndescription: {DESCRIPTION}\n"));
     let output = world.run(&["list"]).expect(0);
-    assert!(output.stdout.contains("\nrelease-notes "), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("\nrelease-notes "),
+        "{}",
+        output.snapshot()
+    );
     assert!(output.stdout.contains("\ncafe "), "{}", output.snapshot());
-    for command in [&["list", "--json"][..], &["prompt"], &["doctor"], &["find", "form"], &[]] {
+    for command in [
+        &["list", "--json"][..],
+        &["prompt"],
+        &["doctor"],
+        &["find", "form"],
+        &[],
+    ] {
         world.run(command).expect(0);
     }
 }
@@ -302,7 +410,14 @@ fn file_names_that_are_not_text() {
 fn home_that_does_not_exist() {
     let world = World::new();
     world.good(".agents/skills/pdf");
-    for command in [&["list"][..], &["prompt"], &["doctor"], &["stats"], &["why", "pdf"], &[]] {
+    for command in [
+        &["list"][..],
+        &["prompt"],
+        &["doctor"],
+        &["stats"],
+        &["why", "pdf"],
+        &[],
+    ] {
         let run = world.command(command).env_remove("PROWESS_HOME");
         let output = run.env("HOME", "/nonexistent/home").without_a_home().run();
         assert_eq!(output.code, 0, "{command:?} {}", output.snapshot());
@@ -324,10 +439,17 @@ fn json_is_never_coloured() {
         &["doctor", "--json"],
     ] {
         let command = [command, &["--color", "always"]].concat();
-        let output = world.command(&command).env("CLICOLOR_FORCE", "1").run().expect(0);
+        let output = world
+            .command(&command)
+            .env("CLICOLOR_FORCE", "1")
+            .run()
+            .expect(0);
         assert!(!output.stdout.contains('\u{1b}'), "{command:?}");
         let schema = output.json()["schema"].as_str().unwrap().to_owned();
-        assert!(schema.starts_with("prowess.") && schema.ends_with("/1"), "{schema}");
+        assert!(
+            schema.starts_with("prowess.") && schema.ends_with("/1"),
+            "{schema}"
+        );
     }
 }
 
@@ -348,7 +470,11 @@ fn colours() {
 
 /// A piece of coloured text, without the end of the sequence that it begins with.
 fn strip((index, piece): (usize, &str)) -> &str {
-    if index == 0 { piece } else { piece.split_once('m').map_or(piece, |(_, rest)| rest) }
+    if index == 0 {
+        piece
+    } else {
+        piece.split_once('m').map_or(piece, |(_, rest)| rest)
+    }
 }
 
 /// Whoever clones a repository keeps their own order, and their own folders are theirs.
@@ -366,13 +492,21 @@ fn project_file_takes_over_neither_order_nor_folders() {
     assert_eq!(named(&output.json(), "pdf")["scope"], "user");
     let found = names(&output);
     assert!(!found.contains(&"diary".to_owned()) && !found.contains(&"stranger".to_owned()));
-    assert_eq!(output.stderr.matches("must lie in it").count(), 2, "{}", output.stderr);
+    assert_eq!(
+        output.stderr.matches("must lie in it").count(),
+        2,
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn setting_that_nearly_means_a_skill_is_pointed_out() {
     let world = library();
-    world.file("~/config.toml", "[skills.visibility]\nrelease-note = 'off'\nelsewhere = 'off'\n");
+    world.file(
+        "~/config.toml",
+        "[skills.visibility]\nrelease-note = 'off'\nelsewhere = 'off'\n",
+    );
     let output = world.run(&["list"]).expect(0);
     assert!(output.stderr.contains(
         "`skills.visibility.release-note` means no skill; did you mean `release-notes`?"
@@ -383,10 +517,15 @@ fn setting_that_nearly_means_a_skill_is_pointed_out() {
 #[test]
 fn watching_tells_only_what_was_asked_for() {
     let world = library();
-    let running = world.command(&["list", "--watch", "--json", "--scope", "user"]).start();
+    let running = world
+        .command(&["list", "--watch", "--json", "--scope", "user"])
+        .start();
     running.line(|line| line.contains("prowess.list/1"));
     world.good(".agents/skills/of-the-project");
     world.good("~/.claude/skills/of-the-user");
     let line = running.line(|line| line.contains("prowess.changes/1"));
-    assert!(line.contains("of-the-user") && !line.contains("of-the-project"), "{line}");
+    assert!(
+        line.contains("of-the-user") && !line.contains("of-the-project"),
+        "{line}"
+    );
 }

@@ -10,14 +10,23 @@ fn the_lines_for_a_client_are_printed_or_installed() {
     let printed = world.run(&["mcp", "config", "claude-code"]).expect(0);
     let lines: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(lines["mcpServers"]["prowess"]["args"], json!(["mcp"]));
-    world.file("~/.cursor/mcp.json", "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}\n");
-    world.run(&["mcp", "config", "cursor", "--install"]).expect(0);
+    world.file(
+        "~/.cursor/mcp.json",
+        "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}\n",
+    );
+    world
+        .run(&["mcp", "config", "cursor", "--install"])
+        .expect(0);
     let text = std::fs::read_to_string(world.path("~/.cursor/mcp.json")).unwrap();
     let installed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(installed["mcpServers"]["other"]["command"], "x");
     assert_eq!(installed["mcpServers"]["prowess"]["command"], "prowess");
     let near = world.run(&["mcp", "config", "curser"]).expect(2);
-    assert!(near.stderr.contains("did you mean `cursor`?"), "{}", near.stderr);
+    assert!(
+        near.stderr.contains("did you mean `cursor`?"),
+        "{}",
+        near.stderr
+    );
 }
 
 #[test]
@@ -33,13 +42,19 @@ fn a_client_over_standard_streams_loads_a_skill() {
     ];
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let output = world.command(&["mcp"]).stdin(input).run().expect(0);
-    let answers: Vec<Value> =
-        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answers: Vec<Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let answer = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap();
     let instructions = answer(1)["result"]["instructions"].as_str().unwrap();
     assert!(instructions.contains("pdf-forms"), "{instructions}");
     let tools = answer(2)["result"]["tools"].to_string();
-    assert!(tools.contains("\"load_skill\"") && !tools.contains("run_command_line"), "{tools}");
+    assert!(
+        tools.contains("\"load_skill\"") && !tools.contains("run_command_line"),
+        "{tools}"
+    );
     let text = answer(3)["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("Fill it in."), "{text}");
     // Whoever loads a skill uses it.
@@ -48,16 +63,29 @@ fn a_client_over_standard_streams_loads_a_skill() {
     assert!(stats.to_string().contains("pdf-forms"), "{stats}");
     // Without the flag nothing runs.
     let refused = answer(4);
-    assert!(refused["error"].is_object() || refused["result"]["isError"] == true, "{refused}");
+    assert!(
+        refused["error"].is_object() || refused["result"]["isError"] == true,
+        "{refused}"
+    );
 }
 
 /// A client that is gone before it said hello is still told what was wrong.
 #[test]
 fn nonsense_is_answered_although_nobody_says_more() {
     let input = "garbage\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nope\"}\n";
-    let output = World::new().command(&["mcp"]).stdin(input.to_owned()).run().expect(0);
-    let answers: Vec<Value> =
-        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let codes: Vec<&Value> = answers.iter().map(|answer| &answer["error"]["code"]).collect();
+    let output = World::new()
+        .command(&["mcp"])
+        .stdin(input.to_owned())
+        .run()
+        .expect(0);
+    let answers: Vec<Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let codes: Vec<&Value> = answers
+        .iter()
+        .map(|answer| &answer["error"]["code"])
+        .collect();
     assert_eq!(codes, [-32700, -32602], "{}", output.stdout);
 }

@@ -11,7 +11,9 @@ const TEMPLATES: [&str; 3] = ["minimal", "script", "arguments"];
 fn every_template_passes_with_nothing_but_notes_on_its_own_text() {
     for template in TEMPLATES {
         let world = World::new();
-        world.run(&["new", "release-notes", "--template", template]).expect(0);
+        world
+            .run(&["new", "release-notes", "--template", template])
+            .expect(0);
         for profile in ["spec", "claude-code", "lenient"] {
             // The standard does not know the keys that the others need.
             if profile == "spec" && template == "arguments" {
@@ -24,14 +26,22 @@ fn every_template_passes_with_nothing_but_notes_on_its_own_text() {
                 .json();
             let found: Vec<_> = document["findings"].as_array().unwrap().iter().collect();
             // The description, and in the smallest one the first line.
-            assert_eq!(found.len(), 1 + usize::from(template == "minimal"), "{template} {profile}");
+            assert_eq!(
+                found.len(),
+                1 + usize::from(template == "minimal"),
+                "{template} {profile}"
+            );
             for finding in found {
                 assert_eq!(
                     (&finding["rule"], &finding["severity"]),
                     (&"template-text".into(), &"note".into())
                 );
             }
-            let flags = [&flags[..], &["--ignore", "template-text", "--fail-on", "note"]].concat();
+            let flags = [
+                &flags[..],
+                &["--ignore", "template-text", "--fail-on", "note"],
+            ]
+            .concat();
             let output = world.run(&flags).expect(0);
             assert_eq!(
                 output.errors(),
@@ -61,11 +71,16 @@ fn every_template_as_written() {
 #[test]
 fn script_runs() {
     let world = World::new();
-    world.run(&["new", "lint", "--template", "script"]).expect(0);
+    world
+        .run(&["new", "lint", "--template", "script"])
+        .expect(0);
     let script = world.path("lint/scripts/run.sh");
     let mode = std::fs::metadata(&script).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
-    let output = std::process::Command::new(&script).arg("--help").output().unwrap();
+    let output = std::process::Command::new(&script)
+        .arg("--help")
+        .output()
+        .unwrap();
     assert!(output.status.success());
 }
 
@@ -79,7 +94,12 @@ fn nothing_else_is_written() {
         .collect();
     names.sort();
     assert_eq!(names, [".git", "release-notes"]);
-    assert_eq!(std::fs::read_dir(world.path("release-notes")).unwrap().count(), 1);
+    assert_eq!(
+        std::fs::read_dir(world.path("release-notes"))
+            .unwrap()
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -87,7 +107,11 @@ fn path_names_the_folder() {
     let world = World::new();
     let output = world.run(&["new", ".agents/skills/lint"]).expect(0);
     insta::assert_snapshot!(output.snapshot());
-    assert!(world.read(".agents/skills/lint/SKILL.md").contains("\nname: lint\n"));
+    assert!(
+        world
+            .read(".agents/skills/lint/SKILL.md")
+            .contains("\nname: lint\n")
+    );
     // What was made can be named at once.
     world.run(&["validate", "lint"]).expect(0);
 }
@@ -103,7 +127,9 @@ fn description_is_quoted_where_needed() {
         "Use when it says {{name}}",
     ] {
         let world = World::new();
-        world.run(&["new", "deploy", &format!("--description={description}")]).expect(0);
+        world
+            .run(&["new", "deploy", &format!("--description={description}")])
+            .expect(0);
         let shown = world.run(&["show", "deploy", "--json"]).expect(0).json();
         assert_eq!(shown["description"], *description);
         world
@@ -153,7 +179,11 @@ fn nothing_that_exists_is_overwritten() {
     world.link("dangling", "nowhere");
     for name in ["plain", "empty", "dangling"] {
         let output = world.run(&["new", name]).expect(2);
-        assert!(output.stderr.starts_with(&format!("error: `{name}` exists already\n")));
+        assert!(
+            output
+                .stderr
+                .starts_with(&format!("error: `{name}` exists already\n"))
+        );
     }
     assert_eq!(world.read("plain"), "mine");
     assert_eq!(std::fs::read_dir(world.path("empty")).unwrap().count(), 0);
@@ -193,7 +223,11 @@ fn path_without_a_name_is_refused_and_quoted() {
     let world = World::new();
     for typed in ["/", "..", "."] {
         let output = world.run(&["new", typed]).expect(2);
-        assert!(output.stderr.starts_with(&format!("error: `{typed}` ")), "{}", output.stderr);
+        assert!(
+            output.stderr.starts_with(&format!("error: `{typed}` ")),
+            "{}",
+            output.stderr
+        );
     }
 }
 
@@ -203,8 +237,16 @@ fn advice_can_be_pasted() {
     let world = World::new();
     world.folder("my skills");
     let output = world.run(&["new", "my skills/lint"]).expect(0);
-    assert!(!output.stderr.contains("rm -r my skills/lint"), "{}", output.stderr);
-    assert!(!output.stderr.contains("validate my skills/lint"), "{}", output.stderr);
+    assert!(
+        !output.stderr.contains("rm -r my skills/lint"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        !output.stderr.contains("validate my skills/lint"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

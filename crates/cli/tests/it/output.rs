@@ -13,7 +13,10 @@ fn quiet_leaves_the_findings() {
     let world = with_an_error();
     let loud = world.run(&["validate", "skills"]).expect(1);
     let quiet = world.run(&["validate", "skills", "-q"]).expect(1);
-    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), (loud.stdout.as_str(), ""));
+    assert_eq!(
+        (quiet.stdout.as_str(), quiet.stderr.as_str()),
+        (loud.stdout.as_str(), "")
+    );
     assert_ne!(loud.stderr, "");
 }
 
@@ -22,7 +25,11 @@ fn very_quiet_leaves_the_exit_code() {
     let world = with_an_error();
     let silent = |arguments: &[&str], code| {
         let output = world.run(arguments).expect(code);
-        assert_eq!((output.stdout, output.stderr), (String::new(), String::new()), "{arguments:?}");
+        assert_eq!(
+            (output.stdout, output.stderr),
+            (String::new(), String::new()),
+            "{arguments:?}"
+        );
     };
     silent(&["validate", "skills", "-qq"], 1);
     silent(&["-qq", "validate", "skills", "--json"], 1);
@@ -35,7 +42,11 @@ fn very_quiet_leaves_the_exit_code() {
 #[test]
 fn quiet_leaves_errors() {
     let output = World::new().run(&["validate", "nope/nope", "-q"]).expect(2);
-    assert!(output.stderr.starts_with("error: path does not exist: `nope/nope`\n"));
+    assert!(
+        output
+            .stderr
+            .starts_with("error: path does not exist: `nope/nope`\n")
+    );
 }
 
 #[test]
@@ -43,12 +54,18 @@ fn quiet_success_says_nothing() {
     let world = World::with_a_good_skill();
     for arguments in [&["validate", "skills", "-q"], &["new", "made", "-q"]] {
         let output = world.run(arguments).expect(0);
-        assert_eq!((output.stdout, output.stderr), (String::new(), String::new()));
+        assert_eq!(
+            (output.stdout, output.stderr),
+            (String::new(), String::new())
+        );
     }
 }
 
 fn has_escapes(output: &Output) -> (bool, bool) {
-    (output.stdout.contains('\x1b'), output.stderr.contains('\x1b'))
+    (
+        output.stdout.contains('\x1b'),
+        output.stderr.contains('\x1b'),
+    )
 }
 
 #[test]
@@ -65,7 +82,11 @@ fn pipes_get_no_colours() {
         &["valdate"],
         &[],
     ] {
-        assert_eq!(has_escapes(&world.run(arguments)), (false, false), "{arguments:?}");
+        assert_eq!(
+            has_escapes(&world.run(arguments)),
+            (false, false),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -79,13 +100,19 @@ fn colours_on_demand() {
     assert_eq!(found(&["explain"]), (true, false));
     assert_eq!(found(&["show", "skills/pdf-tools"]), (true, false));
     for format in ["concise", "json", "github", "sarif"] {
-        assert_eq!(found(&["validate", "skills", "--format", format]), (false, false), "{format}");
+        assert_eq!(
+            found(&["validate", "skills", "--format", format]),
+            (false, false),
+            "{format}"
+        );
     }
 }
 
 #[test]
 fn colours_of_a_finding() {
-    let output = with_an_error().run(&["validate", "skills", "--color", "always"]).expect(1);
+    let output = with_an_error()
+        .run(&["validate", "skills", "--color", "always"])
+        .expect(1);
     let shown = output.stdout.replace('\x1b', "␛");
     // The same text, only coloured.
     insta::assert_snapshot!(shown);
@@ -102,14 +129,18 @@ fn colours_by_environment() {
     assert!(run("CLICOLOR_FORCE", "1", &[]));
     assert!(!run("CLICOLOR_FORCE", "1", &["--color", "never"]));
     assert!(!run("TERM", "dumb", &[]));
-    let both =
-        world.command(&["validate", "skills"]).env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1");
+    let both = world
+        .command(&["validate", "skills"])
+        .env("NO_COLOR", "1")
+        .env("CLICOLOR_FORCE", "1");
     assert_eq!(has_escapes(&both.run()), (false, false));
 }
 
 #[test]
 fn unknown_color_is_refused() {
-    let output = World::new().run(&["explain", "--color", "sometimes"]).expect(2);
+    let output = World::new()
+        .run(&["explain", "--color", "sometimes"])
+        .expect(2);
     assert_eq!(output.stdout, "");
     insta::assert_snapshot!(output.snapshot());
 }
@@ -144,7 +175,11 @@ fn reader_that_goes_away_is_not_an_error() {
         &["validate", "skills", "--json", "-q"],
     ] {
         let output = unread(&world, arguments);
-        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{arguments:?}");
+        assert_eq!(
+            (output.code, output.stderr.as_str()),
+            (0, ""),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -161,10 +196,16 @@ fn reader_that_goes_away_from_findings_is_not_an_error() {
 #[test]
 fn full_device_is_an_error() {
     let world = with_an_error();
-    let device = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let device = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
     let output = world.command(&["validate", "skills"]).stdout(device);
     assert_eq!(
         (output.code, output.stderr.as_str()),
-        (2, "error: cannot write to standard output: no space left on device\n")
+        (
+            2,
+            "error: cannot write to standard output: no space left on device\n"
+        )
     );
 }

@@ -14,7 +14,10 @@ fn what_there_is() {
     world.good(".claude/skills/release-notes");
     world.good("~/.claude/skills/pdf");
     world.good("~/.claude/skills/csv-report");
-    world.skill(".agents/skills/odd", "name: odd\ndescription: Uses: a colon\n");
+    world.skill(
+        ".agents/skills/odd",
+        "name: odd\ndescription: Uses: a colon\n",
+    );
     world.folder(".agents/skills/broken/SKILL.md");
     insta::assert_snapshot!(world.run::<&str>(&[]).expect(0).snapshot());
 }
@@ -25,7 +28,11 @@ fn what_does_not_fit() {
     world.good(".agents/skills/pdf");
     world.file(".agents/prowess.toml", "[prompt]\nbudget = 10\n");
     let output = world.run::<&str>(&[]).expect(0);
-    assert!(output.stdout.contains("  a model sees "), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("  a model sees "),
+        "{}",
+        output.snapshot()
+    );
     for line in output.stdout.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }

@@ -14,7 +14,15 @@ fn a_command_is_explained() {
     };
     insta::assert_snapshot!(
         "allowed",
-        run(&["--allow", "Bash(git:*)", "--", "git", "commit", "-m", "a; b"])
+        run(&[
+            "--allow",
+            "Bash(git:*)",
+            "--",
+            "git",
+            "commit",
+            "-m",
+            "a; b"
+        ])
     );
     insta::assert_snapshot!(
         "not_allowed",
@@ -22,7 +30,14 @@ fn a_command_is_explained() {
     );
     insta::assert_snapshot!(
         "forbidden",
-        run(&["--allow", "Bash", "--deny", "Bash(rm:*)", "--", "cd x && r\\m -rf y"])
+        run(&[
+            "--allow",
+            "Bash",
+            "--deny",
+            "Bash(rm:*)",
+            "--",
+            "cd x && r\\m -rf y"
+        ])
     );
     insta::assert_snapshot!(
         "option",
@@ -32,7 +47,10 @@ fn a_command_is_explained() {
         "not_plain",
         run(&["--allow", "Bash", "--", "for f in *; do cat $f; done"])
     );
-    insta::assert_snapshot!("no_rule", run(&["--allow", "Bash (git:*)", "--", "git status"]));
+    insta::assert_snapshot!(
+        "no_rule",
+        run(&["--allow", "Bash (git:*)", "--", "git status"])
+    );
 }
 
 #[test]
@@ -46,14 +64,28 @@ fn rules_come_from_the_configuration_and_a_project_only_tightens() {
         ".agents/prowess.toml",
         "[permissions]\nmode = 'yolo'\nallow = ['Bash']\ndeny = ['Bash(git push:*)']\n[sandbox]\nstrength = 'off'\n",
     );
-    insta::assert_snapshot!("configured", world.run(&["policy", "show"]).expect(0).snapshot());
+    insta::assert_snapshot!(
+        "configured",
+        world.run(&["policy", "show"]).expect(0).snapshot()
+    );
     let document = world.run(&["policy", "show", "--json"]).expect(0).json();
-    assert_eq!((&document["mode"], &document["sandbox"]), (&json!("ask"), &json!("best-effort")));
+    assert_eq!(
+        (&document["mode"], &document["sandbox"]),
+        (&json!("ask"), &json!("best-effort"))
+    );
     assert_eq!(document["rules"].as_array().unwrap().len(), 2);
-    world.run(&["policy", "check", "--", "git", "status"]).expect(0);
+    world
+        .run(&["policy", "check", "--", "git", "status"])
+        .expect(0);
     world.run(&["policy", "check", "--", "id"]).expect(1);
-    let denied = world.run(&["policy", "check", "--json", "--", "git", "push"]).expect(1).json();
-    assert_eq!((&denied["verdict"], &denied["rule"]), (&json!("deny"), &json!("Bash(git push:*)")));
+    let denied = world
+        .run(&["policy", "check", "--json", "--", "git", "push"])
+        .expect(1)
+        .json();
+    assert_eq!(
+        (&denied["verdict"], &denied["rule"]),
+        (&json!("deny"), &json!("Bash(git push:*)"))
+    );
 }
 
 #[test]
@@ -67,7 +99,9 @@ fn a_skill_that_is_not_trusted_runs_nothing() {
         ),
     );
     let check = |expected| {
-        world.run(&["policy", "check", "--skill", "x", "--", "git status"]).expect(expected)
+        world
+            .run(&["policy", "check", "--skill", "x", "--", "git status"])
+            .expect(expected)
     };
     insta::assert_snapshot!("inert", check(1).snapshot());
     let trust = world.run(&["trust", "x", "--json"]).expect(0).json();
@@ -75,8 +109,12 @@ fn a_skill_that_is_not_trusted_runs_nothing() {
     world.run(&["trust", "x", "--digest", &digest]).expect(0);
     insta::assert_snapshot!("pre_approved", check(0).snapshot());
     // It pre-approves only what it names, and only for itself.
-    world.run(&["policy", "check", "--skill", "x", "--", "git push"]).expect(1);
-    world.run(&["policy", "check", "--", "git status"]).expect(1);
+    world
+        .run(&["policy", "check", "--skill", "x", "--", "git push"])
+        .expect(1);
+    world
+        .run(&["policy", "check", "--", "git status"])
+        .expect(1);
 }
 
 #[test]
@@ -94,9 +132,16 @@ fn lines_of_json() {
         r#"{"id": 8, "rules": {"allow": ["Bash(cat:*)", "Edit(out)"]}, "cmd": "cat a > out", "cwd": "/w"}"#,
     ]
     .join("\n");
-    let output = world.command(&["policy", "check", "--jsonl"]).stdin(input).run().expect(0);
-    let answers: Vec<Value> =
-        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output = world
+        .command(&["policy", "check", "--jsonl"])
+        .stdin(input)
+        .run()
+        .expect(0);
+    let answers: Vec<Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let verdicts: Vec<(Value, &str)> = answers
         .iter()
         .map(|answer| (answer["id"].clone(), answer["verdict"].as_str().unwrap()))
@@ -126,7 +171,11 @@ fn a_line_of_many_megabytes_is_answered() {
         "{{\"id\": 1, \"rules\": {{\"allow\": [\"Bash\"]}}, \"cmd\": \"{}\"}}\n{{\"id\": 2, \"cmd\": \"ls\"}}\n",
         "a".repeat(5 << 20)
     );
-    let output = world.command(&["policy", "check", "--jsonl"]).stdin(input).run().expect(0);
+    let output = world
+        .command(&["policy", "check", "--jsonl"])
+        .stdin(input)
+        .run()
+        .expect(0);
     assert_eq!(output.stdout.lines().count(), 2);
     assert!(output.stdout.lines().nth(1).unwrap().contains("\"id\":2"));
 }

@@ -26,18 +26,27 @@ fn markdown() {
 
 #[test]
 fn xml() {
-    insta::assert_snapshot!(library().run(&["prompt", "--format", "xml"]).expect(0).snapshot());
+    insta::assert_snapshot!(
+        library()
+            .run(&["prompt", "--format", "xml"])
+            .expect(0)
+            .snapshot()
+    );
 }
 
 /// What `skills-ref to-prompt` prints for these two folders, to the byte.
 #[test]
 fn xml_of_the_reference_tool() {
     let world = library();
-    let output = world.run(&["prompt", "--format", "xml", "--compat", "-q"]).expect(0);
+    let output = world
+        .run(&["prompt", "--format", "xml", "--compat", "-q"])
+        .expect(0);
     let wanted = format!(
         "<available_skills>\n<skill>\n<name>\npdf-forms\n</name>\n<description>\nFills in &lt;b&gt;PDF&lt;/b&gt; forms &amp; more. Use when a form is to be filled in.\n</description>\n<location>\n{}\n</location>\n</skill>\n<skill>\n<name>\nrelease-notes\n</name>\n<description>\nSays what changed. Use when a version is released.\n</description>\n<location>\n{}\n</location>\n</skill>\n</available_skills>\n",
         world.path(".agents/skills/pdf-forms/SKILL.md").display(),
-        world.path("~/.claude/skills/release-notes/SKILL.md").display(),
+        world
+            .path("~/.claude/skills/release-notes/SKILL.md")
+            .display(),
     );
     assert_eq!(output.stdout, wanted);
     assert_eq!(
@@ -49,7 +58,11 @@ fn xml_of_the_reference_tool() {
 #[test]
 fn json_listing_and_json_report() {
     let world = library();
-    let listing = world.run(&["prompt", "--format", "json", "-q"]).expect(0).json().to_string();
+    let listing = world
+        .run(&["prompt", "--format", "json", "-q"])
+        .expect(0)
+        .json()
+        .to_string();
     assert!(listing.contains("\"pdf-forms\"") && listing.contains("\"release-notes\""));
     let report = world.run(&["prompt", "--json"]).expect(0).json();
     assert_eq!(report["schema"], "prowess.index/1");
@@ -57,9 +70,18 @@ fn json_listing_and_json_report() {
     let printed = world.run(&["prompt", "-q"]).expect(0).stdout;
     assert_eq!(format!("{}\n", report["text"].as_str().unwrap()), printed);
     let rows = report["skills"].as_array().unwrap();
-    let fates: Vec<_> = rows.iter().map(|row| (&row["name"], &row["fate"])).collect();
+    let fates: Vec<_> = rows
+        .iter()
+        .map(|row| (&row["name"], &row["fate"]))
+        .collect();
     let whole = json!("whole");
-    assert_eq!(fates, [(&json!("pdf-forms"), &whole), (&json!("release-notes"), &whole)]);
+    assert_eq!(
+        fates,
+        [
+            (&json!("pdf-forms"), &whole),
+            (&json!("release-notes"), &whole)
+        ]
+    );
 }
 
 #[test]
@@ -68,22 +90,46 @@ fn budgets() {
     for number in 0..50 {
         world.good(&format!(".agents/skills/form-{number:02}"));
     }
-    let of = |flags: &[&str]| world.run(&[&["prompt", "--json"], flags].concat()).expect(0).json();
+    let of = |flags: &[&str]| {
+        world
+            .run(&[&["prompt", "--json"], flags].concat())
+            .expect(0)
+            .json()
+    };
     for budget in [1, 40, 300, 900] {
         let report = of(&["--budget", &budget.to_string()]);
-        assert!(report["tokens"].as_u64().unwrap() <= budget, "{budget}: {report}");
-        assert_eq!(report["skills"].as_array().unwrap().len(), 52, "each is accounted for");
+        assert!(
+            report["tokens"].as_u64().unwrap() <= budget,
+            "{budget}: {report}"
+        );
+        assert_eq!(
+            report["skills"].as_array().unwrap().len(),
+            52,
+            "each is accounted for"
+        );
     }
     assert_eq!(of(&["--window", "100000"])["budget"], 1000);
     world.file(".agents/prowess.toml", "[prompt]\nbudget = 77\n");
     assert_eq!(of(&[])["budget"], 77);
     assert_eq!(of(&["--budget", "78"])["budget"], 78);
     let output = world.run(&["prompt"]).expect(0);
-    assert!(output.stderr.contains(" left out\nleft out: `"), "{}", output.snapshot());
-    assert!(output.stderr.ends_with(" more; see `prowess why NAME`\n"), "{}", output.snapshot());
+    assert!(
+        output.stderr.contains(" left out\nleft out: `"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        output.stderr.ends_with(" more; see `prowess why NAME`\n"),
+        "{}",
+        output.snapshot()
+    );
     // Too little for a single name is said, not hidden.
     let nothing = world.run(&["prompt", "--budget", "1"]).expect(0);
-    assert!(nothing.stderr.contains("52 skills, 52 left out"), "{}", nothing.snapshot());
+    assert!(
+        nothing.stderr.contains("52 skills, 52 left out"),
+        "{}",
+        nothing.snapshot()
+    );
 }
 
 #[test]
@@ -93,18 +139,41 @@ fn recent_says_how_many_more_there_are() {
         world.good(&format!(".agents/skills/form-{number:02}"));
     }
     let output = world.run(&["prompt", "--recent"]).expect(0);
-    assert!(output.stdout.starts_with("## Last used skills\n"), "{}", output.snapshot());
-    assert!(output.stdout.contains(" 17 more skills"), "{}", output.snapshot());
-    assert!(!output.stderr.contains("left out: "), "{}", output.snapshot());
+    assert!(
+        output.stdout.starts_with("## Last used skills\n"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        output.stdout.contains(" 17 more skills"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        !output.stderr.contains("left out: "),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
 fn agent() {
     let world = library();
-    world.file(".agents/prowess.toml", "[agents.writer]\nskills = ['release-notes']\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[agents.writer]\nskills = ['release-notes']\n",
+    );
     let output = world.run(&["prompt", "--agent", "writer"]).expect(0);
-    assert!(output.stdout.contains("release-notes"), "{}", output.snapshot());
-    assert!(!output.stdout.contains("pdf-forms"), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("release-notes"),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        !output.stdout.contains("pdf-forms"),
+        "{}",
+        output.snapshot()
+    );
     world.run(&["prompt", "--agent", "nobody"]).expect(2);
 }
 
@@ -127,11 +196,18 @@ fn hidden_skills_are_not_in_it() {
 fn no_skill_is_no_text() {
     let world = World::new();
     let bundled = world.run(&["prompt", "-q"]).expect(0);
-    assert!(bundled.stdout.contains("**prowess**"), "{}", bundled.snapshot());
+    assert!(
+        bundled.stdout.contains("**prowess**"),
+        "{}",
+        bundled.snapshot()
+    );
     world.file("~/config.toml", "[skills.visibility]\nprowess = 'off'\n");
     for format in ["markdown", "xml"] {
         let output = world.run(&["prompt", "--format", format]).expect(0);
         assert_eq!(output.stdout, "", "{format}");
     }
-    assert_eq!(world.run(&["prompt", "--json"]).expect(0).json()["skills"], json!([]));
+    assert_eq!(
+        world.run(&["prompt", "--json"]).expect(0).json()["skills"],
+        json!([])
+    );
 }

@@ -28,8 +28,14 @@ fn render(world: &World, arguments: &[&str]) -> Output {
 /// The body that a model receives.
 #[track_caller]
 fn body(tools: &str, template: &str, arguments: &str) -> String {
-    let document = render(&world(tools, template), &["--arguments", arguments]).expect(0).json();
-    document["body"].as_str().unwrap().trim_matches('\n').to_owned()
+    let document = render(&world(tools, template), &["--arguments", arguments])
+        .expect(0)
+        .json();
+    document["body"]
+        .as_str()
+        .unwrap()
+        .trim_matches('\n')
+        .to_owned()
 }
 
 #[track_caller]
@@ -48,8 +54,14 @@ fn case_090_inline() {
 
 #[test]
 fn case_091_what_only_looks_like_a_command() {
-    assert_eq!(body(ANY, "KEY=!`cmd` and `format!` macro\n", ""), "KEY=!`cmd` and `format!` macro");
-    assert_eq!(body(ANY, "```bash\n!`touch x`\n```\n", ""), "```bash\n!`touch x`\n```");
+    assert_eq!(
+        body(ANY, "KEY=!`cmd` and `format!` macro\n", ""),
+        "KEY=!`cmd` and `format!` macro"
+    );
+    assert_eq!(
+        body(ANY, "```bash\n!`touch x`\n```\n", ""),
+        "```bash\n!`touch x`\n```"
+    );
 }
 
 #[test]
@@ -60,7 +72,10 @@ fn case_092_a_block() {
 #[test]
 fn case_093_output_is_text() {
     let world = world(ANY, "!`cat out.txt`\n");
-    world.file("out.txt", "!`touch pwned` $0 $ARGUMENTS ${CLAUDE_SKILL_DIR}");
+    world.file(
+        "out.txt",
+        "!`touch pwned` $0 $ARGUMENTS ${CLAUDE_SKILL_DIR}",
+    );
     let document = render(&world, &["--arguments", "x"]).expect(0).json();
     let expected = "!`touch pwned` $0 $ARGUMENTS ${CLAUDE_SKILL_DIR}\n\nARGUMENTS: x";
     assert_eq!(document["body"].as_str().unwrap().trim_end(), expected);
@@ -70,7 +85,9 @@ fn case_093_output_is_text() {
 #[test]
 fn case_094_an_argument_is_text() {
     let world = world(ANY, "Do $ARGUMENTS\n");
-    let document = render(&world, &["--arguments", "x !`touch pwned`"]).expect(0).json();
+    let document = render(&world, &["--arguments", "x !`touch pwned`"])
+        .expect(0)
+        .json();
     assert_eq!(document["body"], "Do x !`touch pwned`\n");
     assert_eq!(document["commands"], json!([]));
     assert!(!world.path("pwned").exists());
@@ -93,7 +110,10 @@ fn case_096_a_failure_aborts() {
 
 #[test]
 fn case_097_one_is_fine_for_those_that_look_for_something() {
-    assert_eq!(body(ANY, "[!`grep zzz /etc/hostname`]\n", ""), "[!`grep zzz /etc/hostname`]");
+    assert_eq!(
+        body(ANY, "[!`grep zzz /etc/hostname`]\n", ""),
+        "[!`grep zzz /etc/hostname`]"
+    );
     assert_eq!(body(ANY, "got !`grep zzz /dev/null` end\n", ""), "got  end");
     let stderr = refused(ANY, "!`grep --badflag x`\n", 2);
     assert!(stderr.contains("exit code 2"), "{stderr}");
@@ -102,15 +122,25 @@ fn case_097_one_is_fine_for_those_that_look_for_something() {
 
 #[test]
 fn case_098_complaints_are_part_of_the_output() {
-    assert_eq!(body(ANY, "!`sh -c 'echo out; echo err >&2'`\n", ""), "out\nerr");
+    assert_eq!(
+        body(ANY, "!`sh -c 'echo out; echo err >&2'`\n", ""),
+        "out\nerr"
+    );
 }
 
 #[test]
 fn case_099_time_is_bounded() {
     let world = world(ANY, "!`sh -c 'sleep 600 & sleep 600'`\n");
-    world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\ntimeout = 1\n");
+    world.file(
+        "~/config.toml",
+        "[sandbox]\nstrength = 'best-effort'\ntimeout = 1\n",
+    );
     let output = render(&world, &[]).expect(2);
-    assert!(output.stderr.contains("its time was over"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("its time was over"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -121,15 +151,24 @@ fn case_100_long_output_is_in_a_file() {
     assert!(text.len() < 6_000, "{}", text.len());
     let file = document["commands"][0]["file"].as_str().unwrap();
     assert!(text.contains(file));
-    assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), 100_000);
+    assert_eq!(
+        std::fs::read_to_string(file).unwrap().lines().count(),
+        100_000
+    );
 }
 
 #[test]
 fn case_101_switched_off_by_policy() {
     let world = world(ANY, "a !`touch pwned` b\n");
-    world.file(".agents/prowess.toml", "[permissions]\nskill-commands = false\n");
+    world.file(
+        ".agents/prowess.toml",
+        "[permissions]\nskill-commands = false\n",
+    );
     let document = render(&world, &[]).expect(0).json();
-    assert_eq!(document["body"], "a [shell command execution disabled by policy] b\n");
+    assert_eq!(
+        document["body"],
+        "a [shell command execution disabled by policy] b\n"
+    );
     assert!(!world.path("pwned").exists());
 }
 
@@ -140,7 +179,10 @@ fn case_102_permission() {
     assert_eq!(body("Bash(printf *)", "!`printf hi`\n", ""), "hi");
     let world = world("Bash(printf *)", "!`printf hi`\n");
     for rule in ["deny", "ask"] {
-        world.file(".agents/prowess.toml", format!("[permissions]\n{rule} = ['Bash(printf:*)']\n"));
+        world.file(
+            ".agents/prowess.toml",
+            format!("[permissions]\n{rule} = ['Bash(printf:*)']\n"),
+        );
         render(&world, &[]).expect(3);
     }
 }
@@ -153,7 +195,11 @@ fn case_103_a_shell_that_is_not_there() {
         "---\nname: x\ndescription: Does it.\nshell: powershell\nallowed-tools: Bash\n---\n!`touch pwned`\n",
     );
     let output = render(&world, &[]).expect(2);
-    assert!(output.stderr.contains("requires powershell"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("requires powershell"),
+        "{}",
+        output.stderr
+    );
     assert!(!world.path("pwned").exists());
 }
 
@@ -163,8 +209,16 @@ fn untrusted_skills_run_nothing_and_say_so() {
     skill(&world, ".agents/skills/x", ANY, "a !`touch pwned` b\n");
     let document = render(&world, &[]).expect(0).json();
     assert_eq!(document["trusted"], false);
-    assert_eq!(document["body"], "a [command not run: this skill is not trusted] b\n");
-    assert!(document["text"].as_str().unwrap().contains("no person trusts it yet"));
+    assert_eq!(
+        document["body"],
+        "a [command not run: this skill is not trusted] b\n"
+    );
+    assert!(
+        document["text"]
+            .as_str()
+            .unwrap()
+            .contains("no person trusts it yet")
+    );
     assert!(!world.path("pwned").exists());
 }
 
@@ -179,7 +233,9 @@ fn nothing_runs_where_nobody_wants_it() {
 #[test]
 fn placeholders_in_unsafe_places_are_refused_with_the_safe_form() {
     let world = world(ANY, "!`sh -c 'echo $0'`\n!`eval \"$first\"`\n");
-    let output = world.run(&["prompt", "--skill", "x", "--arguments", "v"]).expect(2);
+    let output = world
+        .run(&["prompt", "--skill", "x", "--arguments", "v"])
+        .expect(2);
     insta::assert_snapshot!(output.snapshot());
 }
 
@@ -189,8 +245,9 @@ fn what_a_person_reads() {
         "Bash(printf:*)",
         "# Do $first\n\n$second says !`printf '%s' \"$first\"`, \\$1 stays, $9 too.\n",
     );
-    let output =
-        world.run(&["prompt", "--skill", "x", "--arguments", "one \"two three\""]).expect(0);
+    let output = world
+        .run(&["prompt", "--skill", "x", "--arguments", "one \"two three\""])
+        .expect(0);
     insta::assert_snapshot!(timeless(&output));
 }
 
@@ -214,8 +271,14 @@ fn timeless(output: &Output) -> String {
 fn arguments_by_name_and_as_json() {
     let world = world("Read", "$first and $second\n");
     let body = |args: &[&str]| -> Value { render(&world, args).expect(0).json()["body"].clone() };
-    assert_eq!(body(&["--arg", "second=b", "--arg", "first=a"]), "a and b\n");
-    assert_eq!(body(&["--args-json", "{\"first\": 1, \"second\": [2]}"]), "1 and [2]\n");
+    assert_eq!(
+        body(&["--arg", "second=b", "--arg", "first=a"]),
+        "a and b\n"
+    );
+    assert_eq!(
+        body(&["--args-json", "{\"first\": 1, \"second\": [2]}"]),
+        "1 and [2]\n"
+    );
     assert_eq!(body(&["--arguments", "-x --y"]), "-x and --y\n");
     let output = render(&world, &["--args-json", "{"]).expect(2);
     assert!(output.stderr.contains("is not JSON"), "{}", output.stderr);

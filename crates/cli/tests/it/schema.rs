@@ -12,10 +12,16 @@ fn every_schema_is_json() {
     let world = World::new();
     let list = world.run(&["schema"]).expect(0).stdout;
     let mut seen = 0;
-    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
+    for name in list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+    {
         let output = world.run(&["schema", name]).expect(0);
         let schema = output.json();
-        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+        assert_eq!(
+            schema["$schema"], "https://json-schema.org/draft/2020-12/schema",
+            "{name}"
+        );
         assert!(schema["properties"].is_object(), "{name}");
         assert_eq!(output.stderr, "", "{name}");
         insta::assert_snapshot!(name, output.snapshot());

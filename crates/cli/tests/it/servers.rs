@@ -40,23 +40,51 @@ fn settings(world: &World) {
 fn servers_are_listed_with_what_they_offer() {
     let world = world();
     let none = world.run(&["mcp", "list"]).expect(0);
-    assert!(none.stderr.contains("[mcp.servers.NAME]"), "{}", none.stderr);
+    assert!(
+        none.stderr.contains("[mcp.servers.NAME]"),
+        "{}",
+        none.stderr
+    );
     let told = "` into `~/config.toml`\n";
     assert!(none.stderr.ends_with(told), "{}", none.stderr);
     settings(&world);
     let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
     let by_name = |name: &str| {
         let servers = found["servers"].as_array().unwrap();
-        servers.iter().find(|server| server["name"] == name).unwrap().clone()
+        servers
+            .iter()
+            .find(|server| server["name"] == name)
+            .unwrap()
+            .clone()
     };
     assert_eq!(by_name("shop")["state"], "ready");
-    assert!(by_name("shop")["tools"].as_array().unwrap().contains(&json!("mcp__shop__load_skill")));
-    assert!(by_name("shop")["skills"].as_array().unwrap().contains(&json!("shop:refunds")));
+    assert!(
+        by_name("shop")["tools"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("mcp__shop__load_skill"))
+    );
+    assert!(
+        by_name("shop")["skills"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("shop:refunds"))
+    );
     assert_eq!(by_name("gone")["state"], "failed");
-    assert!(found["notes"][0].as_str().unwrap().contains("`NO_SUCH` is not set"), "{found}");
+    assert!(
+        found["notes"][0]
+            .as_str()
+            .unwrap()
+            .contains("`NO_SUCH` is not set"),
+        "{found}"
+    );
     let shown = world.run(&["mcp", "list"]).expect(0);
     assert!(shown.stdout.contains("shop"), "{}", shown.stdout);
-    assert!(shown.stderr.contains("no program `nothing-of-this-name`"), "{}", shown.stderr);
+    assert!(
+        shown.stderr.contains("no program `nothing-of-this-name`"),
+        "{}",
+        shown.stderr
+    );
 }
 
 #[test]
@@ -78,7 +106,10 @@ fn a_run_has_the_tools_and_skills_of_servers() {
         chunk(json!({ "index": 0, "finish_reason": "stop", "delta": { "content": "Done." } }));
     let answers = [
         call("load_skill", r#"{"name":"shop:refunds"}"#),
-        call("load_skill_resource", r#"{"skill_name":"shop:refunds","resource_path":"terms.md"}"#),
+        call(
+            "load_skill_resource",
+            r#"{"skill_name":"shop:refunds","resource_path":"terms.md"}"#,
+        ),
         call("mcp__shop__search_skills", r#"{"query":"money"}"#),
         call("mcp__shop__load_skill", r#"{"name":"refunds"}"#),
         done,
@@ -95,7 +126,10 @@ fn a_run_has_the_tools_and_skills_of_servers() {
     ];
     let output = world
         .command(&arguments)
-        .env("PROWESS_BASE_URL", format!("http://127.0.0.1:{}/v1", model.port))
+        .env(
+            "PROWESS_BASE_URL",
+            format!("http://127.0.0.1:{}/v1", model.port),
+        )
         .run()
         .expect(0);
     assert_eq!(output.stdout, "Done.\n", "{}", output.stderr);
@@ -105,13 +139,33 @@ fn a_run_has_the_tools_and_skills_of_servers() {
     let first = body(0);
     let tools = first["tools"].to_string();
     assert!(tools.contains("\"mcp__shop__search_skills\""), "{tools}");
-    assert!(first["messages"][0].to_string().contains("**shop:refunds**"), "{first}");
-    let result = |at: usize| body(at)["messages"].as_array().unwrap().last().unwrap().to_string();
-    assert!(result(1).contains("comes from the MCP server `shop`"), "{}", result(1));
+    assert!(
+        first["messages"][0]
+            .to_string()
+            .contains("**shop:refunds**"),
+        "{first}"
+    );
+    let result = |at: usize| {
+        body(at)["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .to_string()
+    };
+    assert!(
+        result(1).contains("comes from the MCP server `shop`"),
+        "{}",
+        result(1)
+    );
     assert!(result(2).contains("Thirty days."), "{}", result(2));
     assert!(result(3).contains("refunds"), "{}", result(3));
     // What nobody allowed did not happen; nobody was there to be asked.
-    assert!(result(4).contains("no rule allows the tool mcp__shop__load_skill"), "{}", result(4));
+    assert!(
+        result(4).contains("no rule allows the tool mcp__shop__load_skill"),
+        "{}",
+        result(4)
+    );
     assert!(!world.path("~/shop/paid").exists() && !world.path("paid").exists());
 }
 
@@ -124,12 +178,29 @@ fn servers_of_a_project_need_trust() {
     assert_eq!(found["servers"][0]["state"], "untrusted", "{found}");
     let run = ["run", "--task", "x", "--model", "echo"];
     let output = world.run(&run).expect(0);
-    assert!(output.stderr.contains("prowess mcp trust"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("prowess mcp trust"),
+        "{}",
+        output.stderr
+    );
     // Nobody is there to be asked; the digest that is shown says yes to exactly this file.
     let shown = world.run(&["mcp", "trust"]).expect(3);
-    assert!(shown.stdout.contains("starts") && shown.stdout.contains(" mcp"), "{}", shown.stdout);
-    let digest = shown.stderr.split("--digest ").nth(1).unwrap().split('`').next().unwrap();
-    world.run(&["mcp", "trust", "--digest", "sha256:0000000000000000"]).expect(2);
+    assert!(
+        shown.stdout.contains("starts") && shown.stdout.contains(" mcp"),
+        "{}",
+        shown.stdout
+    );
+    let digest = shown
+        .stderr
+        .split("--digest ")
+        .nth(1)
+        .unwrap()
+        .split('`')
+        .next()
+        .unwrap();
+    world
+        .run(&["mcp", "trust", "--digest", "sha256:0000000000000000"])
+        .expect(2);
     world.run(&["mcp", "trust", "--digest", digest]).expect(0);
     let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
     assert_eq!(found["servers"][0]["state"], "ready", "{found}");
@@ -145,15 +216,26 @@ fn servers_of_a_project_need_trust() {
 #[test]
 fn a_file_of_servers_with_mistakes_is_a_warning() {
     let world = world();
-    world.file("~/.mcp.json", "{ \"mcpServers\": { \"a__b\": { \"command\": \"x\" } } }");
-    let output = world.run(&["run", "--task", "x", "--model", "echo"]).expect(0);
+    world.file(
+        "~/.mcp.json",
+        "{ \"mcpServers\": { \"a__b\": { \"command\": \"x\" } } }",
+    );
+    let output = world
+        .run(&["run", "--task", "x", "--model", "echo"])
+        .expect(0);
     assert!(
-        output.stderr.contains("`a__b` cannot be used: its name must have"),
+        output
+            .stderr
+            .contains("`a__b` cannot be used: its name must have"),
         "{}",
         output.stderr
     );
     let none = world.run(&["mcp", "trust"]).expect(2);
-    assert!(none.stderr.contains("this project has no `.mcp.json`"), "{}", none.stderr);
+    assert!(
+        none.stderr.contains("this project has no `.mcp.json`"),
+        "{}",
+        none.stderr
+    );
 }
 
 #[test]
@@ -164,18 +246,32 @@ fn a_project_does_not_take_the_name_of_a_server_of_yours() {
         "~/config.toml",
         "[mcp.servers.one]\ncommand = 'x'\nenabled = false\n[mcp.servers.two]\ncommand = 'x'\nargs = ['${UNSET}']\n",
     );
-    world.file("~/.mcp.json", json!({ "mcpServers": { "three": {} } }).to_string());
+    world.file(
+        "~/.mcp.json",
+        json!({ "mcpServers": { "three": {} } }).to_string(),
+    );
     let servers: serde_json::Map<String, Value> = ["one", "two", "three", "four"]
         .map(|name| (name.to_owned(), server(&world)))
         .into_iter()
         .collect();
     world.file(".mcp.json", json!({ "mcpServers": servers }).to_string());
     let shown = world.run(&["mcp", "trust"]).expect(3);
-    let digest = shown.stderr.split("--digest ").nth(1).unwrap().split('`').next().unwrap();
+    let digest = shown
+        .stderr
+        .split("--digest ")
+        .nth(1)
+        .unwrap()
+        .split('`')
+        .next()
+        .unwrap();
     world.run(&["mcp", "trust", "--digest", digest]).expect(0);
     let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
-    let names: Vec<&Value> =
-        found["servers"].as_array().unwrap().iter().map(|server| &server["name"]).collect();
+    let names: Vec<&Value> = found["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| &server["name"])
+        .collect();
     assert_eq!(names, [&json!("four")], "{found}");
 }
 
@@ -196,7 +292,14 @@ fn what_is_trusted_is_shown_and_what_is_secret_is_not() {
     ] {
         assert!(shown.stdout.contains(part), "{part}\n{}", shown.stdout);
     }
-    let digest = shown.stderr.split("--digest ").nth(1).unwrap().split('`').next().unwrap();
+    let digest = shown
+        .stderr
+        .split("--digest ")
+        .nth(1)
+        .unwrap()
+        .split('`')
+        .next()
+        .unwrap();
     world.run(&["mcp", "trust", "--digest", digest]).expect(0);
     for arguments in [
         &["mcp", "list"][..],

@@ -23,7 +23,11 @@ fn script(world: &World, lines: &[Value]) -> String {
 }
 
 fn events(output: &Output) -> Vec<Value> {
-    output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -42,8 +46,14 @@ fn demo_is_a_whole_run() {
     let id = output.stdout.split("prowess session show ").nth(1).unwrap();
     let id = id.split_whitespace().next().unwrap();
     let shown = world.run(&["session", "show", id]).expect(0);
-    assert!(shown.stdout.contains("allowed `head -n 30 \"$file\"`"), "{}", shown.stdout);
-    let why = world.run(&["why", "--session", id, "--turn", "2"]).expect(0);
+    assert!(
+        shown.stdout.contains("allowed `head -n 30 \"$file\"`"),
+        "{}",
+        shown.stdout
+    );
+    let why = world
+        .run(&["why", "--session", id, "--turn", "2"])
+        .expect(0);
     assert!(why.stdout.contains("Bash(head:*)"), "{}", why.stdout);
 }
 
@@ -53,12 +63,21 @@ fn demo_as_json_says_what_ran_and_where() {
     world.good(".agents/skills/mine");
     let found = world.run(&["demo", "--json"]).expect(0).json();
     assert_eq!(found["model"], "scripted");
-    assert_eq!(found["result"]["breaking"], json!(["The option `--legacy-index` is gone."]));
+    assert_eq!(
+        found["result"]["breaking"],
+        json!(["The option `--legacy-index` is gone."])
+    );
     assert_eq!(found["commands"][0]["code"], 0);
     let layers = found["commands"][0]["sandbox"].as_array().unwrap();
-    assert!(layers.iter().any(|layer| layer["state"] == "on"), "{layers:?}");
+    assert!(
+        layers.iter().any(|layer| layer["state"] == "on"),
+        "{layers:?}"
+    );
     let text = world.run(&["demo"]).expect(0).stdout;
-    assert!(text.contains("1 skill for this demo, 1 of this project  "), "{text}");
+    assert!(
+        text.contains("1 skill for this demo, 1 of this project  "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -82,20 +101,48 @@ fn a_skill_runs_and_gives_a_value_that_fits() {
         &model,
     ];
     let output = world.run(&arguments).expect(0);
-    assert_eq!(serde_json::from_str::<Value>(&output.stdout).unwrap(), json!({"total": 3}));
-    assert!(output.stderr.contains("submitted in 2 turns"), "{}", output.stderr);
+    assert_eq!(
+        serde_json::from_str::<Value>(&output.stdout).unwrap(),
+        json!({"total": 3})
+    );
+    assert!(
+        output.stderr.contains("submitted in 2 turns"),
+        "{}",
+        output.stderr
+    );
 
     // The same as a stream of events, with the result at the end.
-    let model = script(&world, &[json!({"calls": [{"name": "submit", "input": {"total": 3}}]})]);
-    let arguments =
-        ["run", "add-up", "numbers.txt", "--output-schema", SCHEMA, "--model", &model, "--json"];
+    let model = script(
+        &world,
+        &[json!({"calls": [{"name": "submit", "input": {"total": 3}}]})],
+    );
+    let arguments = [
+        "run",
+        "add-up",
+        "numbers.txt",
+        "--output-schema",
+        SCHEMA,
+        "--model",
+        &model,
+        "--json",
+    ];
     let lines = events(&world.run(&arguments).expect(0));
     assert_eq!(lines[0]["event"]["event"], "started");
     let last = lines.last().unwrap();
-    assert_eq!((&last["type"], &last["outcome"]), (&json!("result"), &json!("submitted")));
+    assert_eq!(
+        (&last["type"], &last["outcome"]),
+        (&json!("result"), &json!("submitted"))
+    );
     assert_eq!(last["result"], json!({"total": 3}));
-    let started: Vec<&Value> = lines.iter().filter(|line| line["type"] == "event").collect();
-    assert!(started.iter().any(|line| line["event"]["event"] == "decided"));
+    let started: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["type"] == "event")
+        .collect();
+    assert!(
+        started
+            .iter()
+            .any(|line| line["event"]["event"] == "decided")
+    );
 }
 
 #[test]
@@ -111,20 +158,45 @@ fn how_it_ended_is_the_exit_code() {
     let output = with(std::slice::from_ref(&words), &[]).expect(0);
     assert_eq!(output.stdout, "Three.\n");
 
-    let output = with(&[words.clone(), words.clone()], &["--output-schema", SCHEMA]).expect(1);
-    assert!(output.stderr.contains("error: the model gave no result"), "{}", output.stderr);
+    let output = with(
+        &[words.clone(), words.clone()],
+        &["--output-schema", SCHEMA],
+    )
+    .expect(1);
+    assert!(
+        output.stderr.contains("error: the model gave no result"),
+        "{}",
+        output.stderr
+    );
 
     let call = json!({"calls": [{"name": "load_skill_resource", "input": {"skill_name": "add-up", "resource_path": "SKILL.md"}}]});
     let output = with(&[call], &["--max-turns", "1"]).expect(5);
-    assert!(output.stderr.contains("the limit of turns was reached"), "{}", output.stderr);
-    assert!(output.stderr.contains("prowess session resume"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("the limit of turns was reached"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains("prowess session resume"),
+        "{}",
+        output.stderr
+    );
 
-    let output =
-        with(&[json!({"error": {"kind": "auth", "message": "no such key"}})], &[]).expect(4);
+    let output = with(
+        &[json!({"error": {"kind": "auth", "message": "no such key"}})],
+        &[],
+    )
+    .expect(4);
     assert!(output.stderr.contains("no such key"), "{}", output.stderr);
 
-    let output = world.run(&["run", "add-up", "--model", "anthropic/claude-sonnet-4-6"]).expect(4);
-    assert!(output.stderr.contains("ANTHROPIC_API_KEY"), "{}", output.stderr);
+    let output = world
+        .run(&["run", "add-up", "--model", "anthropic/claude-sonnet-4-6"])
+        .expect(4);
+    assert!(
+        output.stderr.contains("ANTHROPIC_API_KEY"),
+        "{}",
+        output.stderr
+    );
 
     let output = world.run(&["run", "ad-up", "--model", "echo"]).expect(2);
     assert!(output.stderr.contains("add-up"), "{}", output.stderr);
@@ -143,12 +215,27 @@ fn nobody_to_ask_means_no_and_approve_is_a_yes() {
     assert!(!world.path("out.txt").exists());
 
     let model = script(&world, &[line, done]);
-    let arguments =
-        ["run", "--task", "Write it down.", "--model", &model, "--approve", "Write(out.txt)"];
+    let arguments = [
+        "run",
+        "--task",
+        "Write it down.",
+        "--model",
+        &model,
+        "--approve",
+        "Write(out.txt)",
+    ];
     world.run(&arguments).expect(0);
     assert_eq!(world.read("out.txt"), "3\n");
 
-    let output = world.run(&["run", "--task", "x", "--model", "echo", "--approve", "Bash (x"]);
+    let output = world.run(&[
+        "run",
+        "--task",
+        "x",
+        "--model",
+        "echo",
+        "--approve",
+        "Bash (x",
+    ]);
     assert!(output.expect(2).stderr.contains("means nothing"));
 }
 
@@ -157,7 +244,9 @@ fn sessions_are_listed_shown_exported_and_removed() {
     let world = world();
     let none = world.run(&["session", "list"]).expect(0);
     assert_eq!(none.stderr, "No sessions of this project; see `--all`\n");
-    world.run(&["run", "--task", "hello there", "--model", "echo"]).expect(0);
+    world
+        .run(&["run", "--task", "hello there", "--model", "echo"])
+        .expect(0);
     let list = world.run(&["session", "list", "--json"]).expect(0).json();
     let session = &list["sessions"][0];
     let id = session["id"].as_str().unwrap();
@@ -175,7 +264,10 @@ fn sessions_are_listed_shown_exported_and_removed() {
     let missing = world.run(&["session", "show", "zzzz"]).expect(2).stderr;
     assert!(missing.contains("no session `zzzz`"), "{missing}");
     world.run(&["session", "remove", id]).expect(0);
-    let gone = world.run(&["session", "list", "--all", "--json"]).expect(0).json();
+    let gone = world
+        .run(&["session", "list", "--all", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(gone["sessions"], json!([]));
 }
 
@@ -184,17 +276,39 @@ fn a_session_that_ran_out_goes_on() {
     let world = world();
     let call = json!({"calls": [{"name": "read", "input": {"path": "numbers.txt"}}]});
     let model = script(&world, &[call]);
-    let arguments = ["run", "--task", "Add up.", "--model", &model, "--max-turns", "1"];
+    let arguments = [
+        "run",
+        "--task",
+        "Add up.",
+        "--model",
+        &model,
+        "--max-turns",
+        "1",
+    ];
     world.run(&arguments).expect(5);
     let id = world.run(&["session", "list", "--json"]).json()["sessions"][0]["id"].clone();
     let id = id.as_str().unwrap().to_owned();
 
-    let model = script(&world, &[json!({"text": "Three.", "expect": ["Add up.", "1\t1"]})]);
-    let arguments = ["session", "resume", &id, "--max-turns", "5", "--model", &model];
+    let model = script(
+        &world,
+        &[json!({"text": "Three.", "expect": ["Add up.", "1\t1"]})],
+    );
+    let arguments = [
+        "session",
+        "resume",
+        &id,
+        "--max-turns",
+        "5",
+        "--model",
+        &model,
+    ];
     let output = world.run(&arguments).expect(0);
     assert_eq!(output.stdout, "Three.\n");
     // And on, with something new.
-    let model = script(&world, &[json!({"text": "Six.", "expect": ["Three.", "Twice that?"]})]);
+    let model = script(
+        &world,
+        &[json!({"text": "Six.", "expect": ["Three.", "Twice that?"]})],
+    );
     let arguments = ["session", "resume", &id, "Twice that?", "--model", &model];
     assert_eq!(world.run(&arguments).expect(0).stdout, "Six.\n");
 }
@@ -209,16 +323,30 @@ fn a_chat_without_a_terminal_takes_lines() {
         .expect(2);
     assert!(output.stdout.starts_with("hello\n"), "{}", output.stdout);
     assert!(output.stdout.contains("Add them up."), "{}", output.stdout);
-    assert!(output.stderr.contains("no command or skill `/ad-up`"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("no command or skill `/ad-up`"),
+        "{}",
+        output.stderr
+    );
     assert!(!output.stdout.contains('\u{1b}'), "no escape sequences");
 }
 
 #[test]
 fn a_chat_in_which_nothing_was_said_says_how_to_begin() {
     let world = world();
-    let output = world.command(&["chat", "--model", "echo"]).stdin("").run().expect(0);
-    assert!(output.stderr.contains("begin again with `prowess chat`"), "{}", output.stderr);
-    let output = world.run(&["chat", "--resume", "nope", "--model", "echo"]).expect(2);
+    let output = world
+        .command(&["chat", "--model", "echo"])
+        .stdin("")
+        .run()
+        .expect(0);
+    assert!(
+        output.stderr.contains("begin again with `prowess chat`"),
+        "{}",
+        output.stderr
+    );
+    let output = world
+        .run(&["chat", "--resume", "nope", "--model", "echo"])
+        .expect(2);
     let told = "error: no session `nope`\nhint: list the sessions with `prowess session list`\n";
     assert!(output.stderr.ends_with(told), "{}", output.stderr);
 }
@@ -227,7 +355,9 @@ fn a_chat_in_which_nothing_was_said_says_how_to_begin() {
 fn an_answer_is_printed_once() {
     let world = world();
     let model = script(&world, &[json!({"text": "Three."})]);
-    let output = world.run(&["run", "--task", "Add up.", "--model", &model]).expect(0);
+    let output = world
+        .run(&["run", "--task", "Add up.", "--model", &model])
+        .expect(0);
     assert_eq!(output.stdout, "Three.\n");
     assert!(!output.stderr.contains("Three."), "{}", output.stderr);
 }
@@ -237,12 +367,20 @@ fn text_of_models_cannot_act_on_a_terminal() {
     let world = world();
     let evil = "ok \u{1b}]0;owned\u{7}\u{202e}gnp.exe";
     let model = script(&world, &[json!({"text": evil})]);
-    let output = world.run(&["run", "--task", "x", "--model", &model]).expect(0);
+    let output = world
+        .run(&["run", "--task", "x", "--model", &model])
+        .expect(0);
     assert!(!output.stderr.contains('\u{1b}'), "{:?}", output.stderr);
     assert!(!output.stderr.contains('\u{202e}'), "{:?}", output.stderr);
     let id = world.run(&["session", "list", "--json"]).json()["sessions"][0]["id"].clone();
-    let shown = world.run(&["session", "show", id.as_str().unwrap()]).expect(0).stdout;
-    assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
+    let shown = world
+        .run(&["session", "show", id.as_str().unwrap()])
+        .expect(0)
+        .stdout;
+    assert!(
+        !shown.contains('\u{1b}') && !shown.contains('\u{202e}'),
+        "{shown:?}"
+    );
 }
 
 /// A recording is played back: the same answers, and no model is asked.
@@ -252,7 +390,9 @@ fn a_recorded_run_can_be_played_back() {
     let model = script(&world, &[json!({"text": "Three."})]);
     let file = world.path("cassette.jsonl");
     let file = file.to_str().unwrap();
-    let first = ["run", "--task", "Add up.", "--model", &model, "--record", file];
+    let first = [
+        "run", "--task", "Add up.", "--model", &model, "--record", file,
+    ];
     assert_eq!(world.run(&first).expect(0).stdout, "Three.\n");
     let replay = format!("replay:{file}");
     let again = ["run", "--task", "Add up.", "--model", &replay];
@@ -272,7 +412,10 @@ fn case_125_agents_of_the_configuration_are_those_that_skills_may_name() {
     };
     world.file(".agents/prowess.toml", "[agents.writer]\nskills = []\n");
     draft("writr");
-    let model = script(&world, &[json!({"text": "Written.", "expect": "Run skill: draft"})]);
+    let model = script(
+        &world,
+        &[json!({"text": "Written.", "expect": "Run skill: draft"})],
+    );
     let output = world.run(&["run", "draft", "--model", &model]).expect(2);
     let (_, told) = output.stderr.split_once('\n').unwrap();
     assert_eq!(
@@ -282,6 +425,10 @@ fn case_125_agents_of_the_configuration_are_those_that_skills_may_name() {
          hint: define it in the configuration: `[agents.writr]`\n"
     );
     draft("writer");
-    let lines = events(&world.run(&["run", "draft", "--model", &model, "--json"]).expect(0));
+    let lines = events(
+        &world
+            .run(&["run", "draft", "--model", &model, "--json"])
+            .expect(0),
+    );
     assert_eq!(lines[0]["event"]["agents"], json!(["writer"]));
 }

@@ -46,7 +46,9 @@ fn text() {
 
 #[test]
 fn json_has_the_same() {
-    let output = rich().run(&["show", "skills/release-notes", "--json"]).expect(0);
+    let output = rich()
+        .run(&["show", "skills/release-notes", "--json"])
+        .expect(0);
     assert_eq!(output.json()["schema"], "prowess.show/1");
     insta::assert_snapshot!(output.snapshot());
 }
@@ -58,7 +60,9 @@ fn folder_file_and_dot_are_the_same_skill() {
     let by_folder = digest(world.run(&["show", "skills/release-notes", "--json"]));
     assert!(by_folder.as_str().unwrap().starts_with("sha256:"));
     let by_file = digest(world.run(&["show", "skills/release-notes/SKILL.md", "--json"]));
-    let dot = world.command(&["show", ".", "--json"]).dir("skills/release-notes");
+    let dot = world
+        .command(&["show", ".", "--json"])
+        .dir("skills/release-notes");
     assert_eq!([by_file, digest(dot.run())], [by_folder.clone(), by_folder]);
 }
 
@@ -66,7 +70,11 @@ fn folder_file_and_dot_are_the_same_skill() {
 fn digest_changes_with_any_file() {
     let world = rich();
     let digest = || {
-        world.run(&["show", "skills/release-notes", "--json"]).expect(0).json()["digest"].clone()
+        world
+            .run(&["show", "skills/release-notes", "--json"])
+            .expect(0)
+            .json()["digest"]
+            .clone()
     };
     let before = digest();
     world.file("skills/release-notes/references/style.md", "# Style!\n");
@@ -82,7 +90,9 @@ fn installed_name() {
     world.good("~/.agents/skills/pdf-forms");
     let output = world.run(&["show", "pdf-forms"]).expect(0);
     assert!(
-        output.stdout.starts_with("pdf-forms  ~/.agents/skills/pdf-forms/SKILL.md\n"),
+        output
+            .stdout
+            .starts_with("pdf-forms  ~/.agents/skills/pdf-forms/SKILL.md\n"),
         "{}",
         output.stdout
     );
@@ -108,8 +118,10 @@ fn description_from_the_body() {
 #[test]
 fn single_file() {
     let world = World::new();
-    world
-        .file("notes.md", format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"));
+    world.file(
+        "notes.md",
+        format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"),
+    );
     insta::assert_snapshot!(world.run(&["show", "notes.md"]).expect(0).snapshot());
 }
 
@@ -131,7 +143,9 @@ fn control_characters_never_reach_the_terminal() {
         }
     }
     // Colours are ours; nothing of theirs is among them.
-    let output = world.run(&["show", "skills/evil", "--color", "always"]).expect(0);
+    let output = world
+        .run(&["show", "skills/evil", "--color", "always"])
+        .expect(0);
     assert!(!output.stdout.contains("\x1b[2J"), "{output:?}");
     assert!(!output.stdout.contains("\x1b[31m"), "{output:?}");
     insta::assert_snapshot!(world.run(&["show", "skills/evil"]).expect(0).snapshot());
@@ -139,7 +153,12 @@ fn control_characters_never_reach_the_terminal() {
 
 #[test]
 fn missing_path() {
-    insta::assert_snapshot!(World::new().run(&["show", "skills/nope"]).expect(2).snapshot());
+    insta::assert_snapshot!(
+        World::new()
+            .run(&["show", "skills/nope"])
+            .expect(2)
+            .snapshot()
+    );
 }
 
 #[test]
@@ -198,7 +217,10 @@ fn properties_of_the_reference_tool() {
 fn properties_leave_out_what_is_not_there() {
     let world = World::with_a_good_skill();
     let output = properties(&world, "skills/release-notes").expect(0);
-    assert_eq!(output.json(), json!({ "name": "release-notes", "description": DESCRIPTION }));
+    assert_eq!(
+        output.json(),
+        json!({ "name": "release-notes", "description": DESCRIPTION })
+    );
 }
 
 #[test]
@@ -214,17 +236,28 @@ fn properties_of_what_cannot_be_read() {
     let world = World::new();
     let cases = [
         ("yaml", "---\nname: yaml\ndescription: a: b\n---\n"),
-        ("flow", "---\nname: flow\ndescription: d\nmetadata: {a: b}\n---\n"),
+        (
+            "flow",
+            "---\nname: flow\ndescription: d\nmetadata: {a: b}\n---\n",
+        ),
         ("none", "# No frontmatter\n"),
         ("open", "---\nname: open\ndescription: d\n"),
         ("nameless", "---\ndescription: d\n---\n"),
         ("mute", "---\nname: mute\n---\n"),
-        ("twice", "---\nname: twice\nname: twice\ndescription: d\n---\n"),
+        (
+            "twice",
+            "---\nname: twice\nname: twice\ndescription: d\n---\n",
+        ),
     ];
     for (name, text) in cases {
         world.file(format!("skills/{name}/SKILL.md"), text);
         let output = properties(&world, &format!("skills/{name}"));
-        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{name}\n{}", output.snapshot());
+        assert_eq!(
+            (output.code, output.stdout.as_str()),
+            (1, ""),
+            "{name}\n{}",
+            output.snapshot()
+        );
         insta::assert_snapshot!(format!("properties_{name}"), output.snapshot());
     }
 }
@@ -244,16 +277,32 @@ fn properties_of_a_list() {
 #[test]
 fn a_file_of_the_skill() {
     let world = World::with_a_good_skill();
-    world.file("skills/release-notes/references/style.md", "Say what changed.\n");
+    world.file(
+        "skills/release-notes/references/style.md",
+        "Say what changed.\n",
+    );
     let read =
         |arguments: &[&str]| world.run(&[&["show", "skills/release-notes"], arguments].concat());
-    assert_eq!(read(&["--file", "references/style.md"]).expect(0).stdout, "Say what changed.\n");
-    let part = read(&["--file", "references/style.md", "--offset", "4", "--limit", "4"]).expect(0);
+    assert_eq!(
+        read(&["--file", "references/style.md"]).expect(0).stdout,
+        "Say what changed.\n"
+    );
+    let part = read(&[
+        "--file",
+        "references/style.md",
+        "--offset",
+        "4",
+        "--limit",
+        "4",
+    ])
+    .expect(0);
     assert_eq!(
         (part.stdout.as_str(), part.stderr.as_str()),
         ("what", "4 B of 18 B; go on with `--offset 8`\n")
     );
-    let json = read(&["--file", "references/style.md", "--limit", "3", "--json"]).expect(0).json();
+    let json = read(&["--file", "references/style.md", "--limit", "3", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(
         json,
         serde_json::json!({ "schema": "prowess.file/1", "path": "references/style.md", "kind": "text", "text": "Say", "offset": 0, "size": 18, "next": 3 })
@@ -271,14 +320,23 @@ fn files_outside_the_skill_cannot_be_named() {
             "../../secret",
             "error: `../../secret` is not a path inside the skill\nhint: name a file by its path from the skill's folder, such as `references/a.md`\n",
         ),
-        ("SKIL.md", "error: the skill has no file `SKIL.md`\nhint: did you mean `SKILL.md`?\n"),
+        (
+            "SKIL.md",
+            "error: the skill has no file `SKIL.md`\nhint: did you mean `SKILL.md`?\n",
+        ),
         (
             "nope/x.py",
             "error: the skill has no file `nope/x.py`\nhint: list its files with `prowess show skills/release-notes`\n",
         ),
     ] {
-        let output = world.run(&["show", "skills/release-notes", "--file", file]).expect(2);
-        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", message), "{file}");
+        let output = world
+            .run(&["show", "skills/release-notes", "--file", file])
+            .expect(2);
+        assert_eq!(
+            (output.stdout.as_str(), output.stderr.as_str()),
+            ("", message),
+            "{file}"
+        );
     }
 }
 
@@ -286,7 +344,9 @@ fn files_outside_the_skill_cannot_be_named() {
 fn a_file_that_is_not_text() {
     let world = World::with_a_good_skill();
     world.file("skills/release-notes/logo.png", b"\x89PNG\r\n\x1a\n0123");
-    let output = world.run(&["show", "skills/release-notes", "--file", "logo.png"]).expect(1);
+    let output = world
+        .run(&["show", "skills/release-notes", "--file", "logo.png"])
+        .expect(1);
     assert_eq!(
         (output.stdout.as_str(), output.stderr.as_str()),
         ("", "warning: `logo.png` is not text: image/png, 12 B\n")
@@ -297,13 +357,22 @@ fn a_file_that_is_not_text() {
 fn bundled_skill() {
     let world = World::new();
     insta::assert_snapshot!(world.run(&["show", "prowess"]).expect(0).snapshot());
-    let text = world.run(&["show", "prowess", "--file", "SKILL.md"]).expect(0).stdout;
+    let text = world
+        .run(&["show", "prowess", "--file", "SKILL.md"])
+        .expect(0)
+        .stdout;
     assert_eq!(text, include_str!("../../../../skills/prowess/SKILL.md"));
     assert_eq!(
-        world.run(&["show", "prowess", "--file", "other.md"]).expect(2).errors(),
+        world
+            .run(&["show", "prowess", "--file", "other.md"])
+            .expect(2)
+            .errors(),
         "error: a bundled skill is one file, SKILL.md\n"
     );
-    let document = world.run(&["show", "bundled:prowess", "--json"]).expect(0).json();
+    let document = world
+        .run(&["show", "bundled:prowess", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(document["name"], "prowess");
 }
 
@@ -316,7 +385,10 @@ fn skill_by_name() {
     assert_eq!(file("pdf"), ".agents/skills/pdf/SKILL.md");
     assert_eq!(file("project:pdf"), ".agents/skills/pdf/SKILL.md");
     assert_eq!(file("user:pdf"), "~/.claude/skills/pdf/SKILL.md");
-    let text = world.run(&["show", "user:pdf", "--file", "SKILL.md"]).expect(0).stdout;
+    let text = world
+        .run(&["show", "user:pdf", "--file", "SKILL.md"])
+        .expect(0)
+        .stdout;
     assert_eq!(text, std::fs::read_to_string(own).unwrap());
     insta::assert_snapshot!(world.run(&["show", "pdff"]).expect(2).snapshot());
 }

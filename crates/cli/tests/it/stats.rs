@@ -22,10 +22,22 @@ fn used() -> World {
         world.good(&format!(".agents/skills/{name}"));
     }
     let store = SqliteUsage::new(world.path("~/data/prowess.db"));
-    let project = world.path(".git").parent().unwrap().to_str().unwrap().to_owned();
+    let project = world
+        .path(".git")
+        .parent()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
     let record = |skill: &str, agent: &str, outcome, hours| {
         let used = Use::new(project.as_str(), skill, hours_ago(hours));
-        store.record(&Use { agent: agent.into(), outcome, ..used }).unwrap();
+        store
+            .record(&Use {
+                agent: agent.into(),
+                outcome,
+                ..used
+            })
+            .unwrap();
     };
     for hours in (1..=12).rev() {
         record("pdf", "writer", Some(Outcome::Done), hours);
@@ -44,7 +56,10 @@ fn nothing_remembered() {
         "exit: 0\n----- stdout -----\n\n----- stderr -----\nNo use of a skill is remembered yet\n"
     );
     let document = world.run(&["stats", "--json"]).expect(0).json();
-    assert_eq!(document, json!({ "schema": "prowess.stats/1", "total": 0, "skills": [] }));
+    assert_eq!(
+        document,
+        json!({ "schema": "prowess.stats/1", "total": 0, "skills": [] })
+    );
     // Asking makes nothing.
     assert!(!world.path("~/data").exists());
 }
@@ -56,8 +71,14 @@ fn what_was_used() {
     let document = world.run(&["stats", "--json"]).expect(0).json();
     assert_eq!(document["total"], 3);
     let first = &document["skills"][0];
-    assert_eq!((&first["name"], &first["uses"]), (&json!("pdf"), &json!(13)));
-    assert_eq!(first["outcomes"], json!({ "done": 12, "failed": 1, "refused": 0 }));
+    assert_eq!(
+        (&first["name"], &first["uses"]),
+        (&json!("pdf"), &json!(13))
+    );
+    assert_eq!(
+        first["outcomes"],
+        json!({ "done": 12, "failed": 1, "refused": 0 })
+    );
     assert_eq!(first["agents"].as_array().unwrap().len(), 2);
 }
 
@@ -73,9 +94,18 @@ fn limits() {
 fn store_named_by_the_environment() {
     let world = used();
     let store = world.path("~/data/prowess.db");
-    for url in [format!("sqlite:{}", store.display()), store.display().to_string()] {
-        let run = world.command(&["stats", "--json"]).env("PROWESS_HOME", world.path("~/other"));
-        assert_eq!(run.env("PROWESS_STORE_URL", &url).run().json()["total"], 3, "{url}");
+    for url in [
+        format!("sqlite:{}", store.display()),
+        store.display().to_string(),
+    ] {
+        let run = world
+            .command(&["stats", "--json"])
+            .env("PROWESS_HOME", world.path("~/other"));
+        assert_eq!(
+            run.env("PROWESS_STORE_URL", &url).run().json()["total"],
+            3,
+            "{url}"
+        );
     }
 }
 
@@ -84,12 +114,17 @@ fn use_decides_the_order() {
     let world = used();
     let output = world.run(&["why", "pdf"]).expect(0);
     assert!(
-        output.stdout.contains("use         used 13 times; number 1 to be kept if not all"),
+        output
+            .stdout
+            .contains("use         used 13 times; number 1 to be kept if not all"),
         "{}",
         output.snapshot()
     );
     let recent = world.run(&["prompt", "--recent", "-q"]).expect(0).stdout;
-    assert!(recent.starts_with("## Last used skills\n\n- **pdf**"), "{recent}");
+    assert!(
+        recent.starts_with("## Last used skills\n\n- **pdf**"),
+        "{recent}"
+    );
 }
 
 #[test]
@@ -97,7 +132,13 @@ fn broken_store_is_said_and_stops_nobody() {
     let world = used();
     let text = "this is not a database, whatever it is called";
     world.file("~/data/prowess.db", text);
-    for command in [&["list"][..], &["prompt"], &["why", "pdf"], &["find", "form"], &[]] {
+    for command in [
+        &["list"][..],
+        &["prompt"],
+        &["why", "pdf"],
+        &["find", "form"],
+        &[],
+    ] {
         let output = world.run(command).expect(0);
         assert!(!output.stdout.is_empty(), "{command:?}");
     }

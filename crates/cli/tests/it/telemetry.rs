@@ -22,7 +22,11 @@ fn nothing_is_told_unless_it_is_asked_for() {
 #[test]
 fn one_v_tells_what_has_ended() {
     let world = World::with_a_greeting();
-    let output = world.command(&RUN).env("PROWESS_LOG", "off").run().expect(0);
+    let output = world
+        .command(&RUN)
+        .env("PROWESS_LOG", "off")
+        .run()
+        .expect(0);
     assert!(lines(&output.stderr).is_empty(), "{}", output.stderr);
     let quiet = output.stdout;
     let output = world.run(&[&RUN[..], &["-v"]].concat()).expect(0);
@@ -30,8 +34,14 @@ fn one_v_tells_what_has_ended() {
     assert_eq!(told.len(), 2, "{}", output.stderr);
     assert!(told[0].starts_with("info  chat echo ("), "{told:?}");
     assert!(told[0].contains(" gen_ai.provider.name=echo "), "{told:?}");
-    assert!(told[0].contains(" gen_ai.response.finish_reasons=stop "), "{told:?}");
-    assert!(told[1].starts_with("info  invoke_agent greet ("), "{told:?}");
+    assert!(
+        told[0].contains(" gen_ai.response.finish_reasons=stop "),
+        "{told:?}"
+    );
+    assert!(
+        told[1].starts_with("info  invoke_agent greet ("),
+        "{told:?}"
+    );
     assert!(told[1].contains(" prowess.skill.name=greet "), "{told:?}");
     assert!(told.iter().all(|line| !line.contains("Marker")), "{told:?}");
     assert_eq!(output.stdout, quiet, "the answer stays what it is");
@@ -39,12 +49,20 @@ fn one_v_tells_what_has_ended() {
 
 #[test]
 fn two_tell_what_begins_as_well() {
-    let output = World::with_a_greeting().run(&[&RUN[..], &["-vv"]].concat()).expect(0);
+    let output = World::with_a_greeting()
+        .run(&[&RUN[..], &["-vv"]].concat())
+        .expect(0);
     let told = lines(&output.stderr);
     assert_eq!(told.len(), 4, "{}", output.stderr);
-    assert_eq!(told[..2], ["debug invoke_agent greet begins", "debug chat echo begins"]);
-    let output =
-        World::with_a_greeting().command(&RUN).env("PROWESS_LOG", "prowess=debug").run().expect(0);
+    assert_eq!(
+        told[..2],
+        ["debug invoke_agent greet begins", "debug chat echo begins"]
+    );
+    let output = World::with_a_greeting()
+        .command(&RUN)
+        .env("PROWESS_LOG", "prowess=debug")
+        .run()
+        .expect(0);
     assert_eq!(lines(&output.stderr).len(), 4, "{}", output.stderr);
 }
 
@@ -53,33 +71,65 @@ fn a_line_does_not_begin_behind_the_words_of_a_model() {
     let world = World::with_a_greeting();
     // Beside a typed result, words are shown wherever they go.
     let submit = r#"[{"name": "submit", "input": {}}]"#;
-    world.file("script.jsonl", format!("{{\"text\": \"without an end\", \"calls\": {submit}}}\n"));
-    let run = ["run", "--task", "x", "--model", "scripted:script.jsonl", "-v"];
-    let output = world.run(&[&run[..], &["--output-schema", "{}"]].concat()).expect(0);
-    assert!(output.stderr.contains("\nwithout an end\n["), "{}", output.stderr);
+    world.file(
+        "script.jsonl",
+        format!("{{\"text\": \"without an end\", \"calls\": {submit}}}\n"),
+    );
+    let run = [
+        "run",
+        "--task",
+        "x",
+        "--model",
+        "scripted:script.jsonl",
+        "-v",
+    ];
+    let output = world
+        .run(&[&run[..], &["--output-schema", "{}"]].concat())
+        .expect(0);
+    assert!(
+        output.stderr.contains("\nwithout an end\n["),
+        "{}",
+        output.stderr
+    );
     assert!(!output.stderr.contains("\n\n"), "{}", output.stderr);
 }
 
 #[test]
 fn json_stays_json() {
-    let output = World::with_a_greeting().run(&[&RUN[..], &["--json", "-vv"]].concat()).expect(0);
+    let output = World::with_a_greeting()
+        .run(&[&RUN[..], &["--json", "-vv"]].concat())
+        .expect(0);
     assert_eq!(lines(&output.stderr).len(), 4, "{}", output.stderr);
     for line in output.stdout.lines() {
-        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
+        assert!(
+            serde_json::from_str::<serde_json::Value>(line).is_ok(),
+            "{line}"
+        );
     }
 }
 
 #[test]
 fn a_filter_that_is_none_is_an_error() {
-    let output =
-        World::with_a_greeting().command(&RUN).env("PROWESS_LOG", "prowess=loud").run().expect(2);
+    let output = World::with_a_greeting()
+        .command(&RUN)
+        .env("PROWESS_LOG", "prowess=loud")
+        .run()
+        .expect(2);
     assert!(
-        output.stderr.starts_with("error: `PROWESS_LOG` is not a filter: "),
+        output
+            .stderr
+            .starts_with("error: `PROWESS_LOG` is not a filter: "),
         "{}",
         output.stderr
     );
-    assert!(output.stderr.contains("hint: such as `info`"), "{}", output.stderr);
-    let output = World::with_a_greeting().run(&[&RUN[..], &["-v", "-q"]].concat()).expect(2);
+    assert!(
+        output.stderr.contains("hint: such as `info`"),
+        "{}",
+        output.stderr
+    );
+    let output = World::with_a_greeting()
+        .run(&[&RUN[..], &["-v", "-q"]].concat())
+        .expect(2);
     assert!(output.stderr.contains("--quiet"), "{}", output.stderr);
 }
 
@@ -142,7 +192,10 @@ mod export {
 
     fn text(bytes: &[u8], wanted: u64) -> String {
         let found = messages(bytes, wanted);
-        found.first().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).unwrap_or_default()
+        found
+            .first()
+            .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+            .unwrap_or_default()
     }
 
     fn value(bytes: &[u8]) -> String {
@@ -150,7 +203,10 @@ mod export {
             Some((1, Piece::Bytes(text))) => String::from_utf8(text.to_vec()).unwrap(),
             Some((3, Piece::Number(number))) => number.to_string(),
             Some((5, Piece::Bytes(list))) => {
-                format!("{:?}", messages(list, 1).into_iter().map(value).collect::<Vec<_>>())
+                format!(
+                    "{:?}",
+                    messages(list, 1).into_iter().map(value).collect::<Vec<_>>()
+                )
             }
             _ => "?".to_owned(),
         }
@@ -170,11 +226,18 @@ mod export {
     }
 
     fn span(bytes: &[u8]) -> Span {
-        let id = |wanted| messages(bytes, wanted).first().map(|id| id.to_vec()).unwrap_or_default();
-        let kind = pieces(bytes).into_iter().find_map(|(field, piece)| match piece {
-            Piece::Number(kind) if field == 6 => Some(kind),
-            _ => None,
-        });
+        let id = |wanted| {
+            messages(bytes, wanted)
+                .first()
+                .map(|id| id.to_vec())
+                .unwrap_or_default()
+        };
+        let kind = pieces(bytes)
+            .into_iter()
+            .find_map(|(field, piece)| match piece {
+                Piece::Number(kind) if field == 6 => Some(kind),
+                _ => None,
+            });
         Span {
             id: id(2),
             parent: id(4),
@@ -199,7 +262,9 @@ mod export {
                     continue;
                 };
                 let head = String::from_utf8_lossy(&all[..at]).to_lowercase();
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                let length = head
+                    .lines()
+                    .find_map(|line| line.strip_prefix("content-length: "));
                 if all.len() - at - 4 == length.unwrap().parse::<usize>().unwrap() {
                     let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
                     stream.write_all(answer.as_bytes()).unwrap();
@@ -215,28 +280,56 @@ mod export {
         let (port, taken) = collector("200 OK");
         let output = World::with_a_greeting()
             .command(&RUN)
-            .env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://127.0.0.1:{port}"))
+            .env(
+                "OTEL_EXPORTER_OTLP_ENDPOINT",
+                format!("http://127.0.0.1:{port}"),
+            )
             .env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret-key")
             .run()
             .expect(0);
         assert!(!output.stderr.contains("warning"), "{}", output.stderr);
         let (head, body) = taken.join().unwrap();
         assert!(head.starts_with("post /v1/traces "), "{head}");
-        assert!(head.contains("content-type: application/x-protobuf"), "{head}");
+        assert!(
+            head.contains("content-type: application/x-protobuf"),
+            "{head}"
+        );
         assert!(head.contains("x-key: secret-key"), "{head}");
-        assert!(!String::from_utf8_lossy(&body).contains("Marker"), "nothing that was said");
+        assert!(
+            !String::from_utf8_lossy(&body).contains("Marker"),
+            "nothing that was said"
+        );
         let batch = messages(&body, 1)[0];
-        assert_eq!(attributes(messages(batch, 1)[0], 1)["service.name"], "prowess");
-        let spans: Vec<Span> = messages(messages(batch, 2)[0], 2).into_iter().map(span).collect();
-        let [chat, agent] = &spans[..] else { panic!("{} spans", spans.len()) };
-        assert_eq!((&*agent.name, agent.kind), ("invoke_agent greet", 1), "internal");
+        assert_eq!(
+            attributes(messages(batch, 1)[0], 1)["service.name"],
+            "prowess"
+        );
+        let spans: Vec<Span> = messages(messages(batch, 2)[0], 2)
+            .into_iter()
+            .map(span)
+            .collect();
+        let [chat, agent] = &spans[..] else {
+            panic!("{} spans", spans.len())
+        };
+        assert_eq!(
+            (&*agent.name, agent.kind),
+            ("invoke_agent greet", 1),
+            "internal"
+        );
         assert_eq!((&*chat.name, chat.kind), ("chat echo", 3), "client");
         assert!(agent.parent.is_empty());
         assert_eq!(chat.parent, agent.id);
         assert_eq!(agent.attributes["prowess.skill.name"], "greet");
         assert_eq!(chat.attributes["gen_ai.operation.name"], "chat");
-        assert_eq!(chat.attributes["gen_ai.response.finish_reasons"], "[\"stop\"]", "a list");
-        assert!(chat.attributes["gen_ai.usage.output_tokens"].parse::<u64>().is_ok());
+        assert_eq!(
+            chat.attributes["gen_ai.response.finish_reasons"], "[\"stop\"]",
+            "a list"
+        );
+        assert!(
+            chat.attributes["gen_ai.usage.output_tokens"]
+                .parse::<u64>()
+                .is_ok()
+        );
         let ours = |name: &String| name.starts_with("gen_ai.") || name.starts_with("prowess.");
         for span in &spans {
             assert!(span.attributes.keys().all(ours), "{:?}", span.attributes);

@@ -12,12 +12,26 @@ fn world() -> World {
         "name: forms\ndescription: Fills in forms. Use when a form is to be filled in.\nallowed-tools: Bash(./run.sh:*)\n",
     );
     world.file("~/.agents/skills/forms/references/fields.md", "# Fields\n");
-    world.file_with_mode("~/.agents/skills/forms/run.sh", "#!/bin/sh\necho \"ran $*\"\n", 0o755);
+    world.file_with_mode(
+        "~/.agents/skills/forms/run.sh",
+        "#!/bin/sh\necho \"ran $*\"\n",
+        0o755,
+    );
     world
 }
 
 fn value(world: &World, name: &str, input: &Value, code: i32) -> Value {
-    world.run(&["tool", "call", name, "--json", &input.to_string(), "--value"]).expect(code).json()
+    world
+        .run(&[
+            "tool",
+            "call",
+            name,
+            "--json",
+            &input.to_string(),
+            "--value",
+        ])
+        .expect(code)
+        .json()
 }
 
 #[test]
@@ -54,7 +68,13 @@ fn the_tools_that_there_are() {
 fn a_model_gets_the_same_text_as_a_person_sees() {
     let world = world();
     let loaded = world
-        .run(&["tool", "call", "load_skill", "--json", "{\"name\":\"forms\"}"])
+        .run(&[
+            "tool",
+            "call",
+            "load_skill",
+            "--json",
+            "{\"name\":\"forms\"}",
+        ])
         .expect(0)
         .stdout;
     let shown = world.run(&["prompt", "--skill", "forms"]).expect(0).stdout;
@@ -112,8 +132,16 @@ fn commands_run_as_the_skill_and_nothing_else_does() {
     let world = world();
     let run = |line: &str, code: i32| {
         let input = json!({ "reason": "to see", "commandLine": line }).to_string();
-        let args =
-            ["tool", "call", "run_command_line", "--skill", "forms", "--json", &input, "--value"];
+        let args = [
+            "tool",
+            "call",
+            "run_command_line",
+            "--skill",
+            "forms",
+            "--json",
+            &input,
+            "--value",
+        ];
         world.run(&args).expect(code).json()
     };
     let answer = run("./run.sh a", 0);
@@ -126,14 +154,32 @@ fn commands_run_as_the_skill_and_nothing_else_does() {
 #[test]
 fn errors_are_answers_for_a_model() {
     let world = world();
-    let unknown =
-        world.run(&["tool", "call", "load_skill", "--json", "{\"name\":\"form\"}"]).expect(1);
+    let unknown = world
+        .run(&[
+            "tool",
+            "call",
+            "load_skill",
+            "--json",
+            "{\"name\":\"form\"}",
+        ])
+        .expect(1);
     insta::assert_snapshot!("unknown_skill", unknown.snapshot());
-    assert_eq!(value(&world, "load_skill", &json!({}), 1)["error"]["kind"], "input");
-    assert_eq!(value(&world, "lod_skill", &json!({}), 1)["error"]["kind"], "no-tool");
+    assert_eq!(
+        value(&world, "load_skill", &json!({}), 1)["error"]["kind"],
+        "input"
+    );
+    assert_eq!(
+        value(&world, "lod_skill", &json!({}), 1)["error"]["kind"],
+        "no-tool"
+    );
     let missing = json!({ "skill_name": "forms", "resource_path": "../../../config.toml" });
-    assert_eq!(value(&world, "load_skill_resource", &missing, 1)["error"]["kind"], "no-file");
-    let output = world.run(&["tool", "call", "load_skill", "--json", "{"]).expect(2);
+    assert_eq!(
+        value(&world, "load_skill_resource", &missing, 1)["error"]["kind"],
+        "no-file"
+    );
+    let output = world
+        .run(&["tool", "call", "load_skill", "--json", "{"])
+        .expect(2);
     assert!(output.stderr.contains("is not JSON"), "{}", output.stderr);
 }
 
@@ -154,11 +200,17 @@ fn the_same_call_gives_the_same_bytes_everywhere() {
     let project = world.path("x").parent().unwrap().to_owned();
     let home = world.path("~/x").parent().unwrap().to_owned();
     let calls = [
-        ("load_skill", serde_json::json!({"name": "greet", "arguments": {"who": "Ada"}})),
+        (
+            "load_skill",
+            serde_json::json!({"name": "greet", "arguments": {"who": "Ada"}}),
+        ),
         ("load_skill", serde_json::json!({"name": "great"})),
         ("load_skill", serde_json::json!({"nmae": "greet"})),
         ("list_skills", serde_json::json!({})),
-        ("search_skills", serde_json::json!({"query": "somebody arrives"})),
+        (
+            "search_skills",
+            serde_json::json!({"query": "somebody arrives"}),
+        ),
         (
             "load_skill_resource",
             serde_json::json!({"skill_name": "greet", "resource_path": "words.md"}),
@@ -168,9 +220,17 @@ fn the_same_call_gives_the_same_bytes_everywhere() {
             serde_json::json!({"skill_name": "greet", "resource_path": "../../x"}),
         ),
     ];
-    let place = Place { current: project.clone(), home: Some(home.clone()), ..Place::default() };
+    let place = Place {
+        current: project.clone(),
+        home: Some(home.clone()),
+        ..Place::default()
+    };
     let registry = Registry::open(place, FileOptions::default(), Precedence::default());
-    let host = Host { workspace: project, home: Some(home), ..Host::default() };
+    let host = Host {
+        workspace: project,
+        home: Some(home),
+        ..Host::default()
+    };
     let clock = Arc::new(prowess::store::SystemClock);
     let config = prowess::config::Config::default();
     let workshop = host.workshop(&registry, &config, Policy::default(), clock);
@@ -181,17 +241,36 @@ fn the_same_call_gives_the_same_bytes_everywhere() {
             Err(error) => error.to_string(),
         };
         let text = input.to_string();
-        let command = world.run(&["tool", "call", name, "--json", &text, "--value"]).json();
-        let command = command["text"].as_str().or(command["error"]["text"].as_str()).unwrap();
+        let command = world
+            .run(&["tool", "call", name, "--json", &text, "--value"])
+            .json();
+        let command = command["text"]
+            .as_str()
+            .or(command["error"]["text"].as_str())
+            .unwrap();
         let script = serde_json::json!({"calls": [{"name": name, "input": input}]});
         let script = format!("{script}\n{{\"text\": \"done\"}}\n");
         let model = format!("scripted:{}", world.file("script.jsonl", script).display());
-        let run = world.run(&["run", "--task", "go", "--model", &model, "--json"]).expect(0);
-        let lines: Vec<Value> =
-            run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let ended = lines.iter().find(|line| line["event"]["event"] == "call_ended").unwrap();
+        let run = world
+            .run(&["run", "--task", "go", "--model", &model, "--json"])
+            .expect(0);
+        let lines: Vec<Value> = run
+            .stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let ended = lines
+            .iter()
+            .find(|line| line["event"]["event"] == "call_ended")
+            .unwrap();
         let session = ended["event"]["result"]["text"].as_str().unwrap();
-        assert_eq!(command, library, "{name} {input}: the command and the library");
-        assert_eq!(session, library, "{name} {input}: a session and the library");
+        assert_eq!(
+            command, library,
+            "{name} {input}: the command and the library"
+        );
+        assert_eq!(
+            session, library,
+            "{name} {input}: a session and the library"
+        );
     }
 }

@@ -27,12 +27,21 @@ fn world() -> World {
 fn what_would_be_granted_is_shown_and_nobody_there_means_no() {
     let world = world();
     insta::assert_snapshot!("overview", world.run(&["trust"]).expect(0).snapshot());
-    insta::assert_snapshot!("deploy", world.run(&["trust", "deploy"]).expect(3).snapshot());
+    insta::assert_snapshot!(
+        "deploy",
+        world.run(&["trust", "deploy"]).expect(3).snapshot()
+    );
     insta::assert_snapshot!(
         "plain",
-        world.run(&["trust", ".agents/skills/plain"]).expect(3).snapshot()
+        world
+            .run(&["trust", ".agents/skills/plain"])
+            .expect(3)
+            .snapshot()
     );
-    assert_eq!(world.run(&["trust", "--list", "--json"]).expect(0).json()["trusted"], json!([]));
+    assert_eq!(
+        world.run(&["trust", "--list", "--json"]).expect(0).json()["trusted"],
+        json!([])
+    );
 }
 
 #[test]
@@ -42,7 +51,9 @@ fn trust_hangs_on_every_byte_and_says_what_changed() {
     let skill = &document["skills"][0];
     assert_eq!(skill["state"], "not trusted");
     let digest = skill["digest"].as_str().unwrap()[..23].to_owned();
-    world.run(&["trust", "deploy", "--digest", &digest]).expect(0);
+    world
+        .run(&["trust", "deploy", "--digest", &digest])
+        .expect(0);
     world.run(&["trust", "deploy"]).expect(0);
     assert_eq!(
         world.run(&["trust", "--list", "--json"]).expect(0).json()["trusted"]
@@ -58,10 +69,17 @@ fn trust_hangs_on_every_byte_and_says_what_changed() {
     assert!(shown.stdout.contains("edited run.sh"), "{}", shown.stdout);
     assert!(shown.stdout.contains("new more.txt"), "{}", shown.stdout);
     // The digest that was looked at before is not the one that would be trusted now.
-    world.run(&["trust", "deploy", "--digest", &digest]).expect(2);
-    world.run(&["trust", "deploy", "--digest", "sha256:51"]).expect(2);
+    world
+        .run(&["trust", "deploy", "--digest", &digest])
+        .expect(2);
+    world
+        .run(&["trust", "deploy", "--digest", "sha256:51"])
+        .expect(2);
     world.run(&["trust", "deploy", "--revoke"]).expect(0);
-    assert_eq!(world.run(&["trust", "--list", "--json"]).expect(0).json()["trusted"], json!([]));
+    assert_eq!(
+        world.run(&["trust", "--list", "--json"]).expect(0).json()["trusted"],
+        json!([])
+    );
 }
 
 #[test]
@@ -71,21 +89,34 @@ fn what_is_no_skill_says_so() {
         "no_skill",
         world.run(&["trust", ".agents/skills"]).expect(2).snapshot()
     );
-    insta::assert_snapshot!("bundled", world.run(&["trust", "prowess"]).expect(2).snapshot());
-    insta::assert_snapshot!("unknown", world.run(&["trust", "deplyo"]).expect(2).snapshot());
+    insta::assert_snapshot!(
+        "bundled",
+        world.run(&["trust", "prowess"]).expect(2).snapshot()
+    );
+    insta::assert_snapshot!(
+        "unknown",
+        world.run(&["trust", "deplyo"]).expect(2).snapshot()
+    );
 }
 
 #[test]
 fn a_project_cannot_bring_its_own_trust() {
     let world = world();
     // Whatever a project writes anywhere in itself, it stays inert.
-    for path in [".prowess/state/trust/x.json", "state/trust/x.json", ".agents/state/trust/x.json"]
-    {
+    for path in [
+        ".prowess/state/trust/x.json",
+        "state/trust/x.json",
+        ".agents/state/trust/x.json",
+    ] {
         world.file(path, "{\"version\":1}");
     }
     world.file(".agents/prowess.toml", "[trust]\nall = true\n");
     let document = world.run(&["trust", "--json"]).expect(0).json();
     assert!(
-        document["skills"].as_array().unwrap().iter().all(|skill| skill["state"] == "not trusted")
+        document["skills"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|skill| skill["state"] == "not trusted")
     );
 }

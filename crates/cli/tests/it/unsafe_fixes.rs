@@ -23,7 +23,9 @@ fn suggestions_are_applied_when_asked_for() {
     let world = world();
     let before = world.read(FILE);
     let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
-    let after = before.replace("csv-report", "pdf-tools").replace("---  ", "---");
+    let after = before
+        .replace("csv-report", "pdf-tools")
+        .replace("---  ", "---");
     assert_eq!(world.read(FILE), after);
     insta::assert_snapshot!(output.snapshot());
 }
@@ -35,7 +37,9 @@ fn fix_alone_leaves_suggestions() {
     let output = validate(&world, &["--fix"]).expect(1);
     assert_eq!(world.read(FILE), before.replace("---  ", "---"));
     assert!(
-        output.stderr.ends_with(" (1 fixable with `--fix --unsafe-fixes`)\n"),
+        output
+            .stderr
+            .ends_with(" (1 fixable with `--fix --unsafe-fixes`)\n"),
         "{}",
         output.stderr
     );
@@ -61,10 +65,18 @@ fn second_run_changes_nothing() {
     let world = world();
     validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
     let file = world.path(FILE);
-    let facts = || (std::fs::read(&file).unwrap(), std::fs::metadata(&file).unwrap().ino());
+    let facts = || {
+        (
+            std::fs::read(&file).unwrap(),
+            std::fs::metadata(&file).unwrap().ino(),
+        )
+    };
     let before = facts();
     let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
+    assert_eq!(
+        output.errors(),
+        "Validated 1 skill in [TIME], no findings\n"
+    );
     assert_eq!(facts(), before);
 }
 
@@ -91,13 +103,20 @@ fn suggestion_that_would_make_an_error_is_left_out() {
 #[test]
 fn what_would_do_harm_is_not_counted_and_says_why() {
     let world = World::new();
-    world.skill("skills/pdf_tools", &format!("Name: pdf_tools\ndescription: {DESCRIPTION}\n"));
+    world.skill(
+        "skills/pdf_tools",
+        &format!("Name: pdf_tools\ndescription: {DESCRIPTION}\n"),
+    );
     for flags in [&[][..], &["--fix"], &["--fix", "--unsafe-fixes"]] {
         let output = validate(&world, flags).expect(0);
         assert_eq!(output.errors(), "1 warning in 1 skill\n", "{flags:?}");
         let help = "help: rename it to `name` (not applied: there would be a new error, name-characters)\n";
         assert!(output.stdout.contains(help), "{flags:?}: {}", output.stdout);
-        assert!(!output.stdout.contains("`--fix` alone"), "{flags:?}: {}", output.stdout);
+        assert!(
+            !output.stdout.contains("`--fix` alone"),
+            "{flags:?}: {}",
+            output.stdout
+        );
     }
     let document = validate(&world, &["--json"]).expect(0).json();
     assert_eq!(document["summary"]["suggested"], 0);
@@ -108,9 +127,15 @@ fn what_would_do_harm_is_not_counted_and_says_why() {
 
 #[test]
 fn concise_marks_both_kinds_of_fixes() {
-    let lines = validate(&world(), &["--format", "concise"]).expect(1).stdout;
+    let lines = validate(&world(), &["--format", "concise"])
+        .expect(1)
+        .stdout;
     let marked = |mark: &str| lines.lines().filter(|line| line.ends_with(mark)).count();
-    assert_eq!((marked(" [fixable]"), marked(" [suggestion]")), (1, 1), "{lines}");
+    assert_eq!(
+        (marked(" [fixable]"), marked(" [suggestion]")),
+        (1, 1),
+        "{lines}"
+    );
 }
 
 /// Only both together can be renamed, so nothing is offered and nothing is counted.
@@ -132,9 +157,16 @@ fn name_and_folder_that_are_both_wrong_have_no_fix() {
 #[test]
 fn suggestions_uncover_safe_fixes() {
     let world = World::new();
-    world.skill("skills/pdf-tools", &format!("nmae: PDF_tools\ndescription: {DESCRIPTION}\n"));
+    world.skill(
+        "skills/pdf-tools",
+        &format!("nmae: PDF_tools\ndescription: {DESCRIPTION}\n"),
+    );
     validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
-    assert!(world.read(FILE).starts_with("---\nname: pdf-tools\n"), "{}", world.read(FILE));
+    assert!(
+        world.read(FILE).starts_with("---\nname: pdf-tools\n"),
+        "{}",
+        world.read(FILE)
+    );
 }
 
 #[test]
@@ -163,9 +195,15 @@ fn json_counts_suggestions() {
     let world = world();
     let summary = |flags: &[&str]| validate(&world, flags).json()["summary"].clone();
     let before = summary(&["--json"]);
-    assert_eq!((&before["fixable"], &before["suggested"]), (&1.into(), &1.into()));
+    assert_eq!(
+        (&before["fixable"], &before["suggested"]),
+        (&1.into(), &1.into())
+    );
     let after = summary(&["--json", "--fix", "--unsafe-fixes"]);
-    assert_eq!((&after["fixed"], &after["suggested"]), (&2.into(), &0.into()));
+    assert_eq!(
+        (&after["fixed"], &after["suggested"]),
+        (&2.into(), &0.into())
+    );
 }
 
 #[test]
@@ -173,10 +211,18 @@ fn standard_input_is_mended() {
     let text = "---\nname: a\ndescription: Fills in forms. Use when asked.\nalowed-tools: Read\n---\n\nFill it in.\n";
     let world = World::new();
     let run = |flags: &[&str]| {
-        world.command(&[&["validate", "-"], flags].concat()).stdin(text).run().expect(0).stdout
+        world
+            .command(&[&["validate", "-"], flags].concat())
+            .stdin(text)
+            .run()
+            .expect(0)
+            .stdout
     };
     assert_eq!(run(&["--fix"]), text);
-    assert_eq!(run(&["--fix", "--unsafe-fixes"]), text.replace("alowed", "allowed"));
+    assert_eq!(
+        run(&["--fix", "--unsafe-fixes"]),
+        text.replace("alowed", "allowed")
+    );
 }
 
 #[test]
@@ -187,7 +233,11 @@ fn diff_shows_what_would_change_and_writes_nothing() {
         let output = validate(&world, flags).expect(1);
         assert_eq!(world.read(FILE), before);
         assert!(output.stdout.contains("\n----  \n+---\n"));
-        assert!(!output.stdout.contains("pdf-tools\n+name"), "{}", output.stdout);
+        assert!(
+            !output.stdout.contains("pdf-tools\n+name"),
+            "{}",
+            output.stdout
+        );
         assert_eq!(
             output.stderr,
             "Would fix 1 finding in 1 skill (1 more with `--unsafe-fixes`)\n"
@@ -206,7 +256,10 @@ fn diff_of_nothing() {
     let output = validate(&world, &["--diff", "--unsafe-fixes"]).expect(0);
     assert_eq!(
         (output.stdout.as_str(), output.stderr.as_str()),
-        ("", "No fixes in 2 skills; 1 finding has no fix: see it without `--diff`\n")
+        (
+            "",
+            "No fixes in 2 skills; 1 finding has no fix: see it without `--diff`\n"
+        )
     );
 }
 
@@ -218,7 +271,9 @@ fn diff_can_be_applied() {
         let odd = "name: csv-report\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
         world.file(FILE, format!("---\r\n{odd}\r\n---  \r\n\r\nend"));
         world.named("skills/tool-1", "Tool_1");
-        let diff = validate(&world, &[&["--diff"], flags].concat()).expect(1).stdout;
+        let diff = validate(&world, &[&["--diff"], flags].concat())
+            .expect(1)
+            .stdout;
         world.file("a.diff", &diff);
         let applied = std::process::Command::new("git")
             .args(["apply", "-p0", "a.diff"])
@@ -226,7 +281,11 @@ fn diff_can_be_applied() {
             .env("GIT_DIR", world.path("none"))
             .output()
             .unwrap();
-        assert!(applied.status.success(), "{}{diff}", String::from_utf8_lossy(&applied.stderr));
+        assert!(
+            applied.status.success(),
+            "{}{diff}",
+            String::from_utf8_lossy(&applied.stderr)
+        );
         let output = validate(&world, &[&["--diff"], flags].concat()).expect(0);
         let done = if flags.is_empty() {
             "No safe fixes in 2 skills; 1 suggested one: add `--unsafe-fixes`"
@@ -242,8 +301,16 @@ fn diff_can_be_applied() {
 fn diff_of_standard_input() {
     let text = "---\nname: a\ndescription: Fills in: forms. Use when asked.\n---\n\nFill it in.\n";
     let world = World::new();
-    let output = world.command(&["validate", "-", "--diff"]).stdin(text).run().expect(1);
-    assert!(output.stdout.starts_with("--- <stdin>\n+++ <stdin>\n@@ "), "{}", output.snapshot());
+    let output = world
+        .command(&["validate", "-", "--diff"])
+        .stdin(text)
+        .run()
+        .expect(1);
+    assert!(
+        output.stdout.starts_with("--- <stdin>\n+++ <stdin>\n@@ "),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
@@ -252,14 +319,20 @@ fn diff_is_quiet_and_coloured_on_demand() {
     let output = validate(&world, &["--diff", "-qq"]).expect(1);
     assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
     let output = validate(&world, &["--diff", "--color", "always"]).expect(1);
-    assert!(output.stdout.contains("\x1b[31m----  \x1b[0m\n"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("\x1b[31m----  \x1b[0m\n"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
 fn diff_has_a_format_of_its_own() {
-    for flags in
-        [&["--diff", "--json"][..], &["--diff", "--format", "full"], &["--diff", "--statistics"]]
-    {
+    for flags in [
+        &["--diff", "--json"][..],
+        &["--diff", "--format", "full"],
+        &["--diff", "--statistics"],
+    ] {
         validate(&world(), flags).expect(2);
     }
 }

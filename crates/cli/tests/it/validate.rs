@@ -80,9 +80,13 @@ fn github_format() {
 fn github_format_escapes_paths() {
     let world = World::new();
     world.named("skills/a,b:c%d\ne", "other");
-    let output = world.run(&["validate", "skills", "--format", "github"]).expect(1);
+    let output = world
+        .run(&["validate", "skills", "--format", "github"])
+        .expect(1);
     assert!(
-        output.stdout.starts_with("::error file=skills/a%2Cb%3Ac%25d%0Ae/SKILL.md,line=2,"),
+        output
+            .stdout
+            .starts_with("::error file=skills/a%2Cb%3Ac%25d%0Ae/SKILL.md,line=2,"),
         "{}",
         output.stdout
     );
@@ -105,7 +109,10 @@ fn json_format() {
         json!({ "skills": 2, "affected": 1, "errors": 1, "warnings": 0, "notes": 0, "fixable": 1, "fixed": 0, "suggested": 0 })
     );
     let text = world.read("skills/pdf-tools/SKILL.md");
-    let (start, end) = (text.find("'pdf_tools'").unwrap(), text.find(" # ours").unwrap());
+    let (start, end) = (
+        text.find("'pdf_tools'").unwrap(),
+        text.find(" # ours").unwrap(),
+    );
     let place = |at: usize, column: usize| json!({ "line": 3, "column": column, "offset": at });
     let findings = document["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 1);
@@ -139,8 +146,14 @@ fn json_columns_count_characters_and_offsets_bytes() {
         .iter()
         .find(|finding| finding["rule"] == "unknown-key")
         .expect("the key is unknown");
-    assert_eq!(finding["start"], json!({ "line": 4, "column": 1, "offset": 27 }));
-    assert_eq!(finding["end"], json!({ "line": 4, "column": 5, "offset": 27 + "\"é😀\"".len() }));
+    assert_eq!(
+        finding["start"],
+        json!({ "line": 4, "column": 1, "offset": 27 })
+    );
+    assert_eq!(
+        finding["end"],
+        json!({ "line": 4, "column": 5, "offset": 27 + "\"é😀\"".len() })
+    );
 }
 
 fn concise_json(world: &World) -> Value {
@@ -150,7 +163,12 @@ fn concise_json(world: &World) -> Value {
 #[test]
 fn json_of_a_clean_folder() {
     let world = World::with_a_good_skill();
-    insta::assert_snapshot!(world.run(&["validate", "skills", "--json"]).expect(0).snapshot());
+    insta::assert_snapshot!(
+        world
+            .run(&["validate", "skills", "--json"])
+            .expect(0)
+            .snapshot()
+    );
 }
 
 #[test]
@@ -161,23 +179,37 @@ fn json_and_format_exclude_each_other() {
 
 #[test]
 fn sarif_format() {
-    let output = mixed().run(&["validate", "skills", "--format", "sarif"]).expect(1);
+    let output = mixed()
+        .run(&["validate", "skills", "--format", "sarif"])
+        .expect(1);
     let log = output.json();
     assert_eq!(log["version"], "2.1.0");
-    assert_eq!(log["$schema"], "https://json.schemastore.org/sarif-2.1.0.json");
+    assert_eq!(
+        log["$schema"],
+        "https://json.schemastore.org/sarif-2.1.0.json"
+    );
     let run = &log["runs"][0];
     let driver = &run["tool"]["driver"];
     assert_eq!(driver["name"], "prowess");
     assert_eq!(driver["semanticVersion"], env!("CARGO_PKG_VERSION"));
-    let known: Vec<&Value> =
-        driver["rules"].as_array().unwrap().iter().map(|rule| &rule["id"]).collect();
+    let known: Vec<&Value> = driver["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| &rule["id"])
+        .collect();
     let results = run["results"].as_array().unwrap();
     assert!(!results.is_empty());
     for result in results {
         assert!(known.contains(&&result["ruleId"]), "{result}");
         assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
         let place = &result["locations"][0]["physicalLocation"];
-        assert!(place["artifactLocation"]["uri"].as_str().unwrap().starts_with("skills/"));
+        assert!(
+            place["artifactLocation"]["uri"]
+                .as_str()
+                .unwrap()
+                .starts_with("skills/")
+        );
         assert!(place["region"]["startLine"].as_u64().unwrap() >= 1);
     }
     for id in known {
@@ -192,7 +224,10 @@ fn sarif_format() {
 #[test]
 fn sarif_of_a_clean_folder() {
     let world = World::with_a_good_skill();
-    let log = world.run(&["validate", "skills", "--format", "sarif"]).expect(0).json();
+    let log = world
+        .run(&["validate", "skills", "--format", "sarif"])
+        .expect(0)
+        .json();
     assert_eq!(log["runs"][0]["results"], json!([]));
 }
 
@@ -203,7 +238,12 @@ fn select_hears_only_these() {
         rules(&concise(&world, &["--select", "description-trigger"]).expect(0)),
         ["description-trigger"]
     );
-    let flags = ["--select", "name-characters", "--select", "description-trigger"];
+    let flags = [
+        "--select",
+        "name-characters",
+        "--select",
+        "description-trigger",
+    ];
     assert_eq!(
         rules(&concise(&world, &flags).expect(1)),
         ["name-characters", "description-trigger"]
@@ -213,17 +253,27 @@ fn select_hears_only_these() {
         rules(&concise(&world, &flags).expect(1)),
         ["name-characters", "description-trigger"]
     );
-    assert_eq!(concise(&world, &["--select", "body-empty"]).expect(0).stdout, "");
+    assert_eq!(
+        concise(&world, &["--select", "body-empty"])
+            .expect(0)
+            .stdout,
+        ""
+    );
 }
 
 #[test]
 fn ignore_skips_these() {
     let world = mixed();
-    let all =
-        rules(&concise(&world, &[])).iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>();
+    let all = rules(&concise(&world, &[]))
+        .iter()
+        .map(|rule| (*rule).to_owned())
+        .collect::<Vec<_>>();
     let output = concise(&world, &["--ignore", "name-characters"]).expect(1);
-    let rest: Vec<&str> =
-        all.iter().map(String::as_str).filter(|rule| *rule != "name-characters").collect();
+    let rest: Vec<&str> = all
+        .iter()
+        .map(String::as_str)
+        .filter(|rule| *rule != "name-characters")
+        .collect();
     assert_eq!(rules(&output), rest);
     assert!(rest.len() < all.len());
     let flags = ["--select", "name-characters", "--ignore", "name-characters"];
@@ -241,13 +291,33 @@ fn severity_and_fail_on_decide_the_exit_code() {
         (&["--fail-on", "note"], "warning", 1),
         (&["--severity", "description-trigger=error"], "error", 1),
         (&["--severity", "description-trigger=note"], "note", 0),
-        (&["--severity", "description-trigger=note", "--fail-on", "warning"], "note", 0),
-        (&["--severity", "description-trigger=note", "--fail-on", "note"], "note", 1),
+        (
+            &[
+                "--severity",
+                "description-trigger=note",
+                "--fail-on",
+                "warning",
+            ],
+            "note",
+            0,
+        ),
+        (
+            &[
+                "--severity",
+                "description-trigger=note",
+                "--fail-on",
+                "note",
+            ],
+            "note",
+            1,
+        ),
     ] {
         let output = concise(&world, flags);
         assert_eq!(output.code, code, "{flags:?}");
         assert!(
-            output.stdout.contains(&format!(": {severity}[description-trigger] ")),
+            output
+                .stdout
+                .contains(&format!(": {severity}[description-trigger] ")),
             "{flags:?}"
         );
     }
@@ -310,7 +380,10 @@ fn profiles_differ() {
 #[test]
 fn lenient_accepts_what_can_be_recovered() {
     let world = World::new();
-    world.skill("skills/a", "description: Fills in: forms. Use when asked.\n");
+    world.skill(
+        "skills/a",
+        "description: Fills in: forms. Use when asked.\n",
+    );
     concise(&world, &["--profile", "spec"]).expect(1);
     concise(&world, &["--profile", "lenient"]).expect(0);
 }
@@ -323,8 +396,16 @@ fn target_adds_its_rules() {
         "name: claude-helper\ndescription: Helps <b>much</b>. Use when asked.\nmodel: opus\n",
     );
     let without = concise(&world, &[]).expect(0);
-    assert!(!without.stdout.contains("claude-ai-"), "{}", without.snapshot());
-    insta::assert_snapshot!(concise(&world, &["--target", "claude-ai"]).expect(1).snapshot());
+    assert!(
+        !without.stdout.contains("claude-ai-"),
+        "{}",
+        without.snapshot()
+    );
+    insta::assert_snapshot!(
+        concise(&world, &["--target", "claude-ai"])
+            .expect(1)
+            .snapshot()
+    );
 }
 
 #[test]
@@ -333,7 +414,10 @@ fn statistics() {
     world.named("skills/csv-tools", "CSV_tools");
     let output = world.run(&["validate", "skills", "--statistics"]).expect(1);
     insta::assert_snapshot!(output.snapshot());
-    let document = world.run(&["validate", "skills", "--statistics", "--json"]).expect(1).json();
+    let document = world
+        .run(&["validate", "skills", "--statistics", "--json"])
+        .expect(1)
+        .json();
     assert_eq!(document["schema"], "prowess.validate-statistics/1");
     assert_eq!(document["skills"], 4);
     let rows: Vec<&str> = document["rules"]
@@ -342,8 +426,12 @@ fn statistics() {
         .iter()
         .map(|row| row["rule"].as_str().unwrap())
         .collect();
-    let shown: Vec<&str> =
-        output.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
+    let shown: Vec<&str> = output
+        .stdout
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().last())
+        .collect();
     assert_eq!(rows, shown);
 }
 
@@ -351,7 +439,10 @@ fn statistics() {
 fn statistics_of_a_clean_folder() {
     let world = World::with_a_good_skill();
     insta::assert_snapshot!(
-        world.run(&["validate", "skills", "--statistics"]).expect(0).snapshot()
+        world
+            .run(&["validate", "skills", "--statistics"])
+            .expect(0)
+            .snapshot()
     );
 }
 
@@ -365,7 +456,11 @@ fn standard_input() {
 
 #[test]
 fn standard_input_as_json() {
-    let output = World::new().command(&["validate", "-", "--json"]).stdin(STDIN).run().expect(1);
+    let output = World::new()
+        .command(&["validate", "-", "--json"])
+        .stdin(STDIN)
+        .run()
+        .expect(1);
     let document = output.json();
     assert_eq!(document["schema"], "prowess.validate/1");
     assert_eq!(document["findings"][0]["path"], "<stdin>");
@@ -376,9 +471,16 @@ fn standard_input_as_json() {
 #[test]
 fn clean_standard_input() {
     let clean = format!("---\nname: a\ndescription: {DESCRIPTION}\n---\n\nDo it.\n");
-    let output = World::new().command(&["validate", "-"]).stdin(clean).run().expect(0);
+    let output = World::new()
+        .command(&["validate", "-"])
+        .stdin(clean)
+        .run()
+        .expect(0);
     assert_eq!(output.stdout, "");
-    assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n");
+    assert_eq!(
+        output.errors(),
+        "Validated 1 skill in [TIME], no findings\n"
+    );
 }
 
 #[test]
@@ -395,7 +497,10 @@ fn standard_input_may_be_empty_or_large_or_not_text() {
         ("large", vec![b'a'; (1 << 20) + 1]),
         ("not_utf8", b"---\nname: \xff\n".to_vec()),
     ] {
-        let output = world.command(&["validate", "-", "--format", "concise"]).stdin(bytes).run();
+        let output = world
+            .command(&["validate", "-", "--format", "concise"])
+            .stdin(bytes)
+            .run();
         insta::assert_snapshot!(format!("standard_input_{name}"), output.snapshot());
     }
 }
@@ -416,13 +521,21 @@ fn dot_inside_a_skill() {
             "2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n",
             "{typed}"
         );
-        let wanted = if typed.starts_with("..") { "../pdf-tools/SKILL.md" } else { "SKILL.md" };
+        let wanted = if typed.starts_with("..") {
+            "../pdf-tools/SKILL.md"
+        } else {
+            "SKILL.md"
+        };
         assert_eq!(path, wanted, "{typed}");
     }
     // A good one passes under every name.
     world.good("skills/csv-report");
     for typed in [".", "./", "SKILL.md"] {
-        world.command(&["validate", typed]).dir("skills/csv-report").run().expect(0);
+        world
+            .command(&["validate", typed])
+            .dir("skills/csv-report")
+            .run()
+            .expect(0);
     }
 }
 
@@ -440,7 +553,10 @@ fn nested_folders_are_searched_and_others_are_not() {
         "skills/a/b/c/deep/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n\
          skills/shallow/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
     );
-    assert_eq!(output.stderr, "2 errors in 2 skills (2 fixable with `--fix --unsafe-fixes`)\n");
+    assert_eq!(
+        output.stderr,
+        "2 errors in 2 skills (2 fixable with `--fix --unsafe-fixes`)\n"
+    );
 }
 
 #[test]
@@ -457,7 +573,10 @@ fn several_paths_are_all_checked() {
     let mut sorted: Vec<&str> = output.stdout.lines().collect();
     sorted.sort_unstable();
     assert_eq!(output.stdout.lines().collect::<Vec<_>>(), sorted);
-    assert_eq!(output.stderr, "2 errors and 1 warning in 2 skills (2 fixable with `--fix`)\n");
+    assert_eq!(
+        output.stderr,
+        "2 errors and 1 warning in 2 skills (2 fixable with `--fix`)\n"
+    );
 }
 
 /// A skill that is named twice is one skill.
@@ -465,9 +584,18 @@ fn several_paths_are_all_checked() {
 fn overlapping_paths_count_once() {
     let world = mixed();
     let once = concise(&world, &[]).expect(1);
-    for more in ["skills", "skills/terse", "skills/terse/SKILL.md", "./skills"] {
+    for more in [
+        "skills",
+        "skills/terse",
+        "skills/terse/SKILL.md",
+        "./skills",
+    ] {
         let twice = concise(&world, &[more]).expect(1);
-        assert_eq!((&twice.stdout, &twice.stderr), (&once.stdout, &once.stderr), "{more}");
+        assert_eq!(
+            (&twice.stdout, &twice.stderr),
+            (&once.stdout, &once.stderr),
+            "{more}"
+        );
     }
 }
 
@@ -479,7 +607,10 @@ fn linked_roots_count_once() {
     world.link(".claude/skills", "../.agents/skills");
     let output = world.run(&["validate", "--format", "concise"]).expect(1);
     assert_eq!(output.stdout.lines().count(), 1, "{}", output.snapshot());
-    assert_eq!(output.stderr, "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n");
+    assert_eq!(
+        output.stderr,
+        "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n"
+    );
 }
 
 #[test]
@@ -497,13 +628,25 @@ fn everything_visible() {
         output.stdout.replace(home, "[HOME]"),
         "[HOME]/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
     );
-    assert_eq!(output.stderr, "1 error in 1 of 4 skills (1 fixable with `--fix --unsafe-fixes`)\n");
-    let more = world.command(&["validate", "-q"]).env("PROWESS_SKILLS_PATH", "elsewhere").run();
+    assert_eq!(
+        output.stderr,
+        "1 error in 1 of 4 skills (1 fixable with `--fix --unsafe-fixes`)\n"
+    );
+    let more = world
+        .command(&["validate", "-q"])
+        .env("PROWESS_SKILLS_PATH", "elsewhere")
+        .run();
     more.expect(1);
     std::fs::remove_dir_all(world.path("~/.claude")).unwrap();
-    let output =
-        world.command(&["validate"]).env("PROWESS_SKILLS_PATH", "elsewhere").run().expect(0);
-    assert_eq!(output.errors(), "Validated 4 skills in [TIME], no findings\n");
+    let output = world
+        .command(&["validate"])
+        .env("PROWESS_SKILLS_PATH", "elsewhere")
+        .run()
+        .expect(0);
+    assert_eq!(
+        output.errors(),
+        "Validated 4 skills in [TIME], no findings\n"
+    );
 }
 
 /// A program cannot open `~`.
@@ -513,7 +656,11 @@ fn paths_for_programs_can_be_opened() {
     let file = world.named("~/.agents/skills/four", "wrong");
     let document = world.run(&["validate", "--json"]).expect(1).json();
     let path = document["findings"][0]["path"].as_str().unwrap();
-    assert_eq!(world.path(".").join(path).canonicalize().ok(), file.canonicalize().ok(), "{path}");
+    assert_eq!(
+        world.path(".").join(path).canonicalize().ok(),
+        file.canonicalize().ok(),
+        "{path}"
+    );
 }
 
 #[test]
@@ -523,13 +670,21 @@ fn installed_names() {
     world.good("~/.agents/skills/csv-report");
     for name in ["pdf-tools", "csv-report"] {
         let output = world.run(&["validate", name]).expect(0);
-        assert_eq!(output.errors(), "Validated 1 skill in [TIME], no findings\n", "{name}");
+        assert_eq!(
+            output.errors(),
+            "Validated 1 skill in [TIME], no findings\n",
+            "{name}"
+        );
     }
     // The project counts more than the home; the other one has a longer name.
     world.skill(".agents/skills/csv-report", "name: csv-report\n");
-    let output = world.run(&["validate", "csv-report", "--format", "concise"]).expect(1);
+    let output = world
+        .run(&["validate", "csv-report", "--format", "concise"])
+        .expect(1);
     assert!(
-        output.stdout.starts_with(".agents/skills/csv-report/SKILL.md:"),
+        output
+            .stdout
+            .starts_with(".agents/skills/csv-report/SKILL.md:"),
         "{}",
         output.snapshot()
     );
@@ -542,9 +697,18 @@ fn folder_names_of_misnamed_skills() {
     let world = World::new();
     world.named(".agents/skills/csv-report", "wrong");
     for name in ["csv-report", "wrong"] {
-        let output = world.run(&["validate", name, "--format", "concise"]).expect(1);
-        assert!(output.stdout.contains("error[name-folder-mismatch]"), "{}", output.snapshot());
-        assert_eq!(output.errors(), "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n");
+        let output = world
+            .run(&["validate", name, "--format", "concise"])
+            .expect(1);
+        assert!(
+            output.stdout.contains("error[name-folder-mismatch]"),
+            "{}",
+            output.snapshot()
+        );
+        assert_eq!(
+            output.errors(),
+            "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n"
+        );
     }
     // An agent that asks for `csv-report` gets this one now, and whoever types it is told.
     world.good("~/.agents/skills/csv-report");
@@ -553,7 +717,12 @@ fn folder_names_of_misnamed_skills() {
 
 #[test]
 fn bundled_skill_is_not_a_file() {
-    insta::assert_snapshot!(World::new().run(&["validate", "prowess"]).expect(2).snapshot());
+    insta::assert_snapshot!(
+        World::new()
+            .run(&["validate", "prowess"])
+            .expect(2)
+            .snapshot()
+    );
 }
 
 #[test]
@@ -581,7 +750,12 @@ fn no_skills_visible() {
 
 #[test]
 fn missing_path() {
-    insta::assert_snapshot!(World::new().run(&["validate", "skills/nope"]).expect(2).snapshot());
+    insta::assert_snapshot!(
+        World::new()
+            .run(&["validate", "skills/nope"])
+            .expect(2)
+            .snapshot()
+    );
 }
 
 #[test]
@@ -589,7 +763,9 @@ fn one_missing_path_among_others() {
     let world = World::with_a_good_skill();
     let output = world.run(&["validate", "skills", "nope/nope"]).expect(2);
     assert!(
-        output.stderr.starts_with("error: path does not exist: `nope/nope`\n"),
+        output
+            .stderr
+            .starts_with("error: path does not exist: `nope/nope`\n"),
         "{}",
         output.snapshot()
     );
@@ -607,15 +783,22 @@ fn empty_skills_folder_is_no_mistake() {
     let world = World::new();
     world.folder(".agents/skills");
     let output = world.run(&["validate"]).expect(0);
-    assert_eq!(output.errors(), "Validated 0 skills in [TIME], no findings\n");
+    assert_eq!(
+        output.errors(),
+        "Validated 0 skills in [TIME], no findings\n"
+    );
 }
 
 #[test]
 fn single_file_skill() {
     let world = World::new();
+    world.file(
+        "notes.md",
+        format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"),
+    );
     world
-        .file("notes.md", format!("---\nname: notes\ndescription: {DESCRIPTION}\n---\n\nDo it.\n"));
-    world.run(&["validate", "notes.md", "--fail-on", "note"]).expect(0);
+        .run(&["validate", "notes.md", "--fail-on", "note"])
+        .expect(0);
 }
 
 #[test]

@@ -23,10 +23,19 @@ fn list_tells_of_changes() {
         let document = parse(&line);
         assert_eq!(document["schema"], "prowess.changes/1");
         let changes = document["changes"].as_array().unwrap();
-        let found = changes.iter().find(|change| change["kind"] == kind).unwrap();
-        assert_eq!((&found["name"], &found["scope"]), (&json!(name), &json!("project")));
+        let found = changes
+            .iter()
+            .find(|change| change["kind"] == kind)
+            .unwrap();
+        assert_eq!(
+            (&found["name"], &found["scope"]),
+            (&json!(name), &json!("project"))
+        );
     };
-    world.skill(".agents/skills/pdf", "name: pdf\ndescription: Another. Use when needed.\n");
+    world.skill(
+        ".agents/skills/pdf",
+        "name: pdf\ndescription: Another. Use when needed.\n",
+    );
     change("changed", "pdf");
     world.good(".agents/skills/csv-report");
     change("added", "csv-report");
@@ -57,14 +66,21 @@ fn list_sees_the_first_skill() {
 
 #[test]
 fn validate_checks_again() {
-    for path in ["skills", "skills/release-notes", "skills/release-notes/SKILL.md"] {
+    for path in [
+        "skills",
+        "skills/release-notes",
+        "skills/release-notes/SKILL.md",
+    ] {
         let world = World::with_a_good_skill();
         let flags = ["validate", path, "--watch", "--format", "concise"];
         let running = world.command(&flags).start();
         running.line(|line| line.starts_with("Validated 1 skill in "));
         world.named("skills/release-notes", "wrong");
         let line = running.line(|line| line.contains("error["));
-        assert!(line.contains("error[name-folder-mismatch]"), "{path}: {line}");
+        assert!(
+            line.contains("error[name-folder-mismatch]"),
+            "{path}: {line}"
+        );
         world.good("skills/release-notes");
         running.line(|line| line.starts_with("Validated 1 skill in "));
     }
@@ -74,17 +90,24 @@ fn validate_checks_again() {
 #[test]
 fn validate_sees_a_change_of_the_body() {
     let world = World::with_a_good_skill();
-    let running = world.command(&["validate", "skills", "--watch", "--format", "concise"]).start();
+    let running = world
+        .command(&["validate", "skills", "--watch", "--format", "concise"])
+        .start();
     running.line(|line| line == WATCHING);
     let head = format!("---\nname: release-notes\ndescription: {DESCRIPTION}\n---\n");
-    world.file("skills/release-notes/SKILL.md", format!("{head}\nSee [this](gone.md).\n"));
+    world.file(
+        "skills/release-notes/SKILL.md",
+        format!("{head}\nSee [this](gone.md).\n"),
+    );
     running.line(|line| line.contains("[broken-link]"));
 }
 
 #[test]
 fn validate_goes_on_when_everything_is_gone() {
     let world = World::with_a_good_skill();
-    let running = world.command(&["validate", "skills/release-notes", "--watch"]).start();
+    let running = world
+        .command(&["validate", "skills/release-notes", "--watch"])
+        .start();
     running.line(|line| line == WATCHING);
     std::fs::remove_dir_all(world.path("skills/release-notes")).unwrap();
     running.line(|line| line.starts_with("error"));
@@ -95,5 +118,8 @@ fn validate_goes_on_when_everything_is_gone() {
 #[test]
 fn standard_input_cannot_be_watched() {
     let output = World::new().run(&["validate", "-", "--watch"]).expect(2);
-    assert_eq!(output.errors(), "error: `--watch` needs files, not standard input\n");
+    assert_eq!(
+        output.errors(),
+        "error: `--watch` needs files, not standard input\n"
+    );
 }

@@ -27,7 +27,10 @@ fn snapshot(output: &Output) -> String {
     let (before, rest) = text.split_once("\n  use       ").unwrap_or((&text, ""));
     let goes_on = |line: &&str| line.starts_with("     ");
     let mut after = rest.lines();
-    match after.next().filter(|told| told.trim_start().starts_with("never used")) {
+    match after
+        .next()
+        .filter(|told| told.trim_start().starts_with("never used"))
+    {
         Some(_) => {
             let after: Vec<&str> = after.skip_while(goes_on).collect();
             format!("{before}\n  use         [ORDER]\n{}\n", after.join("\n"))
@@ -38,14 +41,19 @@ fn snapshot(output: &Output) -> String {
 
 #[test]
 fn listed() {
-    insta::assert_snapshot!(snapshot(&library().run(&["why", "release-notes"]).expect(0)));
+    insta::assert_snapshot!(snapshot(
+        &library().run(&["why", "release-notes"]).expect(0)
+    ));
 }
 
 #[test]
 fn winner_and_shadow() {
     let world = library();
     insta::assert_snapshot!("winner", snapshot(&world.run(&["why", "pdf"]).expect(0)));
-    insta::assert_snapshot!("shadow", snapshot(&world.run(&["why", "user:pdf"]).expect(1)));
+    insta::assert_snapshot!(
+        "shadow",
+        snapshot(&world.run(&["why", "user:pdf"]).expect(1))
+    );
 }
 
 #[test]
@@ -54,7 +62,11 @@ fn hidden_by_its_author() {
     insta::assert_snapshot!(snapshot(&world.run(&["why", "deploy"]).expect(1)));
     // Hidden from people is not hidden from models.
     let output = world.run(&["why", "style"]).expect(0);
-    assert!(output.stdout.contains("`user-invocable:"), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("`user-invocable:"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
@@ -65,8 +77,14 @@ fn hidden_by_the_configuration() {
         "[skills.visibility]\npdf = 'off'\nrelease-notes = 'user-only'\nstyle = 'name-only'\n[agents.writer]\nskills = ['style']\n",
     );
     insta::assert_snapshot!("off", snapshot(&world.run(&["why", "pdf"]).expect(1)));
-    insta::assert_snapshot!("user_only", snapshot(&world.run(&["why", "release-notes"]).expect(1)));
-    insta::assert_snapshot!("name_only", snapshot(&world.run(&["why", "style"]).expect(0)));
+    insta::assert_snapshot!(
+        "user_only",
+        snapshot(&world.run(&["why", "release-notes"]).expect(1))
+    );
+    insta::assert_snapshot!(
+        "name_only",
+        snapshot(&world.run(&["why", "style"]).expect(0))
+    );
     let flags = ["why", "deploy", "--agent", "writer"];
     insta::assert_snapshot!("not_granted", snapshot(&world.run(&flags).expect(1)));
 }
@@ -76,8 +94,16 @@ fn cut_for_want_of_room() {
     let world = library();
     world.file(".agents/prowess.toml", "[prompt]\nbudget = 1\n");
     let output = world.run(&["why", "release-notes"]).expect(0);
-    assert!(output.stdout.contains("prompt      not shown: "), "{}", output.snapshot());
-    assert!(output.stdout.contains("`prompt.budget`"), "{}", output.snapshot());
+    assert!(
+        output.stdout.contains("prompt      not shown: "),
+        "{}",
+        output.snapshot()
+    );
+    assert!(
+        output.stdout.contains("`prompt.budget`"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
@@ -94,10 +120,15 @@ fn unreadable() {
 #[test]
 fn problems_lead_to_validate() {
     let world = library();
-    world.skill(".agents/skills/odd", "name: odd\ndescription: Uses: a colon\n");
+    world.skill(
+        ".agents/skills/odd",
+        "name: odd\ndescription: Uses: a colon\n",
+    );
     let output = world.run(&["why", "odd"]).expect(0);
     assert!(
-        output.stdout.contains("see `prowess validate .agents/skills/odd`"),
+        output
+            .stdout
+            .contains("see `prowess validate .agents/skills/odd`"),
         "{}",
         output.snapshot()
     );
@@ -118,13 +149,18 @@ fn skill_outside_the_folders_that_are_searched() {
     let world = library();
     world.good("skills/lint");
     world.good("other/tidy");
-    insta::assert_snapshot!("outside", world.run(&["why", "other/tidy"]).expect(2).snapshot());
+    insta::assert_snapshot!(
+        "outside",
+        world.run(&["why", "other/tidy"]).expect(2).snapshot()
+    );
     for typed in ["lint", "skills/lint", "skills/lint/SKILL.md"] {
         let errors = world.run(&["why", typed]).expect(2).errors();
         assert!(errors.starts_with("error: `skills/lint` is a skill, but not in a folder that is"));
     }
     // What the hint says works.
-    world.run(&["why", "lint", "--skills-dir", "skills"]).expect(0);
+    world
+        .run(&["why", "lint", "--skills-dir", "skills"])
+        .expect(0);
 }
 
 #[test]
@@ -139,23 +175,47 @@ fn a_path_means_the_skill_that_is_there() {
 #[test]
 fn query() {
     let world = library();
-    let output = world.run(&["why", "release-notes", "--query", "release"]).expect(0);
-    assert!(output.stdout.contains("query       number 1 of "), "{}", output.snapshot());
-    let output = world.run(&["why", "release-notes", "--query", "zzyzx"]).expect(0);
-    assert!(output.stdout.contains("nothing in it matches `zzyzx`"), "{}", output.snapshot());
+    let output = world
+        .run(&["why", "release-notes", "--query", "release"])
+        .expect(0);
+    assert!(
+        output.stdout.contains("query       number 1 of "),
+        "{}",
+        output.snapshot()
+    );
+    let output = world
+        .run(&["why", "release-notes", "--query", "zzyzx"])
+        .expect(0);
+    assert!(
+        output.stdout.contains("nothing in it matches `zzyzx`"),
+        "{}",
+        output.snapshot()
+    );
 }
 
 #[test]
 fn json_says_the_same() {
     let world = library();
-    let document = world.run(&["why", "pdf", "--json", "--query", "form"]).expect(0).json();
+    let document = world
+        .run(&["why", "pdf", "--json", "--query", "form"])
+        .expect(0)
+        .json();
     assert_eq!(document["schema"], "prowess.why/1");
-    assert_eq!((&document["model"], &document["people"]), (&json!("full"), &json!("full")));
-    assert_eq!(document["shadows"], json!([world.path("~/.claude/skills/pdf/SKILL.md")]));
+    assert_eq!(
+        (&document["model"], &document["people"]),
+        (&json!("full"), &json!("full"))
+    );
+    assert_eq!(
+        document["shadows"],
+        json!([world.path("~/.claude/skills/pdf/SKILL.md")])
+    );
     assert_eq!(document["prompt"], "shown");
     assert_eq!(document["query"]["words"], "form");
     let document = world.run(&["why", "user:pdf", "--json"]).expect(1).json();
     assert_eq!(document["model"], "shadowed");
     assert_eq!(document["qualified_name"], "user:pdf");
-    assert_eq!(document["shadowed_by"], json!(world.path(".agents/skills/pdf/SKILL.md")));
+    assert_eq!(
+        document["shadowed_by"],
+        json!(world.path(".agents/skills/pdf/SKILL.md"))
+    );
 }

@@ -36,12 +36,22 @@ fn asked(provider: &str, variables: &[(&str, &str)], load: &str, done: &str) -> 
 
 /// What holds for every request, whoever it is for.
 fn check(body: &str) {
-    assert_eq!(body.matches(&INDEX.replace('"', "\\\"")).count(), 1, "the index, once\n{body}");
+    assert_eq!(
+        body.matches(&INDEX.replace('"', "\\\"")).count(),
+        1,
+        "the index, once\n{body}"
+    );
     let index = body.find("**greet**").unwrap();
     let said = body.find("Ada is here.").unwrap();
     let system_first = body.find("\"system").or_else(|| body.find("instructions"));
-    assert!(system_first.is_none_or(|at| at < said) || index < said, "the index comes first");
-    assert!(!body.contains("secret-key"), "a key is a header, never a part of the body");
+    assert!(
+        system_first.is_none_or(|at| at < said) || index < said,
+        "the index comes first"
+    );
+    assert!(
+        !body.contains("secret-key"),
+        "a key is a header, never a part of the body"
+    );
     assert!(!body.contains("$ARGUMENTS"), "no placeholder is left");
 }
 
@@ -68,23 +78,45 @@ fn anthropic() {
         {"type":"content_block_stop","index":0}
         {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}
         {"type":"message_stop"}"#;
-    let variables = [("ANTHROPIC_API_KEY", "secret-key"), ("ANTHROPIC_BASE_URL", "http")];
+    let variables = [
+        ("ANTHROPIC_API_KEY", "secret-key"),
+        ("ANTHROPIC_BASE_URL", "http"),
+    ];
     let asked = asked("anthropic", &variables, load, done);
-    assert!(asked[0].head.starts_with("post /v1/messages "), "{}", asked[0].head);
+    assert!(
+        asked[0].head.starts_with("post /v1/messages "),
+        "{}",
+        asked[0].head
+    );
     assert!(asked[0].head.contains("x-api-key: secret-key"));
     let (first, second) = (asked[0].json(), asked[1].json());
     assert_eq!(first["stream"], true);
-    assert_eq!(first["system"], second["system"], "the same bytes in every request of a session");
+    assert_eq!(
+        first["system"], second["system"],
+        "the same bytes in every request of a session"
+    );
     let system = first["system"].as_array().unwrap();
-    assert!(system.last().unwrap()["text"].as_str().unwrap().contains(INDEX), "{system:?}");
-    assert_eq!(system.last().unwrap()["cache_control"], json!({"type": "ephemeral"}));
+    assert!(
+        system.last().unwrap()["text"]
+            .as_str()
+            .unwrap()
+            .contains(INDEX),
+        "{system:?}"
+    );
+    assert_eq!(
+        system.last().unwrap()["cache_control"],
+        json!({"type": "ephemeral"})
+    );
     let names: Vec<&str> = first["tools"]
         .as_array()
         .unwrap()
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert!(names.contains(&"load_skill") && names.contains(&"bash"), "{names:?}");
+    assert!(
+        names.contains(&"load_skill") && names.contains(&"bash"),
+        "{names:?}"
+    );
     let result = &second["messages"][2]["content"][0];
     assert_eq!(
         (&result["type"], &result["tool_use_id"]),
@@ -104,15 +136,28 @@ fn openai_chat() {
         {"id":"c","object":"chat.completion.chunk","model":"test-model","choices":[{"index":0,"delta":{"role":"assistant","content":"Good morning, Ada."},"finish_reason":null}]}
         {"id":"c","object":"chat.completion.chunk","model":"test-model","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
         [DONE]"#;
-    let variables = [("OPENAI_API_KEY", "secret-key"), ("OPENAI_BASE_URL", "http/v1")];
+    let variables = [
+        ("OPENAI_API_KEY", "secret-key"),
+        ("OPENAI_BASE_URL", "http/v1"),
+    ];
     let asked = asked("openai-chat", &variables, load, done);
-    assert!(asked[0].head.starts_with("post /v1/chat/completions "), "{}", asked[0].head);
+    assert!(
+        asked[0].head.starts_with("post /v1/chat/completions "),
+        "{}",
+        asked[0].head
+    );
     assert!(asked[0].head.contains("authorization: bearer secret-key"));
     let (first, second) = (asked[0].json(), asked[1].json());
-    assert_eq!(first["messages"][0], second["messages"][0], "the same bytes in every request");
+    assert_eq!(
+        first["messages"][0], second["messages"][0],
+        "the same bytes in every request"
+    );
     assert!(text_of(&first["messages"][0]["content"]).contains(INDEX));
     let answers = second["messages"].as_array().unwrap();
-    let result = answers.iter().find(|message| message["role"] == "tool").unwrap();
+    let result = answers
+        .iter()
+        .find(|message| message["role"] == "tool")
+        .unwrap();
     assert_eq!(result["tool_call_id"], "call_a");
     check_skill(&text_of(&result["content"]));
 }
@@ -132,14 +177,24 @@ fn openai_responses() {
         {"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":"Good morning, Ada."}
         {"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Good morning, Ada.","annotations":[]}]}}
         {"type":"response.completed","response":{"id":"r","model":"test-model","status":"completed","output":[{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Good morning, Ada.","annotations":[]}]}],"usage":{"input_tokens":10,"output_tokens":5}}}"#;
-    let variables = [("OPENAI_API_KEY", "secret-key"), ("OPENAI_BASE_URL", "http/v1")];
+    let variables = [
+        ("OPENAI_API_KEY", "secret-key"),
+        ("OPENAI_BASE_URL", "http/v1"),
+    ];
     let asked = asked("openai-responses", &variables, load, done);
-    assert!(asked[0].head.starts_with("post /v1/responses "), "{}", asked[0].head);
+    assert!(
+        asked[0].head.starts_with("post /v1/responses "),
+        "{}",
+        asked[0].head
+    );
     let (first, second) = (asked[0].json(), asked[1].json());
     assert_eq!(first["instructions"], second["instructions"]);
     assert_eq!(first["store"], false, "nothing is kept at the provider");
     let items = second["input"].as_array().unwrap();
-    let result = items.iter().find(|item| item["type"] == "function_call_output").unwrap();
+    let result = items
+        .iter()
+        .find(|item| item["type"] == "function_call_output")
+        .unwrap();
     assert_eq!(result["call_id"], "call_a");
     check_skill(&text_of(&result["output"]));
 }
@@ -151,10 +206,20 @@ fn gemini() {
     let done = r#"
         {"candidates":[{"content":{"role":"model","parts":[{"text":"Good morning, "}]},"index":0}],"modelVersion":"test-model"}
         {"candidates":[{"content":{"role":"model","parts":[{"text":"Ada."}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5},"modelVersion":"test-model"}"#;
-    let variables = [("GEMINI_API_KEY", "secret-key"), ("GEMINI_BASE_URL", "http")];
+    let variables = [
+        ("GEMINI_API_KEY", "secret-key"),
+        ("GEMINI_BASE_URL", "http"),
+    ];
     let asked = asked("gemini", &variables, load, done);
-    assert!(asked[0].head.contains(":streamgeneratecontent?alt=sse"), "{}", asked[0].head);
-    assert!(!asked[0].head.lines().next().unwrap().contains("secret-key"), "not in the address");
+    assert!(
+        asked[0].head.contains(":streamgeneratecontent?alt=sse"),
+        "{}",
+        asked[0].head
+    );
+    assert!(
+        !asked[0].head.lines().next().unwrap().contains("secret-key"),
+        "not in the address"
+    );
     let (first, second) = (asked[0].json(), asked[1].json());
     assert_eq!(first["systemInstruction"], second["systemInstruction"]);
     let result = &second["contents"][2]["parts"][0]["functionResponse"];
@@ -166,12 +231,16 @@ fn gemini() {
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            items.iter().map(text_of).max_by_key(String::len).unwrap_or_default()
-        }
-        Value::Object(fields) => {
-            fields.values().map(text_of).max_by_key(String::len).unwrap_or_default()
-        }
+        Value::Array(items) => items
+            .iter()
+            .map(text_of)
+            .max_by_key(String::len)
+            .unwrap_or_default(),
+        Value::Object(fields) => fields
+            .values()
+            .map(text_of)
+            .max_by_key(String::len)
+            .unwrap_or_default(),
         _ => String::new(),
     }
 }

@@ -37,7 +37,11 @@ impl World {
         let (project, home) = (path.join("project"), path.join("home"));
         std::fs::create_dir_all(project.join(".git")).unwrap();
         std::fs::create_dir(&home).unwrap();
-        Self { _root: root, project, home }
+        Self {
+            _root: root,
+            project,
+            home,
+        }
     }
 
     /// Returns a world with one skill without findings, `skills/release-notes`.
@@ -113,12 +117,18 @@ impl World {
     /// Writes a skill without findings, named after its folder.
     pub(crate) fn good(&self, folder: &str) -> PathBuf {
         let name = Path::new(folder).file_name().unwrap().to_str().unwrap();
-        self.skill(folder, &format!("name: {name}\ndescription: {DESCRIPTION}\n"))
+        self.skill(
+            folder,
+            &format!("name: {name}\ndescription: {DESCRIPTION}\n"),
+        )
     }
 
     /// Writes a skill named `name`, whatever its folder is called.
     pub(crate) fn named(&self, folder: impl AsRef<OsStr>, name: &str) -> PathBuf {
-        self.skill(folder, &format!("name: {name}\ndescription: {DESCRIPTION}\n"))
+        self.skill(
+            folder,
+            &format!("name: {name}\ndescription: {DESCRIPTION}\n"),
+        )
     }
 
     /// Reads a file of the project back.
@@ -141,7 +151,12 @@ impl World {
             .env("PROWESS_HOME", &self.home)
             .current_dir(&self.project)
             .args(arguments);
-        Run { world: self, command, stdin: Vec::new(), patience: PATIENCE }
+        Run {
+            world: self,
+            command,
+            stdin: Vec::new(),
+            patience: PATIENCE,
+        }
     }
 }
 
@@ -175,17 +190,25 @@ impl Run<'_> {
 
     /// Starts it, to read its lines as they come.
     pub(crate) fn start(mut self) -> Running {
-        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap();
         let (sender, lines) = mpsc::channel();
-        let streams: [Box<dyn Read + Send>; 2] =
-            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        let streams: [Box<dyn Read + Send>; 2] = [
+            Box::new(child.stdout.take().unwrap()),
+            Box::new(child.stderr.take().unwrap()),
+        ];
         for stream in streams {
             let sender = sender.clone();
             std::thread::spawn(move || {
                 let lines = BufReader::new(stream).lines().map_while(Result::ok);
                 // Whoever started it may have seen enough.
-                lines.map(|line| sender.send(line)).take_while(Result::is_ok).count()
+                lines
+                    .map(|line| sender.send(line))
+                    .take_while(Result::is_ok)
+                    .count()
             });
         }
         Running { child, lines }
@@ -257,7 +280,11 @@ impl Run<'_> {
             panic!("prowess {shown} hangs");
         })?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        assert_eq!(output.status.signal(), None, "prowess {shown} was killed by a signal");
+        assert_eq!(
+            output.status.signal(),
+            None,
+            "prowess {shown} was killed by a signal"
+        );
         Ok(Output {
             code: output.status.code().unwrap(),
             stdout: text(output.stdout),
@@ -339,7 +366,9 @@ impl Output {
     }
 
     fn filter(&self, text: &str) -> String {
-        let text = text.replace(&self.project, "[WORLD]").replace(&self.home, "[HOME]");
+        let text = text
+            .replace(&self.project, "[WORLD]")
+            .replace(&self.home, "[HOME]");
         digests(&times(&text))
     }
 }
@@ -355,10 +384,16 @@ fn times(text: &str) -> String {
     };
     text.split_inclusive('\n')
         .map(|line| {
-            let Some((before, after)) = line.rsplit_once(" in ") else { return line.to_owned() };
+            let Some((before, after)) = line.rsplit_once(" in ") else {
+                return line.to_owned();
+            };
             let end = after.find([',', '\n']).unwrap_or(after.len());
             let (time, rest) = after.split_at(end);
-            if is_time(time) { format!("{before} in [TIME]{rest}") } else { line.to_owned() }
+            if is_time(time) {
+                format!("{before} in [TIME]{rest}")
+            } else {
+                line.to_owned()
+            }
         })
         .collect()
 }
@@ -369,7 +404,11 @@ fn digests(text: &str) -> String {
     for part in parts {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
         result.push_str("sha256:");
-        result.push_str(if rest.len() < part.len() { "[DIGEST]" } else { "" });
+        result.push_str(if rest.len() < part.len() {
+            "[DIGEST]"
+        } else {
+            ""
+        });
         result.push_str(rest);
     }
     result

@@ -71,10 +71,16 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
     let found = counted(&own.registry);
     let seen = Arc::new(Seen::default());
     let spy = own.runner.as_ref().map(|runner| {
-        Arc::new(Spy { inner: Arc::clone(runner), seen: Arc::clone(&seen) })
-            as Arc<dyn CommandRunner>
+        Arc::new(Spy {
+            inner: Arc::clone(runner),
+            seen: Arc::clone(&seen),
+        }) as Arc<dyn CommandRunner>
     });
-    let place = Place { current: project.clone(), home: Some(home.clone()), ..Place::default() };
+    let place = Place {
+        current: project.clone(),
+        home: Some(home.clone()),
+        ..Place::default()
+    };
     let kit = Kit {
         registry: Registry::open(place, FileOptions::default(), Precedence::default()),
         config: Config::default(),
@@ -104,7 +110,9 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
             |_| {},
         )?;
         let task = runtime.task(TASK).cancelled_by(&cancel);
-        task.finish(Some(schema())).await.map_err(|error| failure(&error))
+        task.finish(Some(schema()))
+            .await
+            .map_err(|error| failure(&error))
     })?;
     let Outcome::Submitted(value) = &finished.outcome else {
         return Err(Failure::new("the demonstration did not end as it should")
@@ -133,7 +141,10 @@ pub fn run(args: &DemoArgs, own: &Kit, printer: &Printer) -> Result<Exit, Failur
     let width = printer.list_width();
     let head = "A scripted model; everything else is real. Nothing leaves this machine.";
     printer.answer(&format!("{}\n\n", wrap(head, width).join("\n")))?;
-    printer.answer(&told(&story(&found, &events, &runs, value, &finished.session), width))?;
+    printer.answer(&told(
+        &story(&found, &events, &runs, value, &finished.session),
+        width,
+    ))?;
     let style = bold(AnsiColor::Green);
     printer.answer(&format!(
         "\n{style}Next:{style:#}  prowess list        the skills you already have\n       prowess validate    check them\n       prowess chat        talk to a model that has them\n"
@@ -155,7 +166,11 @@ fn schema() -> Value {
 fn counted(registry: &Registry) -> String {
     let catalog = registry.snapshot();
     let count = |scope: Scope| {
-        catalog.entries().iter().filter(|entry| entry.skill.id.origin.scope == scope).count()
+        catalog
+            .entries()
+            .iter()
+            .filter(|entry| entry.skill.id.origin.scope == scope)
+            .count()
     };
     let told: Vec<String> = [
         (Scope::Project, "of this project"),
@@ -183,16 +198,27 @@ struct Beat {
 
 impl Beat {
     fn new(what: &'static str, text: impl Into<String>) -> Self {
-        Self { what, text: text.into(), command: None }
+        Self {
+            what,
+            text: text.into(),
+            command: None,
+        }
     }
 
     fn more(self, command: impl Into<String>) -> Self {
-        Self { command: Some(command.into()), ..self }
+        Self {
+            command: Some(command.into()),
+            ..self
+        }
     }
 
     /// Lays it out below its number; the command stands behind the text, or below it.
     fn lines(&self, number: usize, room: usize, is_beside: bool) -> String {
-        let room = if is_beside && self.command.is_some() { COLUMN } else { room };
+        let room = if is_beside && self.command.is_some() {
+            COLUMN
+        } else {
+            room
+        };
         // JSON keeps its own lines.
         let lay = |line: &str| match line {
             json if self.what == "result" => vec![json.to_owned()],
@@ -217,9 +243,15 @@ impl Beat {
 fn told(story: &[Beat], width: usize) -> String {
     let room = width.saturating_sub(INDENT).max(20);
     let commands = story.iter().filter_map(|beat| beat.command.as_ref());
-    let widest = commands.map(|command| command.chars().count()).max().unwrap_or(0);
+    let widest = commands
+        .map(|command| command.chars().count())
+        .max()
+        .unwrap_or(0);
     let is_beside = COLUMN + 2 + widest <= room;
-    let lines = story.iter().enumerate().map(|(at, beat)| beat.lines(at + 1, room, is_beside));
+    let lines = story
+        .iter()
+        .enumerate()
+        .map(|(at, beat)| beat.lines(at + 1, room, is_beside));
     lines.collect()
 }
 
@@ -264,7 +296,9 @@ fn story(
                 let text = format!("the skill's text, about {tokens} tokens");
                 beats.push(Beat::new("loaded", text));
             }
-            Event::CallEnded { submitted: Some(_), .. } => {
+            Event::CallEnded {
+                submitted: Some(_), ..
+            } => {
                 beats.push(Beat::new("checked", "the value fits the schema"));
             }
             _ => {}
@@ -278,7 +312,11 @@ fn story(
 }
 
 fn ran_line(command: &str, ran: &Ran) -> String {
-    let on = ran.layers.iter().filter(|(_, state)| &**state == "on").count();
+    let on = ran
+        .layers
+        .iter()
+        .filter(|(_, state)| &**state == "on")
+        .count();
     let place = match on {
         0 => "without a sandbox".to_owned(),
         on => format!("in a sandbox of {}", wording::count(on, "layer")),
@@ -295,18 +333,27 @@ struct Seen {
 
 impl Seen {
     fn events(&self) -> Vec<Stamped> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn runs(&self) -> Vec<(String, Ran)> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.runs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
 impl Watcher for Seen {
     fn update(&self, _session: &str, _depth: u8, update: Update<'_>) {
         if let Update::Event(event) = update {
-            self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+            self.events
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(event.clone());
         }
     }
 }
@@ -327,14 +374,21 @@ impl CommandRunner for Spy {
     ) -> Result<Ran, RunError> {
         let ran = self.inner.run(command, profile, input)?;
         let text = command.value().text.to_string();
-        self.seen.runs.lock().unwrap_or_else(PoisonError::into_inner).push((text, ran.clone()));
+        self.seen
+            .runs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((text, ran.clone()));
         Ok(ran)
     }
 
     fn stoppable(&self) -> Option<Stoppable> {
         let Stoppable { runner, stop } = self.inner.stoppable()?;
         Some(Stoppable {
-            runner: Arc::new(Self { inner: runner, seen: Arc::clone(&self.seen) }),
+            runner: Arc::new(Self {
+                inner: runner,
+                seen: Arc::clone(&self.seen),
+            }),
             stop,
         })
     }
@@ -364,7 +418,10 @@ mod tests {
             let text = told(&story, width);
             let columns: Vec<usize> = text.lines().filter_map(column).collect();
             assert_eq!(columns, [expected; 3], "{text}");
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{text}"
+            );
         }
     }
 }

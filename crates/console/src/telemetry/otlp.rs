@@ -41,12 +41,17 @@ impl Export {
     /// read by its library.
     pub(super) fn from(variables: &Variables) -> Result<Option<Self>, Failure> {
         let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
-        let endpoint = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
-            .into_iter()
-            .find_map(|name| Some((name, set(name)?)));
+        let endpoint = [
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+        ]
+        .into_iter()
+        .find_map(|name| Some((name, set(name)?)));
         let disabled =
             set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        let Some((name, endpoint)) = endpoint.filter(|_| !disabled) else { return Ok(None) };
+        let Some((name, endpoint)) = endpoint.filter(|_| !disabled) else {
+            return Ok(None);
+        };
         Address::parse(endpoint.trim()).map_err(|error| {
             Failure::new(format!("`{name}` leads nowhere"))
                 .cause(error)
@@ -64,7 +69,10 @@ impl Export {
         let fault = Fault::default();
         let provider = SdkTracerProvider::builder()
             .with_resource(resource(&set))
-            .with_batch_exporter(Mending { inner: exporter, fault: Arc::clone(&fault) })
+            .with_batch_exporter(Mending {
+                inner: exporter,
+                fault: Arc::clone(&fault),
+            })
             .build();
         Ok(Some(Self { provider, fault }))
     }
@@ -85,7 +93,12 @@ impl Export {
     /// Sends the rest; the error says what went wrong last.
     pub(super) fn finish(self) -> Result<(), String> {
         let ended = self.provider.shutdown_with_timeout(PATIENCE);
-        match self.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match self
+            .fault
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
             Some(fault) => Err(fault),
             None => ended.map_err(|error| error.to_string()),
         }
@@ -98,7 +111,11 @@ fn resource(set: &impl Fn(&str) -> Option<String>) -> Resource {
         || set("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|text| text.contains("service.name="));
     let builder = Resource::builder()
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
-    if named { builder.build() } else { builder.with_service_name("prowess").build() }
+    if named {
+        builder.build()
+    } else {
+        builder.with_service_name("prowess").build()
+    }
 }
 
 /// Makes lists of what is one: the fields of `tracing` cannot be any. Keeps what goes wrong.
@@ -154,9 +171,14 @@ impl Client {
             bytes: MAX_ANSWER,
         };
         let agent = concat!("prowess/", env!("CARGO_PKG_VERSION"));
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        Ok(Self { http: HttpClient::new(agent, deadlines)?, runtime })
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
+        Ok(Self {
+            http: HttpClient::new(agent, deadlines)?,
+            runtime,
+        })
     }
 }
 
@@ -170,7 +192,9 @@ impl opentelemetry_http::HttpClient for Client {
         Self: 'a,
     {
         let http = self.http.clone();
-        let sent = self.runtime.spawn(async move { send(&http, request).await });
+        let sent = self
+            .runtime
+            .spawn(async move { send(&http, request).await });
         Box::pin(async move { sent.await? })
     }
 }
@@ -187,7 +211,9 @@ async fn send(http: &HttpClient, request: Request<Bytes>) -> Result<Response<Byt
             (name, value) => headers.push(Header::secret(name.to_owned(), value)),
         }
     }
-    let answer = http.post_as(media, &address, &headers, request.body().to_vec()).await?;
+    let answer = http
+        .post_as(media, &address, &headers, request.body().to_vec())
+        .await?;
     let response = Response::builder().status(answer.status());
     Ok(response.body(answer.body().await?.into())?)
 }

@@ -21,7 +21,8 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
 
 /// Returns `path:line:column`, as far as it is known.
 pub fn place(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> String {
-    let at = positions(report, lines, diagnostic)
-        .map_or_else(String::new, |(start, _)| format!(":{}:{}", start.line, start.column));
+    let at = positions(report, lines, diagnostic).map_or_else(String::new, |(start, _)| {
+        format!(":{}:{}", start.line, start.column)
+    });
     format!("{}{at}", sanitize::line(&report.path))
 }

@@ -26,7 +26,9 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
     let path = sanitize::line(path);
     let mut text = String::new();
     for hunk in group_diff_ops(operations, CONTEXT) {
-        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
+            continue;
+        };
         if text.is_empty() {
             text = format!("--- {path}\n+++ {path}\n");
         }
@@ -56,20 +58,32 @@ pub fn shown(diff: &str, options: Options) -> String {
         Some(_) => line.replace('\t', "    "),
         None => line.to_owned(),
     };
-    let lines: Vec<String> =
-        diff.lines().map(|line| fitting(&sanitize::visible(line).text)).collect();
+    let lines: Vec<String> = diff
+        .lines()
+        .map(|line| fitting(&sanitize::visible(line).text))
+        .collect();
     let mut result = String::with_capacity(diff.len());
     let mut rest = lines.as_slice();
     while !rest.is_empty() {
         let removed = rest.iter().take_while(|line| is_change(line, '-')).count();
-        let added = rest[removed..].iter().take_while(|line| is_change(line, '+')).count();
+        let added = rest[removed..]
+            .iter()
+            .take_while(|line| is_change(line, '+'))
+            .count();
         let (change, behind) = rest.split_at((removed + added).max(1));
         rest = behind;
         if removed == added && removed > 0 {
             let (old, new) = change.split_at(removed);
-            let pairs: Vec<[String; 2]> =
-                old.iter().zip(new).map(|(old, new)| pair(old, new, options.width)).collect();
-            for line in pairs.iter().map(|[old, _]| old).chain(pairs.iter().map(|[_, new]| new)) {
+            let pairs: Vec<[String; 2]> = old
+                .iter()
+                .zip(new)
+                .map(|(old, new)| pair(old, new, options.width))
+                .collect();
+            for line in pairs
+                .iter()
+                .map(|[old, _]| old)
+                .chain(pairs.iter().map(|[_, new]| new))
+            {
                 print(&mut result, line, options.color);
             }
         } else {
@@ -107,10 +121,19 @@ fn pair(old: &str, new: &str, width: Option<usize>) -> [String; 2] {
     let columns = width.filter(|_| old.len().max(new.len()) <= LONGEST_LINE);
     let change = columns.zip(old.get(1..)).zip(new.get(1..));
     let fitted = change.and_then(|((columns, old), new)| {
-        let change = Change { range: 0..old.len(), new: new.to_owned() }.trim(old);
+        let change = Change {
+            range: 0..old.len(),
+            new: new.to_owned(),
+        }
+        .trim(old);
         let (old, changes) = fit::fit(old, &[change], columns.saturating_sub(1))?;
         let change = changes.first()?;
-        let new = [&old[..change.range.start], &change.new, &old[change.range.end..]].concat();
+        let new = [
+            &old[..change.range.start],
+            &change.new,
+            &old[change.range.end..],
+        ]
+        .concat();
         Some([format!("-{old}"), format!("+{new}")])
     });
     fitted.unwrap_or_else(|| [cut(old, width), cut(new, width)])
@@ -129,15 +152,33 @@ fn replacement(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let same = |(a, b): &(&&str, &&str)| a == b;
     let before = old.iter().zip(new).take_while(same).count();
     let (old_rest, new_rest) = (&old[before..], &new[before..]);
-    let after = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(same).count();
+    let after = old_rest
+        .iter()
+        .rev()
+        .zip(new_rest.iter().rev())
+        .take_while(same)
+        .count();
     let (old_len, new_len) = (old_rest.len() - after, new_rest.len() - after);
     if old_len + new_len == 0 {
         return Vec::new();
     }
     vec![
-        DiffOp::Equal { old_index: 0, new_index: 0, len: before },
-        DiffOp::Replace { old_index: before, old_len, new_index: before, new_len },
-        DiffOp::Equal { old_index: before + old_len, new_index: before + new_len, len: after },
+        DiffOp::Equal {
+            old_index: 0,
+            new_index: 0,
+            len: before,
+        },
+        DiffOp::Replace {
+            old_index: before,
+            old_len,
+            new_index: before,
+            new_len,
+        },
+        DiffOp::Equal {
+            old_index: before + old_len,
+            new_index: before + new_len,
+            len: after,
+        },
     ]
 }
 
@@ -165,7 +206,11 @@ mod tests {
     use super::*;
 
     fn check(before: &str, after: &str, expected: &str) {
-        assert_eq!(unified("a/SKILL.md", before, after), expected, "{before:?} to {after:?}");
+        assert_eq!(
+            unified("a/SKILL.md", before, after),
+            expected,
+            "{before:?} to {after:?}"
+        );
     }
 
     #[test]
@@ -194,8 +239,16 @@ mod tests {
 
     #[test]
     fn inserted_and_missing_text_is_counted_as_patch_counts() {
-        check("", "a\n", "--- a/SKILL.md\n+++ a/SKILL.md\n@@ -0,0 +1 @@\n+a\n");
-        check("a\n", "", "--- a/SKILL.md\n+++ a/SKILL.md\n@@ -1 +0,0 @@\n-a\n");
+        check(
+            "",
+            "a\n",
+            "--- a/SKILL.md\n+++ a/SKILL.md\n@@ -0,0 +1 @@\n+a\n",
+        );
+        check(
+            "a\n",
+            "",
+            "--- a/SKILL.md\n+++ a/SKILL.md\n@@ -1 +0,0 @@\n-a\n",
+        );
     }
 
     #[test]
@@ -225,15 +278,23 @@ mod tests {
     }
 
     fn read(before: &str, after: &str, width: Option<usize>) -> Vec<String> {
-        let shown = shown(&unified("f", before, after), Options { color: false, width });
+        let shown = shown(
+            &unified("f", before, after),
+            Options {
+                color: false,
+                width,
+            },
+        );
         shown.lines().skip(3).map(str::to_owned).collect()
     }
 
     #[test]
     fn on_a_terminal_lines_are_cut_where_nothing_changes() {
         let long = "many words ".repeat(20);
-        let (before, after) =
-            (format!("{long}a {long}\n{long}\n"), format!("{long}b {long}\n{long}\n"));
+        let (before, after) = (
+            format!("{long}a {long}\n{long}\n"),
+            format!("{long}b {long}\n{long}\n"),
+        );
         let lines = read(&before, &after, Some(40));
         assert!(
             lines[0].starts_with("-many word") && lines[0].contains("words a many"),
@@ -244,7 +305,10 @@ mod tests {
             "{lines:?}"
         );
         assert_eq!(lines[0].replace('-', "+").replace(" a ", " b "), lines[1]);
-        assert!(lines[2].starts_with(" many words ") && lines[2].ends_with('…'), "{lines:?}");
+        assert!(
+            lines[2].starts_with(" many words ") && lines[2].ends_with('…'),
+            "{lines:?}"
+        );
         assert!(lines.iter().all(|line| fit::width(line) <= 40), "{lines:?}");
         assert_eq!(read(&before, &after, None)[0], format!("-{long}a {long}"));
         let huge = "a".repeat(400_000);
@@ -261,7 +325,10 @@ mod tests {
 
     #[test]
     fn what_nobody_sees_is_visible_for_people() {
-        assert_eq!(read("a\u{200b}b\n", "ab\n", Some(40)), ["-a<U+200B>b", "+ab"]);
+        assert_eq!(
+            read("a\u{200b}b\n", "ab\n", Some(40)),
+            ["-a<U+200B>b", "+ab"]
+        );
     }
 
     #[test]

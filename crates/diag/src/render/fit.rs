@@ -35,10 +35,20 @@ impl Change {
         let old = text.get(self.range.clone()).unwrap_or_default();
         let same = |(a, b): &(char, char)| a == b;
         let length = |pair: (char, char)| pair.0.len_utf8();
-        let before: usize = old.chars().zip(self.new.chars()).take_while(same).map(length).sum();
+        let before: usize = old
+            .chars()
+            .zip(self.new.chars())
+            .take_while(same)
+            .map(length)
+            .sum();
         let (old, new) = (&old[before..], &self.new[before..]);
-        let after: usize =
-            old.chars().rev().zip(new.chars().rev()).take_while(same).map(length).sum();
+        let after: usize = old
+            .chars()
+            .rev()
+            .zip(new.chars().rev())
+            .take_while(same)
+            .map(length)
+            .sum();
         Self {
             range: self.range.start + before..self.range.end - after,
             new: new[..new.len() - after].to_owned(),
@@ -49,7 +59,10 @@ impl Change {
     fn refine(&self, text: &str) -> Vec<Self> {
         let old = text.get(self.range.clone()).unwrap_or_default();
         let ends = |text: &str| -> Vec<usize> {
-            text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
+            text.char_indices()
+                .map(|(at, _)| at)
+                .chain([text.len()])
+                .collect()
         };
         let (old_at, new_at) = (ends(old), ends(&self.new));
         let (from, to): (Vec<char>, Vec<char>) =
@@ -64,7 +77,11 @@ impl Change {
             (start, begun) = (next, next_made);
         };
         for operation in capture_diff_slices(Algorithm::Myers, &from, &to) {
-            if let DiffOp::Equal { old_index, new_index, len } = operation
+            if let DiffOp::Equal {
+                old_index,
+                new_index,
+                len,
+            } = operation
                 && len > 2 * LEAST
             {
                 part(old_index, new_index, old_index + len, new_index + len);
@@ -97,7 +114,10 @@ pub(super) fn excerpt(
     let (rest, cut) = if behind <= room + spare / 2 {
         (&line[place.end..end], 0)
     } else {
-        (head(&line[place.end..end], room + spare / 2), GAP.len_utf8())
+        (
+            head(&line[place.end..end], room + spare / 2),
+            GAP.len_utf8(),
+        )
     };
     let left = columns - 1 - usize::from(cut > 0) - width(marked) - width(rest).max(room);
     let left = tail(before, left);
@@ -125,7 +145,10 @@ pub(super) fn fit(text: &str, changes: &[Change], columns: usize) -> Option<(Str
             new.push_str(&part.new);
             at = part.range.end;
         }
-        Change { range: start..at, new }
+        Change {
+            range: start..at,
+            new,
+        }
     });
     let merged = merged.collect();
     Some((shown, merged))
@@ -198,7 +221,11 @@ fn shorten(piece: &str, limit: usize, is_kept: bool, is_last: bool) -> String {
         } else if is_kept && (index < last || is_last) {
             format!("{}{GAP}", head(part, room))
         } else {
-            format!("{}{GAP}{}", head(part, room.div_ceil(2)), tail(part, room / 2))
+            format!(
+                "{}{GAP}{}",
+                head(part, room.div_ceil(2)),
+                tail(part, room / 2)
+            )
         }
     });
     parts.collect::<Vec<_>>().join("\n")
@@ -243,7 +270,10 @@ mod tests {
                     let (old, new) = change.trim_end_matches(']').split_once('|').unwrap();
                     plain.push_str(kept);
                     let range = plain.len()..plain.len() + old.len();
-                    changes.push(Change { range, new: new.to_owned() });
+                    changes.push(Change {
+                        range,
+                        new: new.to_owned(),
+                    });
                     plain.push_str(old);
                 }
             }
@@ -266,8 +296,16 @@ mod tests {
 
     #[test]
     fn the_change_stays_in_view_and_what_is_far_from_it_goes() {
-        check("one two three four five [a|b] six", 20, Some("one two…r five [a|b] six"));
-        check("one [a|b] two three four five six", 20, Some("one [a|b] two three fou…"));
+        check(
+            "one two three four five [a|b] six",
+            20,
+            Some("one two…r five [a|b] six"),
+        );
+        check(
+            "one [a|b] two three four five six",
+            20,
+            Some("one [a|b] two three fou…"),
+        );
         check(
             "key: [|']one two three four five six[|']\n",
             20,
@@ -286,9 +324,21 @@ mod tests {
 
     #[test]
     fn lines_are_measured_one_by_one() {
-        check("short\n[|key: value\n]short\n", 10, Some("short\n[|key: value\n]short\n"));
-        check("one two three four\n[a|b]\n", 10, Some("one two t…\n[a|b]\n"));
-        check("[a|one two three four\nb]\n", 10, Some("[a|one t…four\nb]\n"));
+        check(
+            "short\n[|key: value\n]short\n",
+            10,
+            Some("short\n[|key: value\n]short\n"),
+        );
+        check(
+            "one two three four\n[a|b]\n",
+            10,
+            Some("one two t…\n[a|b]\n"),
+        );
+        check(
+            "[a|one two three four\nb]\n",
+            10,
+            Some("[a|one t…four\nb]\n"),
+        );
     }
 
     #[test]
@@ -298,13 +348,20 @@ mod tests {
 
     #[test]
     fn too_many_changes_for_the_line_are_not_shown() {
-        check("one two three [a|b] four five six [a|b] seven eight nine", 20, None);
+        check(
+            "one two three [a|b] four five six [a|b] seven eight nine",
+            20,
+            None,
+        );
     }
 
     #[test]
     fn what_is_the_same_at_both_ends_is_no_change() {
         let trimmed = |old: &str, new: &str| {
-            let change = Change { range: 1..1 + old.len(), new: new.to_owned() };
+            let change = Change {
+                range: 1..1 + old.len(),
+                new: new.to_owned(),
+            };
             let change = change.trim(&format!("-{old}-"));
             (change.range, change.new)
         };

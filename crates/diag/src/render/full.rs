@@ -71,14 +71,22 @@ pub fn finding(
         let help = sanitize::block(help).into_owned();
         Group::with_title(Level::HELP.secondary_title(help))
     });
-    let renderer = if options.color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if options.color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
     // What is too wide is cut before: the renderer would cut lines that fit to show a label.
-    let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(usize::MAX / 4);
+    let renderer = renderer
+        .decor_style(DecorStyle::Ascii)
+        .term_width(usize::MAX / 4);
     let mut text = if preview.is_empty() {
         groups.extend(help);
         renderer.render(&groups)
     } else {
-        let help = help.map(|help| renderer.render(&[help])).unwrap_or_default();
+        let help = help
+            .map(|help| renderer.render(&[help]))
+            .unwrap_or_default();
         format!("{}\n{preview}{help}", renderer.render(&groups))
     };
     if let Some([shown, real]) = moved {
@@ -105,12 +113,21 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
     let mut is_behind_place = false;
     let starts_title = |plain: &str| plain.starts_with(|c: char| c.is_ascii_lowercase());
     // Where no line is quoted the renderer leaves no room for numbers; all places are indented alike.
-    let pad = if text.lines().any(|line| wrap::plain(line).starts_with("--> ")) { " " } else { "" };
+    let pad = if text
+        .lines()
+        .any(|line| wrap::plain(line).starts_with("--> "))
+    {
+        " "
+    } else {
+        ""
+    };
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let plain = wrap::plain(line);
         let is_bar = plain.trim() == "|";
-        let is_last = lines.peek().is_none_or(|next| starts_title(&wrap::plain(next)));
+        let is_last = lines
+            .peek()
+            .is_none_or(|next| starts_title(&wrap::plain(next)));
         // A bar with nothing quoted below it leads nowhere.
         if is_bar && is_last && is_behind_place {
             continue;
@@ -141,7 +158,10 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
         });
         if let (true, Some(bar), Some(below)) = (is_mark, bar, label.take_if(|_| is_mark)) {
             for line in below.text.lines() {
-                result.push_str(&format!("{bar} {:1$}{style}{line}{style:#}\n", "", below.column));
+                result.push_str(&format!(
+                    "{bar} {:1$}{style}{line}{style:#}\n",
+                    "", below.column
+                ));
             }
         }
     }
@@ -166,8 +186,9 @@ fn primary<'a>(
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title =
-        level.primary_title(sanitize::line(&diagnostic.message).into_owned()).id(diagnostic.rule);
+    let title = level
+        .primary_title(sanitize::line(&diagnostic.message).into_owned())
+        .id(diagnostic.rule);
     let Some(span) = diagnostic.span.filter(|_| report.text.is_some()) else {
         return (title.element(Origin::path(path)), None, None);
     };
@@ -176,11 +197,16 @@ fn primary<'a>(
         let origin = Origin::path(path).line(at.line).char_column(at.column);
         return (title.element(origin), None, None);
     };
-    let label = diagnostic.label.as_ref().map(|label| sanitize::line(label).into_owned());
+    let label = diagnostic
+        .label
+        .as_ref()
+        .map(|label| sanitize::line(label).into_owned());
     let (text, place, below) = window.marked(span, label.as_deref().unwrap_or_default(), columns);
     // The renderer counts columns in the text that it shows.
     let at = lines.position(report.text(), span.start as usize);
-    let shown = text.get(..place.start).and_then(|before| before.rsplit('\n').next());
+    let shown = text
+        .get(..place.start)
+        .and_then(|before| before.rsplit('\n').next());
     let shown = shown.map_or(at.column, |before| before.chars().count() + 1);
     let moved = (shown != at.column)
         .then(|| [shown, at.column].map(|column| format!("{path}:{}:{column}", at.line)));
@@ -199,14 +225,20 @@ fn solution<'a>(
     color: bool,
 ) -> Option<(Group<'a>, String)> {
     let title = |title: &str| {
-        let suggested =
-            if fix.is_safe() { "" } else { " (suggestion, not applied by `--fix` alone)" };
+        let suggested = if fix.is_safe() {
+            ""
+        } else {
+            " (suggestion, not applied by `--fix` alone)"
+        };
         let title = format!("{}{suggested}", sanitize::line(title));
         Level::HELP.secondary_title(title)
     };
     let named = || {
         let places = wording::count(fix.edits.len(), "place");
-        (Group::with_title(title(&format!("{} in {places}", fix.title))), String::new())
+        (
+            Group::with_title(title(&format!("{} in {places}", fix.title))),
+            String::new(),
+        )
     };
     // Many small edits say less than their title.
     if fix.edits.len() > MOST_EDITS {
@@ -249,7 +281,11 @@ impl<'a> Window<'a> {
         if quoted.lines().any(|line| line.len() > LONGEST_LINE) {
             return None;
         }
-        Some(Self { shown: sanitize::visible(quoted), line, offset })
+        Some(Self {
+            shown: sanitize::visible(quoted),
+            line,
+            offset,
+        })
     }
 
     /// Returns the text, the place of a span in it, and its label where that has no room behind the
@@ -267,11 +303,17 @@ impl<'a> Window<'a> {
             return (text.to_owned(), range, None);
         };
         let fit_whole = |columns| {
-            let change = Change { range: range.clone(), new: marked.to_owned() };
+            let change = Change {
+                range: range.clone(),
+                new: marked.to_owned(),
+            };
             match fit::fit(text, &[change], columns) {
-                Some((text, changes)) => {
-                    (text, changes.into_iter().fold(range.clone(), |_, change| change.range))
-                }
+                Some((text, changes)) => (
+                    text,
+                    changes
+                        .into_iter()
+                        .fold(range.clone(), |_, change| change.range),
+                ),
                 None => (text.to_owned(), range.clone()),
             }
         };
@@ -280,7 +322,11 @@ impl<'a> Window<'a> {
             return (text, place, None);
         }
         let place = fit::width(marked).max(1);
-        let room = if label.is_empty() { 0 } else { fit::width(label) + 1 };
+        let room = if label.is_empty() {
+            0
+        } else {
+            fit::width(label) + 1
+        };
         let line =
             fit::width(before) + text[range.start..].split('\n').next().map_or(0, fit::width);
         let (text, place) = if line <= columns {
@@ -297,7 +343,10 @@ impl<'a> Window<'a> {
         let below = (room > 0 && end + room > columns).then(|| {
             let lines = wrap::hang(label, columns, 0);
             let widest = lines.lines().map(fit::width).max().unwrap_or(0);
-            Below { column: start.min(columns.saturating_sub(widest)), text: lines }
+            Below {
+                column: start.min(columns.saturating_sub(widest)),
+                text: lines,
+            }
         });
         (text, place, below)
     }
@@ -310,7 +359,9 @@ impl<'a> Window<'a> {
             .iter()
             .map(|edit| Change {
                 range: self.inside(edit.span),
-                new: sanitize::visible(&edit.replacement.replace("\r\n", "\n")).text.into_owned(),
+                new: sanitize::visible(&edit.replacement.replace("\r\n", "\n"))
+                    .text
+                    .into_owned(),
             })
             .collect();
         let text = &*self.shown.text;
@@ -318,10 +369,17 @@ impl<'a> Window<'a> {
             return Some((text.to_owned(), changes));
         };
         changes.sort_by_key(|change| (change.range.start, change.range.end));
-        let trimmed: Vec<Change> = changes.iter().map(|change| change.clone().trim(text)).collect();
+        let trimmed: Vec<Change> = changes
+            .iter()
+            .map(|change| change.clone().trim(text))
+            .collect();
         let fitted = fit::fit(text, &trimmed, columns)?;
         // What fits as it is needs no trimming either.
-        Some(if fitted.0 == text && fitted.1 == trimmed { (fitted.0, changes) } else { fitted })
+        Some(if fitted.0 == text && fitted.1 == trimmed {
+            (fitted.0, changes)
+        } else {
+            fitted
+        })
     }
 
     fn inside(&self, span: Span) -> Range<usize> {
@@ -343,15 +401,25 @@ pub struct Extent {
 
 /// Returns the closing line of a run: what was found, in how many skills, and what to do next.
 pub fn summary(counts: crate::Counts, extent: Extent) -> String {
-    let kinds = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.notes, "note")];
+    let kinds = [
+        (counts.errors, "error"),
+        (counts.warnings, "warning"),
+        (counts.notes, "note"),
+    ];
     let found = wording::all(
-        kinds.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| wording::count(n, noun)),
+        kinds
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, noun)| wording::count(n, noun)),
     );
     let fixable = match (counts.fixable, counts.suggested) {
         (0, 0) => String::new(),
         (safe, 0) => format!(" ({} fixable with `--fix`)", wording::thousands(safe)),
         (0, more) => {
-            format!(" ({} fixable with `--fix --unsafe-fixes`)", wording::thousands(more))
+            format!(
+                " ({} fixable with `--fix --unsafe-fixes`)",
+                wording::thousands(more)
+            )
         }
         (safe, more) => format!(
             " ({} fixable with `--fix`, {} more with `--fix --unsafe-fixes`)",
@@ -366,8 +434,13 @@ pub fn summary(counts: crate::Counts, extent: Extent) -> String {
     };
     let place = match extent {
         Extent { folders: 0, .. } => skills,
-        Extent { skills: 0, folders, .. } => {
-            format!("{}, no skill was checked", wording::count(folders, "folder"))
+        Extent {
+            skills: 0, folders, ..
+        } => {
+            format!(
+                "{}, no skill was checked",
+                wording::count(folders, "folder")
+            )
         }
         Extent { folders, .. } => {
             format!("{skills} and {}", wording::count(folders, "other folder"))
@@ -389,7 +462,10 @@ mod tests {
         let text = format!("---\nname: forms\ndescription: {VALUE}\n---\n");
         let value = Span::new(29, 29 + VALUE.len());
         assert_eq!(value.of(&text), VALUE);
-        let fix = Fix::safe("quote the value", vec![Edit::replace(value, format!("'{VALUE}'"))]);
+        let fix = Fix::safe(
+            "quote the value",
+            vec![Edit::replace(value, format!("'{VALUE}'"))],
+        );
         let diagnostic = Diagnostic {
             rule: "rule",
             severity: Severity::Error,
@@ -405,7 +481,15 @@ mod tests {
             text: Some(text.into()),
             diagnostics: vec![diagnostic],
         };
-        finding(&report, &lines, &report.diagnostics[0], Options { color: false, width })
+        finding(
+            &report,
+            &lines,
+            &report.diagnostics[0],
+            Options {
+                color: false,
+                width,
+            },
+        )
     }
 
     #[test]
@@ -463,7 +547,10 @@ help: quote the value
             diagnostics: vec![diagnostic],
         };
         let lines = LineIndex::new(text);
-        let options = Options { color, width: Some(width) };
+        let options = Options {
+            color,
+            width: Some(width),
+        };
         finding(&report, &lines, &report.diagnostics[0], options)
     }
 
@@ -471,7 +558,10 @@ help: quote the value
     #[test]
     fn a_label_gives_way_before_the_line_does() {
         for (width, label) in [
-            (80, "  |                                 ^^^^^^^^^ a label that is long\n"),
+            (
+                80,
+                "  |                                 ^^^^^^^^^ a label that is long\n",
+            ),
             (
                 58,
                 "  |                                 ^^^^^^^^^\n  |                                 a label that is long\n",
@@ -483,14 +573,22 @@ help: quote the value
         ] {
             let text = short(width, false, "wrong", "a label that is long");
             let line = "1 | The first words of a line, and `the place`.\n";
-            assert!(text.contains(&format!("{line}{label}  |\n")), "{width}:\n{text}");
+            assert!(
+                text.contains(&format!("{line}{label}  |\n")),
+                "{width}:\n{text}"
+            );
         }
     }
 
     #[test]
     fn headlines_break_at_words_and_every_snippet_is_closed() {
         assert_eq!(
-            short(48, false, "a message that says more than fits in a line", "here"),
+            short(
+                48,
+                false,
+                "a message that says more than fits in a line",
+                "here"
+            ),
             "\
 warning[rule]: a message that says more than
          fits in a line
@@ -515,18 +613,33 @@ warning[rule]: a message that says more than
             help: Some("do it".into()),
             fix: None,
         };
-        let report =
-            FileReport { path: "a".into(), text: None, diagnostics: vec![diagnostic.clone()] };
-        let options = Options { color: false, width: Some(80) };
+        let report = FileReport {
+            path: "a".into(),
+            text: None,
+            diagnostics: vec![diagnostic.clone()],
+        };
+        let options = Options {
+            color: false,
+            width: Some(80),
+        };
         assert_eq!(
             finding(&report, &LineIndex::new(""), &diagnostic, options),
             "error[rule]: wrong\n --> a\nhelp: do it\n"
         );
-        let diagnostic = Diagnostic { help: Some("do it:\nthis: and that".into()), ..diagnostic };
+        let diagnostic = Diagnostic {
+            help: Some("do it:\nthis: and that".into()),
+            ..diagnostic
+        };
         for (width, second) in [(80, "this: and that"), (16, "this: and\n      that")] {
-            let options = Options { color: false, width: Some(width) };
+            let options = Options {
+                color: false,
+                width: Some(width),
+            };
             let text = finding(&report, &LineIndex::new(""), &diagnostic, options);
-            assert!(text.ends_with(&format!("help: do it:\n      {second}\n")), "{text}");
+            assert!(
+                text.ends_with(&format!("help: do it:\n      {second}\n")),
+                "{text}"
+            );
         }
     }
 
@@ -534,13 +647,20 @@ warning[rule]: a message that says more than
     fn the_mark_of_a_cut_is_dim_where_there_are_colours() {
         let text = short(40, true, "wrong", "here");
         assert!(text.contains("\u{1b}[2m…\u{1b}[22m"), "{text:?}");
-        assert!(short(40, false, "wrong", "here").contains("1 | …"), "{text}");
+        assert!(
+            short(40, false, "wrong", "here").contains("1 | …"),
+            "{text}"
+        );
     }
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         for width in 40..200 {
-            for span in [Span::new(29, 29 + VALUE.len()), Span::new(43, 44), Span::at(150)] {
+            for span in [
+                Span::new(29, 29 + VALUE.len()),
+                Span::new(43, 44),
+                Span::at(150),
+            ] {
                 let text = shown(Some(width), span, "here");
                 let widest = text.lines().map(fit::width).max().unwrap_or(0);
                 assert!(widest <= width, "{widest} of {width}:\n{text}");
@@ -551,21 +671,47 @@ warning[rule]: a message that says more than
     /// The place is that in the file, whatever is shown of the line.
     #[test]
     fn a_cut_line_keeps_its_column() {
-        let spans = [Span::new(29, 29 + VALUE.len()), Span::new(100, 160), Span::new(160, 164)];
+        let spans = [
+            Span::new(29, 29 + VALUE.len()),
+            Span::new(100, 160),
+            Span::new(160, 164),
+        ];
         for (span, column) in spans.into_iter().zip([14, 85, 145]) {
             for width in 40..200 {
                 let text = shown(Some(width), span, "here");
-                assert!(text.contains(&format!(" --> SKILL.md:3:{column}\n")), "{text}");
+                assert!(
+                    text.contains(&format!(" --> SKILL.md:3:{column}\n")),
+                    "{text}"
+                );
             }
         }
     }
 
     #[test]
     fn folders_without_a_skill_are_not_counted_as_skills() {
-        let counts = crate::Counts { errors: 2, ..crate::Counts::default() };
-        let say = |affected, skills, folders| summary(counts, Extent { skills, affected, folders });
+        let counts = crate::Counts {
+            errors: 2,
+            ..crate::Counts::default()
+        };
+        let say = |affected, skills, folders| {
+            summary(
+                counts,
+                Extent {
+                    skills,
+                    affected,
+                    folders,
+                },
+            )
+        };
         assert_eq!(
-            [say(1, 1, 0), say(2, 2, 0), say(2, 3, 0), say(1, 3, 1), say(0, 0, 1), say(0, 0, 2)],
+            [
+                say(1, 1, 0),
+                say(2, 2, 0),
+                say(2, 3, 0),
+                say(1, 3, 1),
+                say(0, 0, 1),
+                say(0, 0, 2)
+            ],
             [
                 "2 errors in 1 skill",
                 "2 errors in 2 skills",
@@ -580,8 +726,14 @@ warning[rule]: a message that says more than
     #[test]
     fn without_a_terminal_nothing_is_cut() {
         let text = shown(None, Span::new(29, 29 + VALUE.len()), "here");
-        assert!(text.contains(&format!("3 - description: {VALUE}\n")), "{text}");
-        assert!(text.contains(&format!("3 + description: '{VALUE}'\n")), "{text}");
+        assert!(
+            text.contains(&format!("3 - description: {VALUE}\n")),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("3 + description: '{VALUE}'\n")),
+            "{text}"
+        );
         assert!(!text.contains('…'), "{text}");
     }
 

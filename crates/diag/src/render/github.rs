@@ -37,7 +37,10 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
 
 /// Escapes the message part of a workflow command.
 fn data(text: &str) -> String {
-    let encoded = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let encoded = text
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A");
     // A log is read in a terminal, too.
     sanitize::line(&encoded).into_owned()
 }

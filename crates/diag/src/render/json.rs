@@ -26,10 +26,16 @@ pub fn finding(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
         object["help"] = json!(help);
     }
     if let Some(fix) = &diagnostic.fix {
-        let mut cursor =
-            Cursor { text: report.text(), lines, last: (0, Position { line: 1, column: 1 }) };
-        let edits: Vec<Value> =
-            fix.edits.iter().map(|edit| edit_value(&mut cursor, edit)).collect();
+        let mut cursor = Cursor {
+            text: report.text(),
+            lines,
+            last: (0, Position { line: 1, column: 1 }),
+        };
+        let edits: Vec<Value> = fix
+            .edits
+            .iter()
+            .map(|edit| edit_value(&mut cursor, edit))
+            .collect();
         object["fix"] = json!({
             "title": fix.title,
             "applicability": fix.applicability.as_str(),
@@ -55,10 +61,16 @@ struct Cursor<'t> {
 impl Cursor<'_> {
     fn at(&mut self, offset: u32) -> Position {
         let (from, known) = self.last;
-        let between =
-            if from <= offset { self.text.get(from as usize..offset as usize) } else { None };
+        let between = if from <= offset {
+            self.text.get(from as usize..offset as usize)
+        } else {
+            None
+        };
         let position = match between.filter(|between| !between.contains(['\n', '\r'])) {
-            Some(between) => Position { column: known.column + between.chars().count(), ..known },
+            Some(between) => Position {
+                column: known.column + between.chars().count(),
+                ..known
+            },
             None => self.lines.position(self.text, offset as usize),
         };
         self.last = (offset, position);

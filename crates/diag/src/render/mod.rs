@@ -25,5 +25,8 @@ pub fn positions(
     let span = diagnostic.span?;
     report.text.as_ref()?;
     let text = report.text();
-    Some((lines.position(text, span.start as usize), lines.position(text, span.end as usize)))
+    Some((
+        lines.position(text, span.start as usize),
+        lines.position(text, span.end as usize),
+    ))
 }

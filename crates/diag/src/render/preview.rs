@@ -15,7 +15,9 @@ const MOST_KEPT: usize = 3;
 /// Whether changes need this view. Whole lines that come or go do not.
 pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
     let upto = |end: usize| text.get(..end).unwrap_or_default();
-    let mut places = changes.iter().map(|change| upto(change.range.start).matches('\n').count());
+    let mut places = changes
+        .iter()
+        .map(|change| upto(change.range.start).matches('\n').count());
     let first = places.next();
     let is_whole = |change: &Change| change.range.is_empty() && change.new.ends_with('\n');
     let is_spread = places.any(|line| Some(line) != first) && !changes.iter().all(is_whole);
@@ -23,9 +25,10 @@ pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
         || changes.iter().any(|change| {
             let old = text.get(change.range.clone()).unwrap_or_default();
             let is_line_start = change.range.start == 0 || upto(change.range.start).ends_with('\n');
-            let is_line_end =
-                text.get(change.range.end..).is_some_and(|rest| rest.starts_with('\n'))
-                    || change.range.end == text.len();
+            let is_line_end = text
+                .get(change.range.end..)
+                .is_some_and(|rest| rest.starts_with('\n'))
+                || change.range.end == text.len();
             let breaks = [old, &change.new].map(|part| part.contains('\n'));
             match breaks {
                 [false, true] if old.is_empty() => {
@@ -55,7 +58,10 @@ pub(super) fn lines(text: &str, changes: &[Change], line: usize, color: bool) ->
     }
     after.push_str(text.get(from..).unwrap_or_default());
     let (old, new): (Vec<&str>, Vec<&str>) = (text.lines().collect(), after.lines().collect());
-    let width = (line + old.len().max(new.len())).saturating_sub(1).to_string().len();
+    let width = (line + old.len().max(new.len()))
+        .saturating_sub(1)
+        .to_string()
+        .len();
     let pick = |style: Style| if color { style } else { Style::new() };
     let number = pick(DEFAULT_LINE_NUM_STYLE);
     let bar = format!("{number}{:width$} |{number:#}\n", "");
@@ -65,10 +71,16 @@ pub(super) fn lines(text: &str, changes: &[Change], line: usize, color: bool) ->
         let marked = if mark == '|' {
             format!("{number}{:>width$} |{number:#}", line + at)
         } else {
-            format!("{number}{:>width$}{number:#} {style}{mark}{style:#}", line + at)
+            format!(
+                "{number}{:>width$}{number:#} {style}{mark}{style:#}",
+                line + at
+            )
         };
-        let content =
-            if content.is_empty() { String::new() } else { format!(" {style}{content}{style:#}") };
+        let content = if content.is_empty() {
+            String::new()
+        } else {
+            format!(" {style}{content}{style:#}")
+        };
         result.push_str(&format!("{marked}{content}\n"));
     };
     let (removal, addition) = (pick(DEFAULT_REMOVAL_STYLE), pick(DEFAULT_ADDITION_STYLE));
@@ -82,8 +94,12 @@ pub(super) fn lines(text: &str, changes: &[Change], line: usize, color: bool) ->
             }
             continue;
         }
-        operation.old_range().for_each(|at| row(at, '-', removal, old[at]));
-        operation.new_range().for_each(|at| row(at, '+', addition, new[at]));
+        operation
+            .old_range()
+            .for_each(|at| row(at, '-', removal, old[at]));
+        operation
+            .new_range()
+            .for_each(|at| row(at, '+', addition, new[at]));
     }
     result.push_str(&bar);
     result
@@ -95,7 +111,10 @@ mod tests {
 
     fn check(text: &str, old: &str, new: &str, shown: Option<&str>) {
         let start = text.find(old).unwrap();
-        let changes = [Change { range: start..start + old.len(), new: new.to_owned() }];
+        let changes = [Change {
+            range: start..start + old.len(),
+            new: new.to_owned(),
+        }];
         let found = is_needed(text, &changes).then(|| lines(text, &changes, 3, false));
         assert_eq!(found.as_deref(), shown, "{text:?}");
     }
@@ -108,11 +127,31 @@ mod tests {
             "'a\n  b: c'",
             Some("  |\n3 - d: a\n4 -   b: c\n3 + d: 'a\n4 +   b: c'\n  |\n"),
         );
-        check("d: \"a\n  b\n", "\"a\n  b", "\"a\n  b\"", Some("  |\n4 -   b\n4 +   b\"\n  |\n"));
-        check("d: > a\n", " a", "\n  a", Some("  |\n3 - d: > a\n3 + d: >\n4 +   a\n  |\n"));
-        check("  d: a\n", "  ", "", Some("  |\n3 -   d: a\n3 + d: a\n  |\n"));
+        check(
+            "d: \"a\n  b\n",
+            "\"a\n  b",
+            "\"a\n  b\"",
+            Some("  |\n4 -   b\n4 +   b\"\n  |\n"),
+        );
+        check(
+            "d: > a\n",
+            " a",
+            "\n  a",
+            Some("  |\n3 - d: > a\n3 + d: >\n4 +   a\n  |\n"),
+        );
+        check(
+            "  d: a\n",
+            "  ",
+            "",
+            Some("  |\n3 -   d: a\n3 + d: a\n  |\n"),
+        );
         check("\n\n---\n", "\n\n", "", Some("  |\n3 -\n4 -\n  |\n"));
-        check("alow: a\n", "alow", "allow", Some("  |\n3 - alow: a\n3 + allow: a\n  |\n"));
+        check(
+            "alow: a\n",
+            "alow",
+            "allow",
+            Some("  |\n3 - alow: a\n3 + allow: a\n  |\n"),
+        );
     }
 
     #[test]

@@ -94,7 +94,11 @@ mod tests {
 
     #[test]
     fn colours_take_no_room() {
-        check("\x1b[1;31mone\x1b[0m two three", 8, "\x1b[1;31mone\x1b[0m two\n  three");
+        check(
+            "\x1b[1;31mone\x1b[0m two three",
+            8,
+            "\x1b[1;31mone\x1b[0m two\n  three",
+        );
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub(super) struct Group {
 impl Group {
     /// Makes what can be made. Where nothing can, the sweep and other limits have to do.
     pub(super) fn new(spec: &Spec) -> Self {
-        let mut group = Self { folders: Vec::new(), limits: false };
+        let mut group = Self {
+            folders: Vec::new(),
+            limits: false,
+        };
         if super::stage::limits_processes(spec) {
             return group;
         }

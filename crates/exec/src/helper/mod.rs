@@ -33,7 +33,10 @@ impl Helper {
     /// A program whose `main` calls [`maybe_run_helper`].
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let program = path.into();
-        Self { file: program.clone(), program }
+        Self {
+            file: program.clone(),
+            program,
+        }
     }
 
     pub(crate) fn program(&self) -> &Path {
@@ -52,7 +55,10 @@ impl Helper {
 /// again.
 pub fn maybe_run_helper() -> Helper {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == OsStr::new(ARGUMENT)) {
+    if arguments
+        .next()
+        .is_some_and(|first| first == OsStr::new(ARGUMENT))
+    {
         let rest: Vec<_> = arguments.collect();
         let words: Vec<&str> = rest.iter().filter_map(|word| word.to_str()).collect();
         let code = match words.as_slice() {
@@ -61,12 +67,18 @@ pub fn maybe_run_helper() -> Helper {
             ["probe", arguments @ ..] => probe::run(arguments),
             _ => 125,
         };
-        #[expect(clippy::exit, reason = "as the helper, this process is not the host program")]
+        #[expect(
+            clippy::exit,
+            reason = "as the helper, this process is not the host program"
+        )]
         std::process::exit(code);
     }
     // An unreadable link leaves an empty path: starting that fails with its own error.
     let file = std::env::current_exe().unwrap_or_default();
-    let program =
-        if cfg!(target_os = "linux") { PathBuf::from("/proc/self/exe") } else { file.clone() };
+    let program = if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        file.clone()
+    };
     Helper { program, file }
 }

@@ -24,12 +24,21 @@ pub(super) fn run(arguments: &[&str]) -> i32 {
 fn look(outside: &Path) -> [bool; 6] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();
-        line.split_ascii_whitespace().nth(1).unwrap_or_default().to_owned()
+        let line = status
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_default();
+        line.split_ascii_whitespace()
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned()
     };
     let none = |name| field(name).bytes().all(|byte| byte == b'0');
     [
-        std::fs::OpenOptions::new().append(true).open(outside).is_ok(),
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(outside)
+            .is_ok(),
         UdpSocket::bind("127.0.0.1:0").is_ok(),
         !(field("NoNewPrivs:") == "1" && none("CapEff:") && none("CapPrm:")),
         field("Seccomp:") != "2",
@@ -42,5 +51,7 @@ fn look(outside: &Path) -> [bool; 6] {
 /// Reads what was printed.
 pub(crate) fn parse(text: &str) -> Probed {
     let pairs = text.lines().filter_map(|line| line.split_once('='));
-    pairs.map(|(name, works)| (name.into(), works == "true")).collect()
+    pairs
+        .map(|(name, works)| (name.into(), works == "true"))
+        .collect()
 }

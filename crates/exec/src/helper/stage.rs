@@ -52,8 +52,11 @@ fn steps(
         command.arg0(name);
     }
     command.args(words).env_clear();
-    command
-        .envs(spec.environment.iter().map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))));
+    command.envs(
+        spec.environment
+            .iter()
+            .map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))),
+    );
     Err(refused(Step::Program, &command.exec()))
 }
 
@@ -89,7 +92,10 @@ fn confine(
         Ok(())
     };
     if spec.capabilities {
-        done(Layer::Capabilities, bounds.and_then(|()| capabilities::drop_all()))?;
+        done(
+            Layer::Capabilities,
+            bounds.and_then(|()| capabilities::drop_all()),
+        )?;
     }
     if let Some(rules) = &spec.landlock {
         done(Layer::Landlock, landlock::apply(rules))?;
@@ -123,7 +129,13 @@ fn limits(spec: &Spec, others: u64) -> io::Result<()> {
 fn lower(resource: Resource, most: u64) -> io::Result<()> {
     let now = getrlimit(resource);
     let most = now.maximum.map_or(most, |maximum| maximum.min(most));
-    Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
+    Ok(setrlimit(
+        resource,
+        Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        },
+    )?)
 }
 
 #[cfg(target_os = "linux")]
@@ -131,7 +143,9 @@ fn identity(spec: &Spec) -> io::Result<()> {
     use rustix::process::{Gid, Uid};
     use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-    let Some((user, group)) = spec.identity else { return Ok(()) };
+    let Some((user, group)) = spec.identity else {
+        return Ok(());
+    };
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     // These act on this thread; the helper has no other.
     set_thread_groups(&[])?;
@@ -142,7 +156,11 @@ fn identity(spec: &Spec) -> io::Result<()> {
 
 #[cfg(not(target_os = "linux"))]
 fn identity(spec: &Spec) -> io::Result<()> {
-    if spec.identity.is_some() { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
+    if spec.identity.is_some() {
+        Err(io::ErrorKind::Unsupported.into())
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether the limit of processes binds the command: the kernel does not hold it against root.
@@ -157,8 +175,9 @@ pub(super) fn others(spec: &Spec) -> u64 {
     #[cfg(target_os = "linux")]
     if limits_processes(spec) && spec.namespaces.is_none() {
         use std::os::unix::fs::MetadataExt;
-        let user =
-            spec.identity.map_or_else(|| rustix::process::getuid().as_raw(), |(user, _)| user);
+        let user = spec
+            .identity
+            .map_or_else(|| rustix::process::getuid().as_raw(), |(user, _)| user);
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         return processes
             .filter_map(|process| process.path().join("task").metadata().ok())

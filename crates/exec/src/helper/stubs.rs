@@ -30,7 +30,11 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
         let path = spec::path(&stub.path);
         // When this run was planned, a folder above may have been the place holder of another run,
         // which takes it away with itself.
-        let mut above: Vec<&Path> = path.ancestors().skip(1).take_while(|&it| may_go(it)).collect();
+        let mut above: Vec<&Path> = path
+            .ancestors()
+            .skip(1)
+            .take_while(|&it| may_go(it))
+            .collect();
         while let Some(folder) = above.pop() {
             held.add(folder, true)?;
         }
@@ -126,7 +130,8 @@ impl Drop for Held {
 }
 
 fn same(path: &Path, facts: &Metadata) -> bool {
-    path.symlink_metadata().is_ok_and(|now| (now.dev(), now.ino()) == (facts.dev(), facts.ino()))
+    path.symlink_metadata()
+        .is_ok_and(|now| (now.dev(), now.ino()) == (facts.dev(), facts.ino()))
 }
 
 #[cfg(test)]
@@ -134,7 +139,10 @@ mod tests {
     use super::*;
 
     fn stub(path: &Path, folder: bool) -> Stub {
-        Stub { path: spec::bytes(path), folder }
+        Stub {
+            path: spec::bytes(path),
+            folder,
+        }
     }
 
     #[test]
@@ -146,7 +154,10 @@ mod tests {
         assert!(file.is_file() && folder.is_dir());
         let second = hold(&stubs).unwrap();
         drop(first);
-        assert!(file.is_file() && folder.is_dir(), "the second run still needs them");
+        assert!(
+            file.is_file() && folder.is_dir(),
+            "the second run still needs them"
+        );
         drop(second);
         assert!(!file.exists() && !folder.exists());
     }

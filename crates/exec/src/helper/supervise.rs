@@ -148,7 +148,9 @@ fn into_namespaces(
 /// everything with it when it leaves.
 pub(super) fn inside(message: &str, reporter: &str) -> i32 {
     sys::reset_signals();
-    let (Ok(message), Ok(reporter)) = (message.parse(), reporter.parse()) else { return 125 };
+    let (Ok(message), Ok(reporter)) = (message.parse(), reporter.parse()) else {
+        return 125;
+    };
     let mut message = File::from(sys::take(message));
     let reporter = io::PipeWriter::from(sys::take(reporter));
     let say = |report: &Report| {
@@ -251,8 +253,14 @@ fn wait_for(
     fds.extend(reports.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
     fds.extend(watch.map(|fd| PollFd::new(fd, PollFlags::IN)));
     // Without a descriptor for the leader its end is only seen by looking.
-    let wait = if watch.is_some() { wait } else { wait.min(Duration::from_millis(5)) };
-    let Ok(timeout) = Timespec::try_from(wait) else { return (false, false) };
+    let wait = if watch.is_some() {
+        wait
+    } else {
+        wait.min(Duration::from_millis(5))
+    };
+    let Ok(timeout) = Timespec::try_from(wait) else {
+        return (false, false);
+    };
     let _ = poll(&mut fds, Some(&timeout));
     let ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
     (ready(0), reports.is_some() && ready(1))
@@ -269,13 +277,18 @@ fn forward_rest(control: &mut UnixStream, reports: io::PipeReader) {
 
 /// Makes the scratch folder, and has the command use it.
 fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
-    let Some(base) = &spec.scratch else { return Ok(None) };
+    let Some(base) = &spec.scratch else {
+        return Ok(None);
+    };
     let base = spec::path(base).canonicalize()?;
     let own = rustix::process::getpid().as_raw_nonzero();
     let mut made = Err(io::ErrorKind::AlreadyExists.into());
     for round in 0..1000 {
         let path = base.join(format!("prowess-{own}-{round}"));
-        made = std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| Scratch(path));
+        made = std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map(|()| Scratch(path));
         if !matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
             break;
         }
@@ -285,12 +298,21 @@ fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
         std::os::unix::fs::chown(&made.0, Some(user), Some(group))?;
     }
     let parameter = crate::sandbox::seatbelt::SCRATCH.as_bytes();
-    if let Some(word) = spec.words.iter_mut().take(3).find(|word| *word == parameter) {
+    if let Some(word) = spec
+        .words
+        .iter_mut()
+        .take(3)
+        .find(|word| *word == parameter)
+    {
         word.extend_from_slice(&spec::bytes(&made.0));
     }
-    spec.environment.push((b"TMPDIR".to_vec(), spec::bytes(&made.0)));
+    spec.environment
+        .push((b"TMPDIR".to_vec(), spec::bytes(&made.0)));
     if let Some(landlock) = &mut spec.landlock {
-        landlock.rules.push(Rule { path: spec::bytes(&made.0), access: Access::Write });
+        landlock.rules.push(Rule {
+            path: spec::bytes(&made.0),
+            access: Access::Write,
+        });
     }
     Ok(Some(made))
 }
@@ -330,8 +352,12 @@ fn anonymous_file() -> io::Result<File> {
     #[cfg(not(target_os = "linux"))]
     {
         let name = format!("/tmp/prowess-input-{}", std::process::id());
-        let file =
-            File::options().read(true).write(true).create_new(true).mode(0o600).open(&name)?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&name)?;
         std::fs::remove_file(&name)?;
         Ok(file)
     }
@@ -348,12 +374,19 @@ fn silence() {
 
 /// How a process ended, if it did.
 pub(super) fn end_of(status: WaitStatus) -> Option<End> {
-    status.exit_status().map(End::Code).or_else(|| status.terminating_signal().map(End::Signal))
+    status
+        .exit_status()
+        .map(End::Code)
+        .or_else(|| status.terminating_signal().map(End::Signal))
 }
 
 pub(super) fn refused(step: Step, error: &io::Error) -> Report {
     let detail = error.to_string().into();
-    Report::Refused { step, errno: error.raw_os_error().unwrap_or(0), detail }
+    Report::Refused {
+        step,
+        errno: error.raw_os_error().unwrap_or(0),
+        detail,
+    }
 }
 
 /// The control group of the command, where there can be one.

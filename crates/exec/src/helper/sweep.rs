@@ -92,7 +92,9 @@ fn descendants() -> Vec<(Pid, usize)> {
 #[cfg(not(target_os = "linux"))]
 fn descendants() -> Vec<(Pid, usize)> {
     let own = rustix::process::getpid().as_raw_nonzero().to_string();
-    let listed = std::process::Command::new("/bin/ps").args(["-axo", "pid=,ppid="]).output();
+    let listed = std::process::Command::new("/bin/ps")
+        .args(["-axo", "pid=,ppid="])
+        .output();
     let text = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let pairs: Vec<(String, String)> = text
         .unwrap_or_default()

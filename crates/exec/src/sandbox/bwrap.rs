@@ -27,7 +27,9 @@ enum Mount {
 pub(super) fn find(folders: &[PathBuf], closed: &[PathBuf]) -> Result<PathBuf, Box<str>> {
     for folder in folders {
         let path = folder.join("bwrap");
-        let Ok(real) = path.canonicalize() else { continue };
+        let Ok(real) = path.canonicalize() else {
+            continue;
+        };
         let Ok(facts) = real.metadata() else { continue };
         if within(&real, closed) || facts.uid() != 0 || facts.mode() & 0o022 != 0 {
             return Err(format!("`{}` is not the system's own", path.display()).into());
@@ -57,9 +59,13 @@ pub(super) fn arguments(
         add(&[flag("--share-net")]);
     }
     add(&[flag("--cap-drop"), flag("ALL")]);
-    for name in
-        ["--clearenv", "--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"]
-    {
+    for name in [
+        "--clearenv",
+        "--disable-userns",
+        "--die-with-parent",
+        "--new-session",
+        "--as-pid-1",
+    ] {
         add(&[flag(name)]);
     }
     for folder in SYSTEM {
@@ -71,7 +77,12 @@ pub(super) fn arguments(
         }
     }
     add(&[flag("--proc"), flag("/proc"), flag("--dev"), flag("/dev")]);
-    add(&[flag("--size"), flag(SCRATCH_BYTES), flag("--tmpfs"), flag("/tmp")]);
+    add(&[
+        flag("--size"),
+        flag(SCRATCH_BYTES),
+        flag("--tmpfs"),
+        flag("/tmp"),
+    ]);
     if let Some(home) = home.filter(|home| home.is_absolute()) {
         add(&[flag("--dir"), home]);
     }
@@ -117,9 +128,15 @@ fn mounts(roots: &Roots, hidden: &[PathBuf]) -> (BTreeMap<PathBuf, Mount>, Vec<S
             put(folder, Mount::Write);
         }
         let path = first_missing(&protected.path);
-        if path.symlink_metadata().map_or(true, |facts| facts.len() == 0 || facts.is_dir()) {
+        if path
+            .symlink_metadata()
+            .map_or(true, |facts| facts.len() == 0 || facts.is_dir())
+        {
             let folder = path != protected.path || path.is_dir();
-            stubs.push(Stub { path: bytes(&path), folder });
+            stubs.push(Stub {
+                path: bytes(&path),
+                folder,
+            });
         }
         put(path, Mount::Read);
     }
@@ -142,7 +159,11 @@ fn mounts(roots: &Roots, hidden: &[PathBuf]) -> (BTreeMap<PathBuf, Mount>, Vec<S
 fn between(protected: &Protected, writable: &[PathBuf]) -> Vec<PathBuf> {
     let folders = protected.path.ancestors().skip(1);
     folders
-        .filter(|folder| writable.iter().any(|root| folder.starts_with(root) && *folder != root))
+        .filter(|folder| {
+            writable
+                .iter()
+                .any(|root| folder.starts_with(root) && *folder != root)
+        })
         .filter(|folder| folder.is_dir())
         .map(Path::to_owned)
         .collect()
@@ -150,7 +171,10 @@ fn between(protected: &Protected, writable: &[PathBuf]) -> Vec<PathBuf> {
 
 /// The outermost part of a path that does not exist, or the path.
 fn first_missing(path: &Path) -> PathBuf {
-    let missing = path.ancestors().take_while(|part| part.symlink_metadata().is_err()).last();
+    let missing = path
+        .ancestors()
+        .take_while(|part| part.symlink_metadata().is_err())
+        .last();
     missing.unwrap_or(path).to_owned()
 }
 
@@ -165,7 +189,10 @@ mod tests {
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         std::fs::write(root.join("a/b/file"), "x").unwrap();
         std::fs::create_dir(root.join("keys")).unwrap();
-        let protect = |path: &str| Protected { path: root.join(path), link: false };
+        let protect = |path: &str| Protected {
+            path: root.join(path),
+            link: false,
+        };
         let roots = Roots {
             writable: vec![root.clone()],
             protected: vec![protect("a/b/file"), protect("c/d"), protect("e")],
@@ -186,7 +213,10 @@ mod tests {
             ("keys", Mount::Hide),
         ];
         assert_eq!(shown, expected);
-        let stub = |path: &str, folder| Stub { path: bytes(root.join(path)), folder };
+        let stub = |path: &str, folder| Stub {
+            path: bytes(root.join(path)),
+            folder,
+        };
         assert_eq!(stubs, [stub("c", true), stub("e", false)]);
     }
 
@@ -197,6 +227,9 @@ mod tests {
         assert_eq!(&*absent, "`bwrap` is not installed");
         std::fs::write(folder.path().join("bwrap"), "").unwrap();
         let closed = [folder.path().canonicalize().unwrap()];
-        assert!(find(&[folder.path().into()], &closed).is_err(), "the command could write it");
+        assert!(
+            find(&[folder.path().into()], &closed).is_err(),
+            "the command could write it"
+        );
     }
 }

@@ -31,7 +31,11 @@ pub(crate) fn empty_bounds() -> Result<(), Box<str>> {
 pub(crate) fn drop_all() -> Result<(), Box<str>> {
     clear_ambient_capability_set().map_err(text)?;
     let none = CapabilitySet::empty();
-    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    let sets = CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
     set_capabilities(None, sets).map_err(text)?;
     set_no_new_privs(true).map_err(text)?;
     match capabilities(None) {

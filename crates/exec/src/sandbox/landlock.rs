@@ -25,7 +25,9 @@ pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
         .scope(Scope::from_all(NEWEST))
         .map_err(text)?;
     if !rules.network {
-        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
+        ruleset = ruleset
+            .handle_access(AccessNet::from_all(NEWEST))
+            .map_err(text)?;
     }
     let mut created = ruleset.create().map_err(text)?;
     for rule in &rules.rules {
@@ -34,13 +36,17 @@ pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
         let Ok(fd) = rustix::fs::openat(CWD, spec::path(&rule.path), flags, Mode::empty()) else {
             continue;
         };
-        let Ok(facts) = rustix::fs::fstat(&fd) else { continue };
+        let Ok(facts) = rustix::fs::fstat(&fd) else {
+            continue;
+        };
         let access = match (rule.access, FileType::from_raw_mode(facts.st_mode)) {
             (_, FileType::Symlink) => continue,
             (access, FileType::Directory) => rights(access),
             (access, _) => rights(access) & AccessFs::from_file(NEWEST),
         };
-        created = created.add_rule(PathBeneath::new(fd, access)).map_err(text)?;
+        created = created
+            .add_rule(PathBeneath::new(fd, access))
+            .map_err(text)?;
     }
     let status = created.restrict_self().map_err(text)?;
     if status.ruleset == RulesetStatus::NotEnforced {
@@ -53,7 +59,7 @@ pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
     if version < rules.least {
         let least = rules.least;
         return Err(
-            format!("the kernel's Landlock has version {version}, {least} is needed").into()
+            format!("the kernel's Landlock has version {version}, {least} is needed").into(),
         );
     }
     Ok(())

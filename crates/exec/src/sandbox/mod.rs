@@ -25,7 +25,10 @@ pub(crate) use paths::Roots;
 
 /// What is known of the machine and wanted of it.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has layers 1 to 3"))]
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "only Linux has layers 1 to 3")
+)]
 pub(crate) struct Machine {
     /// Whether this process is root.
     pub(crate) root: bool,
@@ -43,7 +46,10 @@ pub(crate) struct Machine {
 
 impl Machine {
     fn lacks(&self, layer: Layer) -> Option<&str> {
-        self.without.iter().find(|(lacking, _)| *lacking == layer).map(|(_, why)| &**why)
+        self.without
+            .iter()
+            .find(|(lacking, _)| *lacking == layer)
+            .map(|(_, why)| &**why)
     }
 }
 
@@ -86,7 +92,10 @@ pub(crate) fn sandbox(
     sandbox.notes.extend(roots.notes.iter().cloned());
     if profile.strength == Strength::Off {
         for layer in SYSTEM_LAYERS {
-            sandbox.state(*layer, State::Off("the profile switches the sandbox off".into()));
+            sandbox.state(
+                *layer,
+                State::Off("the profile switches the sandbox off".into()),
+            );
         }
         return Ok(sandbox);
     }
@@ -95,8 +104,13 @@ pub(crate) fn sandbox(
 
 /// The layers that this system can have.
 #[cfg(target_os = "linux")]
-pub(crate) const SYSTEM_LAYERS: &[Layer] =
-    &[Layer::Capabilities, Layer::Landlock, Layer::Seccomp, Layer::Namespaces, Layer::Identity];
+pub(crate) const SYSTEM_LAYERS: &[Layer] = &[
+    Layer::Capabilities,
+    Layer::Landlock,
+    Layer::Seccomp,
+    Layer::Namespaces,
+    Layer::Identity,
+];
 #[cfg(not(target_os = "linux"))]
 pub(crate) const SYSTEM_LAYERS: &[Layer] = &[Layer::Seatbelt];
 
@@ -129,9 +143,14 @@ fn system(
     };
     if let Some(why) = why {
         if profile.strength == Strength::Required {
-            return Err(ExecError::LayerMissing { layer: Layer::Seatbelt, why });
+            return Err(ExecError::LayerMissing {
+                layer: Layer::Seatbelt,
+                why,
+            });
         }
-        sandbox.notes.extend(roots.unprotected("the sandbox is missing"));
+        sandbox
+            .notes
+            .extend(roots.unprotected("the sandbox is missing"));
         sandbox.state(Layer::Seatbelt, State::Missing(why));
         return Ok(sandbox);
     }

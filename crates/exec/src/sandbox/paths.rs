@@ -38,26 +38,41 @@ impl Roots {
     /// Looks up the paths of a profile.
     pub(crate) fn of(profile: &Profile) -> Result<Self, ExecError> {
         let mut roots = Self::default();
-        let Profile { cwd, readable, writable, protected, hidden, .. } = profile;
+        let Profile {
+            cwd,
+            readable,
+            writable,
+            protected,
+            hidden,
+            ..
+        } = profile;
         let all = [readable, writable, protected, hidden];
         for path in all.into_iter().flatten().chain([cwd]) {
             check(path)?;
         }
         let mut writable = roots.existing(writable);
         let readable = roots.existing(readable);
-        roots.hidden = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        roots.hidden = hidden
+            .iter()
+            .filter_map(|path| path.canonicalize().ok())
+            .collect();
         for path in protected {
             let link = path.is_symlink();
             let place = if link { beside(path) } else { real(path) };
             roots.protected.push(Protected { path: place, link });
             if link {
-                roots.protected.push(Protected { path: real(path), link: false });
+                roots.protected.push(Protected {
+                    path: real(path),
+                    link: false,
+                });
             }
         }
         // A folder that is protected as a whole is not writable, whatever else is said.
         let whole = |path: &PathBuf| roots.protected.iter().any(|p| path.starts_with(&p.path));
         let demoted: Vec<PathBuf> = writable.extract_if(.., |path| whole(path)).collect();
-        roots.protected.retain(|p| within(&p.path, &writable) && !within(&p.path, &roots.hidden));
+        roots
+            .protected
+            .retain(|p| within(&p.path, &writable) && !within(&p.path, &roots.hidden));
         roots.protected.sort_by(|a, b| a.path.cmp(&b.path));
         roots.protected.dedup();
         roots.readable = readable.into_iter().chain(demoted).collect();
@@ -83,7 +98,10 @@ impl Roots {
         let protected = self.protected.iter().map(|protected| &protected.path);
         protected
             .chain(&self.hidden)
-            .map(|path| Note::Unprotected { path: path.clone(), why: why.into() })
+            .map(|path| Note::Unprotected {
+                path: path.clone(),
+                why: why.into(),
+            })
             .collect()
     }
 
@@ -104,7 +122,10 @@ impl Roots {
 /// Landlock grants whole trees. So where a tree has a hole, what stands beside the hole is granted
 /// in place of the tree. Nothing can be made, renamed or removed in the folders on the way to a
 /// hole: that is the price, and it is also what keeps a hole closed that does not exist yet.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Landlock needs it"))]
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "only Landlock needs it")
+)]
 pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, PathBuf> {
     let mut granted = Vec::new();
     let mut todo = vec![root.to_owned()];
@@ -143,10 +164,14 @@ pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, Pat
 fn check(path: &Path) -> Result<(), ExecError> {
     let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
     if !path.is_absolute() || !path.components().all(plain) {
-        return Err(ExecError::PathNotAbsolute { path: path.to_owned() });
+        return Err(ExecError::PathNotAbsolute {
+            path: path.to_owned(),
+        });
     }
     if path.as_os_str().as_encoded_bytes().contains(&0) {
-        return Err(ExecError::Nul { what: "a path of the profile".into() });
+        return Err(ExecError::Nul {
+            what: "a path of the profile".into(),
+        });
     }
     Ok(())
 }
@@ -173,7 +198,13 @@ mod tests {
         for folder in [".git/hooks", ".git/objects", "src/deep"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
-        for file in [".git/config", ".git/HEAD", "src/main.rs", "src/deep/x", "readme"] {
+        for file in [
+            ".git/config",
+            ".git/HEAD",
+            "src/main.rs",
+            "src/deep/x",
+            "readme",
+        ] {
             std::fs::write(root.path().join(file), "").unwrap();
         }
         std::os::unix::fs::symlink("src", root.path().join("link")).unwrap();
@@ -185,7 +216,11 @@ mod tests {
         let root = tree.path().canonicalize().unwrap();
         let holes: Vec<PathBuf> = holes.iter().map(|hole| root.join(hole)).collect();
         let shown = |path: PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
-        around(&root, &holes).unwrap().into_iter().map(shown).collect()
+        around(&root, &holes)
+            .unwrap()
+            .into_iter()
+            .map(shown)
+            .collect()
     }
 
     #[test]
@@ -197,7 +232,10 @@ mod tests {
         );
         assert_eq!(granted(&[".git"]), ["readme", "src"]);
         // What is absent cannot be made either, because its folder is not granted.
-        assert_eq!(granted(&["src/absent/x"]), [".git", "readme", "src/deep", "src/main.rs"]);
+        assert_eq!(
+            granted(&["src/absent/x"]),
+            [".git", "readme", "src/deep", "src/main.rs"]
+        );
         assert_eq!(granted(&[".bashrc"]), [".git", "readme", "src"]);
         assert_eq!(granted(&[""]), Vec::<String>::new());
     }
@@ -208,7 +246,9 @@ mod tests {
         let root = tree.path().canonicalize().unwrap();
         let mut profile = Profile::reading(root.join("src"));
         profile.writable = vec![root.clone(), root.join("absent")];
-        profile.protected = [".git/hooks", ".envrc", "link"].map(|p| root.join(p)).into();
+        profile.protected = [".git/hooks", ".envrc", "link"]
+            .map(|p| root.join(p))
+            .into();
         profile.protected.push("/elsewhere".into());
         let roots = Roots::of(&profile).unwrap();
         assert_eq!(roots.writable, std::slice::from_ref(&root));
@@ -216,13 +256,28 @@ mod tests {
         let protected: Vec<_> = roots
             .protected
             .iter()
-            .map(|p| (p.path.strip_prefix(&root).unwrap().to_str().unwrap(), p.link))
+            .map(|p| {
+                (
+                    p.path.strip_prefix(&root).unwrap().to_str().unwrap(),
+                    p.link,
+                )
+            })
             .collect();
         assert_eq!(
             protected,
-            [(".envrc", false), (".git/hooks", false), ("link", true), ("src", false)]
+            [
+                (".envrc", false),
+                (".git/hooks", false),
+                ("link", true),
+                ("src", false)
+            ]
         );
-        assert_eq!(roots.notes, [Note::NotThere { path: root.join("absent") }]);
+        assert_eq!(
+            roots.notes,
+            [Note::NotThere {
+                path: root.join("absent")
+            }]
+        );
 
         profile.protected = vec![root.clone()];
         let roots = Roots::of(&profile).unwrap();

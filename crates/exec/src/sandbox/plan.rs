@@ -12,8 +12,17 @@ use crate::outcome::{Layer, Note, State};
 use crate::spec::{Access, Landlock, Rule, Seccomp, bytes};
 
 /// Folders of the system that every command may read.
-pub(super) const SYSTEM: &[&str] =
-    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix/store"];
+pub(super) const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/nix/store",
+];
 
 /// What is in those folders and secret. Files of `/etc` itself that not everybody may read are
 /// found by their mode.
@@ -33,8 +42,14 @@ const SECRET: &[&str] = &[
 ];
 
 /// Devices that hold nothing.
-const DEVICES: &[&str] =
-    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];
 
 /// With namespaces, Landlock stands behind the mounts: cutting files short is the last thing it
 /// learned that matters there. Without, it is also what keeps signals and abstract sockets in.
@@ -61,11 +76,17 @@ pub(super) fn linux(
     if required {
         for layer in [Layer::Capabilities, Layer::Landlock, Layer::Seccomp] {
             if let Some(why) = machine.lacks(layer) {
-                return Err(ExecError::LayerMissing { layer, why: why.into() });
+                return Err(ExecError::LayerMissing {
+                    layer,
+                    why: why.into(),
+                });
             }
         }
         if let (Err(why), Err(_)) = (&namespaces, &identity) {
-            return Err(ExecError::LayerMissing { layer: Layer::Namespaces, why: why.clone() });
+            return Err(ExecError::LayerMissing {
+                layer: Layer::Namespaces,
+                why: why.clone(),
+            });
         }
     }
 
@@ -78,22 +99,36 @@ pub(super) fn linux(
         sandbox.notes.extend(left_open(roots, namespaces.is_ok()));
         sandbox.state(Layer::Landlock, State::Missing(why.into()));
     } else {
-        let rules = rules(profile, roots, &secrets, namespaces.is_ok(), &mut sandbox.notes)?;
+        let rules = rules(
+            profile,
+            roots,
+            &secrets,
+            namespaces.is_ok(),
+            &mut sandbox.notes,
+        )?;
         sandbox.without_landlock = left_open(roots, namespaces.is_ok());
         sandbox.landlock = Some(rules);
     }
     if let Some(why) = machine.lacks(Layer::Seccomp) {
         sandbox.state(Layer::Seccomp, State::Missing(why.into()));
     } else {
-        sandbox.seccomp = Some(Seccomp { network: profile.network });
+        sandbox.seccomp = Some(Seccomp {
+            network: profile.network,
+        });
     }
     match namespaces {
         Ok(program) => {
             let hidden: Vec<PathBuf> = roots.hidden.iter().chain(&secrets).cloned().collect();
             let home = machine.home.as_deref();
             let roots = with_resolver(roots, profile);
-            let (arguments, stubs) =
-                bwrap::arguments(&program, &roots, &hidden, profile.network, home, &machine.helper);
+            let (arguments, stubs) = bwrap::arguments(
+                &program,
+                &roots,
+                &hidden,
+                profile.network,
+                home,
+                &machine.helper,
+            );
             sandbox.namespaces = Some(arguments);
             sandbox.stubs = stubs;
             sandbox.state(Layer::Namespaces, State::On);
@@ -118,19 +153,37 @@ fn rules(
     notes: &mut Vec<Note>,
 ) -> Result<Landlock, ExecError> {
     let mut rules = Vec::new();
-    let mut grant = |path: &Path, access| rules.push(Rule { path: bytes(path), access });
+    let mut grant = |path: &Path, access| {
+        rules.push(Rule {
+            path: bytes(path),
+            access,
+        })
+    };
     // Behind mounts, secrets are covered already, and protected paths but for links.
-    let hidden: Vec<PathBuf> =
-        if namespaces { Vec::new() } else { roots.hidden.iter().chain(secrets).cloned().collect() };
-    let protected = roots.protected.iter().filter(|protected| !namespaces || protected.link);
-    let closed: Vec<PathBuf> =
-        protected.map(|protected| protected.path.clone()).chain(hidden.iter().cloned()).collect();
+    let hidden: Vec<PathBuf> = if namespaces {
+        Vec::new()
+    } else {
+        roots.hidden.iter().chain(secrets).cloned().collect()
+    };
+    let protected = roots
+        .protected
+        .iter()
+        .filter(|protected| !namespaces || protected.link);
+    let closed: Vec<PathBuf> = protected
+        .map(|protected| protected.path.clone())
+        .chain(hidden.iter().cloned())
+        .collect();
 
-    let system =
-        SYSTEM.iter().map(PathBuf::from).filter(|path| path.is_dir() && !path.is_symlink());
+    let system = SYSTEM
+        .iter()
+        .map(PathBuf::from)
+        .filter(|path| path.is_dir() && !path.is_symlink());
     let roots_read = with_resolver(roots, profile).readable;
     let mut unlisted = Vec::new();
-    for root in system.chain(roots_read).chain(roots.writable.iter().cloned()) {
+    for root in system
+        .chain(roots_read)
+        .chain(roots.writable.iter().cloned())
+    {
         match around(&root, &hidden) {
             Ok(paths) => paths.iter().for_each(|path| grant(path, Access::Read)),
             Err(folder) => unlisted.push((root, folder)),
@@ -154,15 +207,26 @@ fn rules(
     }
     // What cannot be granted round is not granted: too little is safe, but must be known.
     for (path, folder) in unlisted {
-        let why: Box<str> =
-            format!("`{}` cannot be listed, or has too many entries", folder.display()).into();
+        let why: Box<str> = format!(
+            "`{}` cannot be listed, or has too many entries",
+            folder.display()
+        )
+        .into();
         if profile.strength == Strength::Required {
             return Err(ExecError::Unprotectable { path, why });
         }
         notes.push(Note::Unprotected { path, why });
     }
-    let least = if namespaces { LEAST_BEHIND_MOUNTS } else { LEAST_ALONE };
-    Ok(Landlock { rules, network: profile.network, least })
+    let least = if namespaces {
+        LEAST_BEHIND_MOUNTS
+    } else {
+        LEAST_ALONE
+    };
+    Ok(Landlock {
+        rules,
+        network: profile.network,
+        least,
+    })
 }
 
 /// What is open where Landlock is missing.
@@ -193,8 +257,11 @@ fn with_resolver(roots: &Roots, profile: &Profile) -> Roots {
 
 /// What is secret in the system's folders, as far as it exists.
 fn secrets() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> =
-        SECRET.iter().map(PathBuf::from).filter(|path| path.exists()).collect();
+    let mut found: Vec<PathBuf> = SECRET
+        .iter()
+        .map(PathBuf::from)
+        .filter(|path| path.exists())
+        .collect();
     let entries = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries("/etc") {
         let facts = entry.metadata();

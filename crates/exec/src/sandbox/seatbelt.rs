@@ -61,26 +61,51 @@ pub fn profile(profile: &Profile) -> String {
          (allow file-read-metadata)\n",
     );
     let mut rule = |verb: &str, what: &str, paths: &mut dyn Iterator<Item = &Path>| {
-        let filters: Vec<String> =
-            paths.map(|path| format!("\n  (subpath {})", quoted(path))).collect();
+        let filters: Vec<String> = paths
+            .map(|path| format!("\n  (subpath {})", quoted(path)))
+            .collect();
         if !filters.is_empty() {
             text.push_str(&format!("({verb} {what}{})\n", filters.concat()));
         }
     };
-    let readable = profile.readable.iter().chain(&profile.writable).map(PathBuf::as_path);
+    let readable = profile
+        .readable
+        .iter()
+        .chain(&profile.writable)
+        .map(PathBuf::as_path);
     rule("allow", "file-read*", &mut paths(SYSTEM).chain(readable));
-    rule("allow", "file-read* file-write-data file-ioctl", &mut paths(DEVICES));
-    rule("allow", "file-write*", &mut profile.writable.iter().map(PathBuf::as_path));
-    rule("deny", "file-write*", &mut profile.protected.iter().map(PathBuf::as_path));
+    rule(
+        "allow",
+        "file-read* file-write-data file-ioctl",
+        &mut paths(DEVICES),
+    );
+    rule(
+        "allow",
+        "file-write*",
+        &mut profile.writable.iter().map(PathBuf::as_path),
+    );
+    rule(
+        "deny",
+        "file-write*",
+        &mut profile.protected.iter().map(PathBuf::as_path),
+    );
     let hidden = profile.hidden.iter().map(PathBuf::as_path);
-    rule("deny", "file-read* file-write*", &mut paths(SECRET).chain(hidden));
+    rule(
+        "deny",
+        "file-read* file-write*",
+        &mut paths(SECRET).chain(hidden),
+    );
     // Moving the folder round a protected path away would uncover the path.
     let above = profile.protected.iter().flat_map(|path| {
         let inside = |folder: &&Path| profile.writable.iter().any(|root| folder.starts_with(root));
-        path.ancestors().skip(1).take_while(inside).collect::<Vec<_>>()
+        path.ancestors()
+            .skip(1)
+            .take_while(inside)
+            .collect::<Vec<_>>()
     });
-    let above: Vec<String> =
-        above.map(|folder| format!("\n  (literal {})", quoted(folder))).collect();
+    let above: Vec<String> = above
+        .map(|folder| format!("\n  (literal {})", quoted(folder)))
+        .collect();
     if !above.is_empty() {
         text.push_str(&format!("(deny file-write-unlink{})\n", above.concat()));
     }
@@ -125,7 +150,10 @@ mod tests {
         given.protected = vec!["/work/out/.git/hooks".into()];
         given.hidden = vec!["/work/out/key".into()];
         let text = profile(&given);
-        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
+        let at = |part: &str| {
+            text.find(part)
+                .unwrap_or_else(|| panic!("{part} is not in\n{text}"))
+        };
         assert!(at("(deny default)") < at("(allow file-read*"));
         assert!(
             at(r#"(subpath "/work/a \"b\"\\c")"#)

@@ -89,14 +89,21 @@ pub(crate) fn apply(open: Seccomp) -> Result<(), Box<str>> {
 fn program(open: Seccomp) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     #[cfg(target_arch = "x86_64")]
-    for call in [libc::SYS_kexec_file_load, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt]
-    {
+    for call in [
+        libc::SYS_kexec_file_load,
+        libc::SYS_iopl,
+        libc::SYS_ioperm,
+        libc::SYS_modify_ldt,
+    ] {
         rules.insert(call, Vec::new());
     }
     sockets(&mut rules, open)?;
 
     // `clone` has its flags in the first argument everywhere but on S/390.
-    for bit in (0..64).map(|bit| 1 << bit).filter(|bit| NAMESPACES & bit != 0) {
+    for bit in (0..64)
+        .map(|bit| 1 << bit)
+        .filter(|bit| NAMESPACES & bit != 0)
+    {
         refuse_bits(&mut rules, libc::SYS_clone, 0, bit)?;
     }
     refuse_bits(&mut rules, libc::SYS_fchmod, 1, SET_USER)?;
@@ -114,7 +121,10 @@ fn program(open: Seccomp) -> Result<BpfProgram, seccompiler::BackendError> {
     // Typing into a terminal, and pasting into one.
     for command in [libc::TIOCSTI, libc::TIOCLINUX] {
         let typing = SeccompCondition::new(1, Width::Dword, Op::Eq, command)?;
-        rules.entry(libc::SYS_ioctl).or_default().push(SeccompRule::new(vec![typing])?);
+        rules
+            .entry(libc::SYS_ioctl)
+            .or_default()
+            .push(SeccompRule::new(vec![typing])?);
     }
     let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     let mut program = compile(rules, refuse)?;
@@ -127,7 +137,9 @@ fn program(open: Seccomp) -> Result<BpfProgram, seccompiler::BackendError> {
 /// `openat2` and `clone3` have their arguments in memory, where no filter can look. Programs try
 /// the old calls when these do not exist.
 fn clones_hidden() -> BpfProgram {
-    let rules = [libc::SYS_clone3, libc::SYS_openat2].map(|call| (call, Vec::new())).into();
+    let rules = [libc::SYS_clone3, libc::SYS_openat2]
+        .map(|call| (call, Vec::new()))
+        .into();
     let hide = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
     compile(rules, hide).unwrap_or_default()
 }
@@ -159,7 +171,11 @@ fn refuse_others(families: &[i32]) -> Result<Vec<SeccompRule>, seccompiler::Back
         })
         .collect();
     let conditions = conditions?;
-    if conditions.is_empty() { Ok(Vec::new()) } else { Ok(vec![SeccompRule::new(conditions)?]) }
+    if conditions.is_empty() {
+        Ok(Vec::new())
+    } else {
+        Ok(vec![SeccompRule::new(conditions)?])
+    }
 }
 
 fn refuse_bits(
@@ -169,7 +185,10 @@ fn refuse_bits(
     bits: u64,
 ) -> Result<(), seccompiler::BackendError> {
     let set = SeccompCondition::new(argument, Width::Dword, Op::MaskedEq(bits), bits)?;
-    rules.entry(call).or_default().push(SeccompRule::new(vec![set])?);
+    rules
+        .entry(call)
+        .or_default()
+        .push(SeccompRule::new(vec![set])?);
     Ok(())
 }
 
@@ -180,7 +199,10 @@ fn refuse_made(rules: &mut Rules, call: i64, flags: u8) -> Result<(), seccompile
         let making = u64::from(making.cast_unsigned());
         let made = SeccompCondition::new(flags, Width::Dword, Op::MaskedEq(making), making)?;
         let set = SeccompCondition::new(flags + 1, Width::Dword, Op::MaskedEq(SET_USER), SET_USER)?;
-        rules.entry(call).or_default().push(SeccompRule::new(vec![made, set])?);
+        rules
+            .entry(call)
+            .or_default()
+            .push(SeccompRule::new(vec![made, set])?);
     }
     Ok(())
 }
@@ -193,9 +215,24 @@ fn other_numbering() -> [sock_filter; 3] {
     const ERRNO: u32 = 0x0005_0000;
     const SECOND: u32 = 0x4000_0000;
     [
-        sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },
-        sock_filter { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: SECOND },
-        sock_filter { code: RETURN, jt: 0, jf: 0, k: ERRNO | libc::ENOSYS.cast_unsigned() },
+        sock_filter {
+            code: LOAD,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        },
+        sock_filter {
+            code: JUMP_IF_AT_LEAST,
+            jt: 0,
+            jf: 1,
+            k: SECOND,
+        },
+        sock_filter {
+            code: RETURN,
+            jt: 0,
+            jf: 0,
+            k: ERRNO | libc::ENOSYS.cast_unsigned(),
+        },
     ]
 }
 

@@ -10,8 +10,15 @@ use crate::support::{
 /// Memory of this process in KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    line.split_ascii_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 fn descriptors() -> usize {
@@ -24,12 +31,19 @@ fn words_that_cannot_be_passed() {
     let long = format!("echo {}", "x".repeat(1 << 20));
     assert!(matches!(place.try_run(&long), Err(ExecError::TooLong)));
     let missing = place.try_run("prowess-no-such-program a").unwrap_err();
-    assert!(matches!(missing, ExecError::ProgramMissing { .. }), "{missing}");
+    assert!(
+        matches!(missing, ExecError::ProgramMissing { .. }),
+        "{missing}"
+    );
     std::fs::write(place.work().join("plain"), "echo x\n").unwrap();
     let stuck = place.try_run("./plain").unwrap_err();
     assert!(stuck.to_string().contains("its mode has no `x`"), "{stuck}");
     mode(&place.work().join("plain"), 0o755);
-    assert_eq!(place.run("./plain").stdout.text(), "x\n", "without a first line it is for `sh`");
+    assert_eq!(
+        place.run("./plain").stdout.text(),
+        "x\n",
+        "without a first line it is for `sh`"
+    );
     std::fs::write(place.work().join("plain"), "#!/nonexistent/interpreter\n").unwrap();
     let stuck = place.try_run("./plain").unwrap_err();
     assert!(matches!(stuck, ExecError::NotExecutable { .. }), "{stuck}");
@@ -39,9 +53,15 @@ fn words_that_cannot_be_passed() {
 fn folders_that_cannot_be_entered() {
     let mut place = Place::new(Strength::Off);
     place.profile.cwd = place.outside().join("absent");
-    assert!(matches!(place.try_run("true"), Err(ExecError::WorkingFolder { .. })));
+    assert!(matches!(
+        place.try_run("true"),
+        Err(ExecError::WorkingFolder { .. })
+    ));
     place.profile.cwd = "relative".into();
-    assert!(matches!(place.try_run("true"), Err(ExecError::PathNotAbsolute { .. })));
+    assert!(matches!(
+        place.try_run("true"),
+        Err(ExecError::PathNotAbsolute { .. })
+    ));
     if can_identity() {
         let mut place = Place::new(Strength::Required).without(&[prowess_exec::Layer::Namespaces]);
         mode(&place.outside(), 0o700);
@@ -71,11 +91,20 @@ fn ten_gibibytes_of_output_need_no_memory() {
             most = most.max(resident());
         }
     };
-    let options = Options { on_output: Some(&mut watch), ..Options::default() };
+    let options = Options {
+        on_output: Some(&mut watch),
+        ..Options::default()
+    };
     let line = "yes | head -c 10G";
-    let outcome = place.runner.run(&approved(line), &place.profile, options).unwrap();
+    let outcome = place
+        .runner
+        .run(&approved(line), &place.profile, options)
+        .unwrap();
     assert_eq!(outcome.stdout.total, 10 << 30, "{:?}", outcome.end);
-    assert_eq!(outcome.stdout.head.len() + outcome.stdout.tail.len(), 1 << 20);
+    assert_eq!(
+        outcome.stdout.head.len() + outcome.stdout.tail.len(),
+        1 << 20
+    );
     // Other tests run in this process too; what they hold is no gigabyte either.
     assert!(most - before < 200 * 1024, "{before} KiB, then {most} KiB");
 }
@@ -86,7 +115,11 @@ fn both_pipes_full_and_one_endless_line() {
         let place = Place::new(Strength::Required).without(&without);
         let line = "(head -c 50M /dev/zero >&2) & head -c 50M /dev/zero; wait";
         let outcome = place.run(line);
-        assert_eq!((outcome.stdout.total, outcome.stderr.total), (50 << 20, 50 << 20), "{name}");
+        assert_eq!(
+            (outcome.stdout.total, outcome.stderr.total),
+            (50 << 20, 50 << 20),
+            "{name}"
+        );
         let outcome = place.run("head -c 100M /dev/zero | tr '\\0' x");
         assert_eq!(outcome.stdout.total, 100 << 20, "{name}");
         assert!(outcome.stdout.head.iter().all(|byte| *byte == b'x'));
@@ -99,11 +132,19 @@ fn no_descriptor_is_left_after_a_thousand_runs() {
     // In a process of its own: other tests open and close descriptors here.
     if std::env::var_os("PROWESS_TEST_ALONE").is_none() {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "input::no_descriptor_is_left_after_a_thousand_runs", "--nocapture"])
+            .args([
+                "--exact",
+                "input::no_descriptor_is_left_after_a_thousand_runs",
+                "--nocapture",
+            ])
             .env("PROWESS_TEST_ALONE", "1")
             .output()
             .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         return;
     }
     let mut place = Place::new(Strength::BestEffort);
@@ -134,7 +175,10 @@ fn a_fork_bomb_stays_within_its_limit() {
         let control = place.run("for i in {1..20}; do sleep 100 & done; jobs -p | wc -l");
         assert_eq!(control.stdout.text().trim(), "20", "{name}: {control:?}");
         if control.notes.contains(&Note::ProcessesUnlimited) {
-            assert!(!can_namespaces() || !root(), "{name}: no control group here");
+            assert!(
+                !can_namespaces() || !root(),
+                "{name}: no control group here"
+            );
             continue;
         }
         let many = place.run("for i in {1..200}; do sleep 100 & done; jobs -p | wc -l");
@@ -142,7 +186,10 @@ fn a_fork_bomb_stays_within_its_limit() {
         assert!(got < 45, "{name}: {got} processes");
         let bomb = place.run(":(){ :|:& };:; sleep 100");
         assert!(
-            !bomb.notes.iter().any(|note| matches!(note, Note::Survivors(_))),
+            !bomb
+                .notes
+                .iter()
+                .any(|note| matches!(note, Note::Survivors(_))),
             "{name}: {bomb:?}"
         );
     }
@@ -189,7 +236,10 @@ fn every_limit_binds() {
         let files = place.run("for i in {10..60}; do eval \"exec $i</dev/null\" || exit 9; done");
         assert_ne!(files.end, End::Code(0), "{name}");
         let spin = place.run("while :; do :; done");
-        assert_eq!(spin.stopped, None, "{name}: the processor's time was up first");
+        assert_eq!(
+            spin.stopped, None,
+            "{name}: the processor's time was up first"
+        );
         assert!(matches!(spin.end, End::Signal(_)), "{name}: {spin:?}");
     }
 }

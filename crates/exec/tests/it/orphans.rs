@@ -27,7 +27,9 @@ fn alive(mark: &str) -> Vec<String> {
     processes
         .filter_map(|process| {
             let words = std::fs::read(process.path().join("cmdline")).ok()?;
-            let has = words.windows(mark.len()).any(|part| part == mark.as_bytes());
+            let has = words
+                .windows(mark.len())
+                .any(|part| part == mark.as_bytes());
             let stat = std::fs::read_to_string(process.path().join("stat")).ok()?;
             let state = stat.rsplit_once(") ")?.1.chars().next()?;
             (has && state != 'Z' && state != 'X').then_some(stat)
@@ -38,7 +40,10 @@ fn alive(mark: &str) -> Vec<String> {
 /// As [`alive`], but looks again: a process that is just starting a program has no arguments.
 fn surely_alive(mark: &str) -> Vec<String> {
     let looks = (0..4).map(|_| alive(mark));
-    looks.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+    looks
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
 }
 
 fn survivors(place: &mut Place, rounds: usize, deadline: bool) -> usize {
@@ -54,7 +59,10 @@ fn survivors(place: &mut Place, rounds: usize, deadline: bool) -> usize {
             place.profile.limits.deadline_ms = 60;
             place.profile.limits.grace_ms = 20;
         }
-        place.runner.run(&approved(&line), &place.profile, Options::default()).unwrap();
+        place
+            .runner
+            .run(&approved(&line), &place.profile, Options::default())
+            .unwrap();
         let start = Instant::now();
         while !surely_alive(&mark).is_empty() {
             if start.elapsed() > Duration::from_secs(1) {
@@ -77,7 +85,11 @@ fn the_control_sees_survivors() {
         let null = std::process::Stdio::null;
         let mut shell = std::process::Command::new("bash");
         // What outlives it must not keep this process's own output open.
-        shell.args(["--norc", "-c", &line]).stdin(null()).stdout(null()).stderr(null());
+        shell
+            .args(["--norc", "-c", &line])
+            .stdin(null())
+            .stdout(null())
+            .stderr(null());
         let _ = shell.status().unwrap();
         let start = Instant::now();
         let mut found = alive(&mark);
@@ -85,7 +97,10 @@ fn the_control_sees_survivors() {
             std::thread::yield_now();
             found = alive(&mark);
         }
-        assert!(!found.is_empty(), "`{line}` leaves nothing behind: it tests nothing");
+        assert!(
+            !found.is_empty(),
+            "`{line}` leaves nothing behind: it tests nothing"
+        );
         while !found.is_empty() {
             for stat in found {
                 let pid = stat.split(' ').next().unwrap().parse().unwrap();
@@ -142,7 +157,11 @@ fn a_host_that_is_killed_leaves_none() {
         let start = Instant::now();
         // The helper's own argument is not the mark, so only the commands count.
         while !until(alive(&mark).len()) {
-            assert!(start.elapsed() < Duration::from_secs(20), "{:?}", alive(&mark));
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "{:?}",
+                alive(&mark)
+            );
             std::thread::yield_now();
         }
     };

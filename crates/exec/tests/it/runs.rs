@@ -13,8 +13,11 @@ fn places() -> Vec<Place> {
     let alone = [Layer::Namespaces, Layer::Identity];
     places.push(Place::new(Strength::BestEffort).without(&alone));
     let strong = strong_sets();
-    places
-        .extend(strong.iter().map(|(_, without)| Place::new(Strength::Required).without(without)));
+    places.extend(
+        strong
+            .iter()
+            .map(|(_, without)| Place::new(Strength::Required).without(without)),
+    );
     places
 }
 
@@ -28,7 +31,10 @@ fn a_command_runs_in_every_set_of_layers() {
         assert_eq!(outcome.stopped, None);
         assert_eq!(outcome.layer(Layer::Supervision), Some(&State::On));
         assert_eq!(&*outcome.approved_by, "a person, this once");
-        assert_eq!(outcome.words[1..4], ["--norc", "--noprofile", "-c"].map(Box::from));
+        assert_eq!(
+            outcome.words[1..4],
+            ["--norc", "--noprofile", "-c"].map(Box::from)
+        );
         assert!(outcome.words[0].starts_with('/'), "{:?}", outcome.words);
     }
 }
@@ -52,7 +58,11 @@ fn the_command_can_work_where_it_may() {
              echo y > \"$TMPDIR/y\" && cat \"$TMPDIR/y\" && cat < /dev/zero | head -c 2 | wc -c && \
              echo z > /dev/null && (echo sub) && cat <(echo substituted)",
         );
-        assert_eq!(outcome.stdout.text(), "x\ny\n2\nsub\nsubstituted\n", "{outcome:?}");
+        assert_eq!(
+            outcome.stdout.text(),
+            "x\ny\n2\nsub\nsubstituted\n",
+            "{outcome:?}"
+        );
     }
 }
 
@@ -61,8 +71,14 @@ fn standard_input_is_empty_or_what_was_given() {
     for place in places() {
         assert_eq!(place.run("cat; echo end").stdout.text(), "end\n");
         let given = "given\n".repeat(100_000);
-        let options = Options { stdin: Some(given.as_bytes()), ..Options::default() };
-        let outcome = place.runner.run(&approved("cat | wc -c"), &place.profile, options).unwrap();
+        let options = Options {
+            stdin: Some(given.as_bytes()),
+            ..Options::default()
+        };
+        let outcome = place
+            .runner
+            .run(&approved("cat | wc -c"), &place.profile, options)
+            .unwrap();
         assert_eq!(outcome.stdout.text().trim(), "600000", "{outcome:?}");
     }
 }
@@ -87,7 +103,11 @@ fn the_process_is_what_it_should_be() {
         let lines: Vec<&str> = text.lines().collect();
         // Three streams, and the one that reads the folder.
         assert_eq!(lines[..4], ["0077", "0", "1024", "4"], "{outcome:?}");
-        assert_eq!(lines[4..], ["own session", place.work().to_str().unwrap()], "{outcome:?}");
+        assert_eq!(
+            lines[4..],
+            ["own session", place.work().to_str().unwrap()],
+            "{outcome:?}"
+        );
     }
 }
 
@@ -101,9 +121,15 @@ fn output_is_streamed_and_counted() {
             Stream::Out => out.extend_from_slice(bytes),
             Stream::Err => err.extend_from_slice(bytes),
         };
-        let options = Options { on_output: Some(&mut collect), ..Options::default() };
+        let options = Options {
+            on_output: Some(&mut collect),
+            ..Options::default()
+        };
         let line = "for i in {1..100}; do echo line $i; done; echo oops >&2";
-        let outcome = place.runner.run(&approved(line), &place.profile, options).unwrap();
+        let outcome = place
+            .runner
+            .run(&approved(line), &place.profile, options)
+            .unwrap();
         assert_eq!(out.len() as u64, outcome.stdout.total);
         assert_eq!(err, b"oops\n");
         assert_eq!(outcome.stdout.head, out[..10]);
@@ -120,7 +146,10 @@ fn the_deadline_ends_it_politely_and_then_not() {
         let polite =
             place.run("trap 'echo asked; exit 7' TERM; echo ready; while :; do sleep 0.01; done");
         assert_eq!(polite.stopped, Some(Stopped::Deadline));
-        assert_eq!((polite.end, &*polite.stdout.text()), (End::Code(7), "ready\nasked\n"));
+        assert_eq!(
+            (polite.end, &*polite.stdout.text()),
+            (End::Code(7), "ready\nasked\n")
+        );
         place.profile.limits.grace_ms = 100;
         let deaf = place.run("trap '' TERM; echo ready; while :; do sleep 0.01; done");
         assert_eq!(deaf.stopped, Some(Stopped::Deadline));
@@ -149,14 +178,23 @@ fn cancelling_ends_it_from_another_thread() {
                 ..Options::default()
             };
             let line = "echo ready; while :; do sleep 0.05; done";
-            place.runner.run(&approved(line), &place.profile, options).unwrap()
+            place
+                .runner
+                .run(&approved(line), &place.profile, options)
+                .unwrap()
         });
         assert_eq!(outcome.stopped, Some(Stopped::Cancelled));
         assert!(!outcome.success());
 
         // A handle that was used ends the next run too.
-        let options = Options { cancel: Some(&cancel), ..Options::default() };
-        let next = place.runner.run(&approved("sleep 100"), &place.profile, options).unwrap();
+        let options = Options {
+            cancel: Some(&cancel),
+            ..Options::default()
+        };
+        let next = place
+            .runner
+            .run(&approved("sleep 100"), &place.profile, options)
+            .unwrap();
         assert_eq!(next.stopped, Some(Stopped::Cancelled));
     }
 }
@@ -164,10 +202,15 @@ fn cancelling_ends_it_from_another_thread() {
 #[test]
 fn children_of_the_host_are_left_alone() {
     let place = Place::new(Strength::Off);
-    let mut own =
-        std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut own = std::process::Command::new("/bin/cat")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     place.run("setsid sleep 1000 & disown; echo done");
-    assert!(own.try_wait().unwrap().is_none(), "a child of the host was ended");
+    assert!(
+        own.try_wait().unwrap().is_none(),
+        "a child of the host was ended"
+    );
     drop(own.stdin.take());
     assert!(own.wait().unwrap().success());
 }
@@ -193,7 +236,10 @@ fn a_scratch_folder_with_a_mount_in_it_is_left() {
     let text = place.run(line).stdout.text().into_owned();
     let mount = std::path::Path::new(&text).join("m");
     assert!(mount.join("x").exists(), "what is mounted stays: {text}");
-    let gone = std::process::Command::new("umount").arg(&mount).status().unwrap();
+    let gone = std::process::Command::new("umount")
+        .arg(&mount)
+        .status()
+        .unwrap();
     assert!(gone.success());
     std::fs::remove_dir(&mount).unwrap();
     std::fs::remove_dir(&text).unwrap();

@@ -50,7 +50,10 @@ pub(crate) fn probe() -> &'static Path {
 
 /// The file, or a copy of it where every user can run it.
 pub(crate) fn for_everybody(file: &Path) -> PathBuf {
-    let open = |path: &Path| path.metadata().is_ok_and(|f| f.permissions().mode() & 0o001 != 0);
+    let open = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|f| f.permissions().mode() & 0o001 != 0)
+    };
     if file.ancestors().all(open) {
         return file.to_owned();
     }
@@ -92,9 +95,15 @@ impl Place {
         let mut profile = Profile::reading(here.join("work"));
         profile.strength = strength;
         profile.writable = vec![here.join("work")];
-        profile.readable.extend([helper(), probe()].map(Path::to_owned));
+        profile
+            .readable
+            .extend([helper(), probe()].map(Path::to_owned));
         profile.limits.deadline_ms = 120_000;
-        Self { folder, profile, runner: Runner::with_helper(helper()) }
+        Self {
+            folder,
+            profile,
+            runner: Runner::with_helper(helper()),
+        }
     }
 
     pub(crate) fn here(&self) -> PathBuf {
@@ -110,11 +119,13 @@ impl Place {
     }
 
     pub(crate) fn try_run(&self, line: &str) -> Result<Outcome, ExecError> {
-        self.runner.run(&approved(line), &self.profile, Options::default())
+        self.runner
+            .run(&approved(line), &self.profile, Options::default())
     }
 
     pub(crate) fn run(&self, line: &str) -> Outcome {
-        self.try_run(line).unwrap_or_else(|error| panic!("`{line}`: {error}"))
+        self.try_run(line)
+            .unwrap_or_else(|error| panic!("`{line}`: {error}"))
     }
 
     pub(crate) fn without(mut self, layers: &[Layer]) -> Self {
@@ -199,7 +210,10 @@ pub(crate) fn can(what: &str, there: bool) -> bool {
     if !there {
         eprintln!("NOT RUN: {what} is not there");
         let must = std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_some_and(|v| v == "1");
-        assert!(!must, "{what} is not there, and PROWESS_TEST_REQUIRE_SANDBOX=1");
+        assert!(
+            !must,
+            "{what} is not there, and PROWESS_TEST_REQUIRE_SANDBOX=1"
+        );
     }
     there
 }

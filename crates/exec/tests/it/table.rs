@@ -17,11 +17,21 @@ use crate::support::{
 const ROWS: &[(&str, &[&str])] = &[
     (
         "write, make, cut, rename, remove, hard-link outside",
-        &["write", "create", "truncate", "rename", "remove", "hard-link"],
+        &[
+            "write",
+            "create",
+            "truncate",
+            "rename",
+            "remove",
+            "hard-link",
+        ],
     ),
     ("change mode or time outside", &["chmod", "utime"]),
     ("change owner outside", &["chown"]),
-    ("read the runtime's environment through `/proc`", &["read-environment"]),
+    (
+        "read the runtime's environment through `/proc`",
+        &["read-environment"],
+    ),
     ("see the runtime's variables", &["see-variables"]),
     ("read `/etc/shadow`", &["read-shadow"]),
     ("TCP to a listener on this machine", &["tcp"]),
@@ -41,13 +51,24 @@ const ROWS: &[(&str, &[&str])] = &[
 ];
 
 const ROOT: &[Column] = &[
-    Column { title: "no sandbox", sandbox: None },
-    Column { title: "layer 0", sandbox: Some((Strength::Off, &[])) },
+    Column {
+        title: "no sandbox",
+        sandbox: None,
+    },
+    Column {
+        title: "layer 0",
+        sandbox: Some((Strength::Off, &[])),
+    },
     Column {
         title: "Landlock only",
         sandbox: Some((
             Strength::BestEffort,
-            &[Layer::Capabilities, Layer::Seccomp, Layer::Namespaces, Layer::Identity],
+            &[
+                Layer::Capabilities,
+                Layer::Seccomp,
+                Layer::Namespaces,
+                Layer::Identity,
+            ],
         )),
     },
     Column {
@@ -68,13 +89,25 @@ const ROOT: &[Column] = &[
             &[Layer::Capabilities, Layer::Seccomp, Layer::Namespaces],
         )),
     },
-    Column { title: "layers 1 and 3", sandbox: Some((Strength::Required, &[Layer::Namespaces])) },
-    Column { title: "layers 1 and 2", sandbox: Some((Strength::Required, &[])) },
+    Column {
+        title: "layers 1 and 3",
+        sandbox: Some((Strength::Required, &[Layer::Namespaces])),
+    },
+    Column {
+        title: "layers 1 and 2",
+        sandbox: Some((Strength::Required, &[])),
+    },
 ];
 
 const USER: &[Column] = &[
-    Column { title: "no sandbox", sandbox: None },
-    Column { title: "layer 0", sandbox: Some((Strength::Off, &[])) },
+    Column {
+        title: "no sandbox",
+        sandbox: None,
+    },
+    Column {
+        title: "layer 0",
+        sandbox: Some((Strength::Off, &[])),
+    },
     Column {
         title: "Landlock only",
         sandbox: Some((
@@ -82,8 +115,14 @@ const USER: &[Column] = &[
             &[Layer::Capabilities, Layer::Seccomp, Layer::Namespaces],
         )),
     },
-    Column { title: "layer 1", sandbox: Some((Strength::BestEffort, &[Layer::Namespaces])) },
-    Column { title: "layers 1 and 2", sandbox: Some((Strength::Required, &[])) },
+    Column {
+        title: "layer 1",
+        sandbox: Some((Strength::BestEffort, &[Layer::Namespaces])),
+    },
+    Column {
+        title: "layers 1 and 2",
+        sandbox: Some((Strength::Required, &[])),
+    },
 ];
 
 struct Column {
@@ -93,7 +132,9 @@ struct Column {
 
 /// Which attacks worked in one column.
 fn measure(column: &Column) -> BTreeMap<String, bool> {
-    let strength = column.sandbox.map_or(Strength::Off, |(strength, _)| strength);
+    let strength = column
+        .sandbox
+        .map_or(Strength::Off, |(strength, _)| strength);
     let mut place = Place::new(strength);
     let outside = place.outside();
     let target = outside.join("file");
@@ -123,14 +164,19 @@ fn measure(column: &Column) -> BTreeMap<String, bool> {
         _ => file(&target),
     };
     let attacks = ROWS.iter().flat_map(|(_, attacks)| attacks.iter());
-    let words: Vec<String> =
-        attacks.map(|attack| format!("{attack}={}", argument(attack))).collect();
+    let words: Vec<String> = attacks
+        .map(|attack| format!("{attack}={}", argument(attack)))
+        .collect();
     let text = if let Some((_, without)) = column.sandbox {
         // The runtime offers its whole environment; the list decides.
-        place.runner = place.runner.inherit([("PROWESS_TEST_KEY".into(), "x".into())]);
+        place.runner = place
+            .runner
+            .inherit([("PROWESS_TEST_KEY".into(), "x".into())]);
         place.runner = place.runner.without(without.iter().copied());
         let line = format!("{} {}", probe().display(), words.join(" "));
-        let outcome = place.runner.run(&approved(&line), &place.profile, Options::default());
+        let outcome = place
+            .runner
+            .run(&approved(&line), &place.profile, Options::default());
         let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", column.title));
         assert!(outcome.success(), "{}: {outcome:?}", column.title);
         outcome.stdout.text().into_owned()
@@ -158,11 +204,17 @@ fn measure(column: &Column) -> BTreeMap<String, bool> {
 fn table(columns: &[Column]) -> String {
     let measured: Vec<_> = columns.iter().map(measure).collect();
     let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
-    let mut text =
-        format!("| attack | {} |\n|---|{}\n", titles.join(" | "), "---|".repeat(titles.len()));
+    let mut text = format!(
+        "| attack | {} |\n|---|{}\n",
+        titles.join(" | "),
+        "---|".repeat(titles.len())
+    );
     for (title, attacks) in ROWS {
-        let worked: Vec<&str> =
-            attacks.iter().copied().filter(|attack| measured[0][*attack]).collect();
+        let worked: Vec<&str> = attacks
+            .iter()
+            .copied()
+            .filter(|attack| measured[0][*attack])
+            .collect();
         let cells: Vec<String> = measured
             .iter()
             .map(|column| {
@@ -184,8 +236,13 @@ fn table(columns: &[Column]) -> String {
 fn compare(name: &str, measured: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sandbox.md");
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
-    let shown = text.split_once(&begin).and_then(|(_, rest)| rest.split_once(&end));
+    let (begin, end) = (
+        format!("<!-- begin {name} -->\n"),
+        format!("<!-- end {name} -->"),
+    );
+    let shown = text
+        .split_once(&begin)
+        .and_then(|(_, rest)| rest.split_once(&end));
     let shown = shown.map_or("", |(shown, _)| shown).trim();
     assert!(
         shown == measured.trim(),
@@ -196,7 +253,12 @@ fn compare(name: &str, measured: &str) {
 /// The last column is what we promise: nothing gets through.
 fn nothing_gets_through(table: &str) {
     for line in table.lines().skip(2) {
-        let last = line.trim_end_matches('|').rsplit('|').next().unwrap().trim();
+        let last = line
+            .trim_end_matches('|')
+            .rsplit('|')
+            .next()
+            .unwrap()
+            .trim();
         assert!(matches!(last, "blocked" | "–"), "{line}");
     }
 }

@@ -72,7 +72,15 @@ impl Tool for Bash {
                 ("truncated", json!({ "type": "boolean" })),
                 ("durationMs", json!({ "type": "integer", "minimum": 0 })),
             ],
-            &["exitCode", "stdout", "stderr", "timedOut", "signal", "truncated", "durationMs"],
+            &[
+                "exitCode",
+                "stdout",
+                "stderr",
+                "timedOut",
+                "signal",
+                "truncated",
+                "durationMs",
+            ],
         )
     }
 
@@ -111,7 +119,10 @@ impl Tool for Bash {
 
 fn answer(ran: &Ran) -> ToolAnswer {
     let (stdout, stderr) = (ran.stdout.text.trim_end(), ran.stderr.text.trim_end());
-    let (out, err) = (ends(stdout, STREAM, STREAM_LINES), ends(stderr, STREAM, STREAM_LINES));
+    let (out, err) = (
+        ends(stdout, STREAM, STREAM_LINES),
+        ends(stderr, STREAM, STREAM_LINES),
+    );
     let truncated = ran.stdout.omitted > 0
         || ran.stderr.omitted > 0
         || out.len() != stdout.len()

@@ -53,7 +53,10 @@ impl Tool for Edit {
                     "old",
                     json!({ "type": "string", "minLength": 1, "description": "The text to replace, exactly as it stands in the file." }),
                 ),
-                ("new", json!({ "type": "string", "description": "The text in its place." })),
+                (
+                    "new",
+                    json!({ "type": "string", "description": "The text in its place." }),
+                ),
                 (
                     "all",
                     json!({ "type": "boolean", "description": "Whether to replace it everywhere (default: false)." }),
@@ -117,12 +120,18 @@ impl Tool for Edit {
                 Err(error) if readable => return Err(error),
                 // Whether the text is there is not for everybody to know either.
                 Err(_) => {
-                    return Ok(format!("Edit {}, where the text does not stand", spot.told()));
+                    return Ok(format!(
+                        "Edit {}, where the text does not stand",
+                        spot.told()
+                    ));
                 }
             };
             let places = count(made.places.len(), "place");
-            let question =
-                format!("Edit {}, {places}:\n{}", spot.told(), change(&made.diff(&spot)));
+            let question = format!(
+                "Edit {}, {places}:\n{}",
+                spot.told(),
+                change(&made.diff(&spot))
+            );
             planned = Some(made);
             Ok(question)
         })?;
@@ -148,8 +157,10 @@ struct Change {
 
 impl Change {
     fn diff(&self, spot: &Spot) -> String {
-        let (before, after) =
-            (String::from_utf8_lossy(&self.before), String::from_utf8_lossy(&self.after));
+        let (before, after) = (
+            String::from_utf8_lossy(&self.before),
+            String::from_utf8_lossy(&self.after),
+        );
         diff::unified(&spot.name, &before, &after)
     }
 }
@@ -168,10 +179,14 @@ fn plan(
     if opened.is_folder {
         return Err(failed(Fault::NotAFile("a folder")));
     }
-    let whole = opened.whole(MAX_WRITTEN).map_err(|error| failed(Fault::of(error)))?;
+    let whole = opened
+        .whole(MAX_WRITTEN)
+        .map_err(|error| failed(Fault::of(error)))?;
     let Some(before) = whole else {
-        let text =
-            format!("{name} is larger than the {} that are edited.", size(MAX_WRITTEN as u64));
+        let text = format!(
+            "{name} is larger than the {} that are edited.",
+            size(MAX_WRITTEN as u64)
+        );
         return Err(ToolError::new(Why::Failed, text));
     };
     let sample = &before[..before.len().min(SAMPLE)];
@@ -209,9 +224,15 @@ fn plan(
         }
         _ => {}
     }
-    let grown = new.len().saturating_sub(wanted.len()).saturating_mul(places.len());
+    let grown = new
+        .len()
+        .saturating_sub(wanted.len())
+        .saturating_mul(places.len());
     if before.len().saturating_add(grown) > MAX_WRITTEN {
-        let text = format!("{name} would become larger than {}.", size(MAX_WRITTEN as u64));
+        let text = format!(
+            "{name} would become larger than {}.",
+            size(MAX_WRITTEN as u64)
+        );
         return Err(ToolError::new(Why::Failed, text));
     }
     let mut after = Vec::with_capacity(before.len() + grown);
@@ -222,7 +243,11 @@ fn plan(
         from = at + wanted.len();
     }
     after.extend_from_slice(&before[from..]);
-    Ok(Change { before, after, places })
+    Ok(Change {
+        before,
+        after,
+        places,
+    })
 }
 
 fn find(bytes: &[u8], text: &str) -> Vec<usize> {
@@ -243,7 +268,11 @@ fn line_of(bytes: &[u8], at: usize) -> usize {
 fn not_there(name: &str, bytes: &[u8], old: &str) -> String {
     let content = String::from_utf8_lossy(bytes);
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let first = old.lines().map(squeeze).find(|line| !line.is_empty()).unwrap_or_default();
+    let first = old
+        .lines()
+        .map(squeeze)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     let numbered = first.split_once(' ').is_some_and(|(number, _)| {
         !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
     });
@@ -271,12 +300,19 @@ fn not_there(name: &str, bytes: &[u8], old: &str) -> String {
 }
 
 fn told(spot: &Spot, change: &Change) -> ToolAnswer {
-    let line = change.places.first().map_or(1, |at| line_of(&change.before, *at));
+    let line = change
+        .places
+        .first()
+        .map_or(1, |at| line_of(&change.before, *at));
     let diff = change.diff(spot);
     let kept = head(&diff, MAX_DIFF, 60);
     // The two lines with the name say nothing new.
     let hunks = kept.find("@@").map_or("", |at| &kept[at..]);
-    let cut = if kept.len() < diff.len() { "[the diff goes on]\n" } else { "" };
+    let cut = if kept.len() < diff.len() {
+        "[the diff goes on]\n"
+    } else {
+        ""
+    };
     let text = format!(
         "Edited {}: {}, from line {line} on.\n{hunks}{cut}",
         tick(shown(&spot.name)),

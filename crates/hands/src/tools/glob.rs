@@ -46,7 +46,10 @@ impl Tool for Glob {
     fn output_schema(&self) -> Value {
         object(
             &[
-                ("files", json!({ "type": "array", "items": { "type": "string" } })),
+                (
+                    "files",
+                    json!({ "type": "array", "items": { "type": "string" } }),
+                ),
                 ("more", json!({ "type": "boolean" })),
                 ("leftOut", json!({ "type": "integer", "minimum": 0 })),
             ],

@@ -102,9 +102,16 @@ impl Tool for Grep {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let raw = text(input, "pattern");
-        let ignore_case = input.get("ignore_case").and_then(Value::as_bool).unwrap_or(false);
+        let ignore_case = input
+            .get("ignore_case")
+            .and_then(Value::as_bool)
+            .unwrap_or(false);
         let regex = expression(raw, ignore_case)?;
-        let glob = input.get("glob").and_then(Value::as_str).map(pattern).transpose()?;
+        let glob = input
+            .get("glob")
+            .and_then(Value::as_str)
+            .map(pattern)
+            .transpose()?;
         let amount = |field: &str| number(input, field).and_then(|n| usize::try_from(n).ok());
         let mut finds = Finds {
             regex,
@@ -147,8 +154,17 @@ impl Tool for Grep {
 
 fn expression(raw: &str, ignore_case: bool) -> Result<Regex, ToolError> {
     let built = Regex::builder()
-        .syntax(syntax::Config::new().case_insensitive(ignore_case).utf8(false).nest_limit(100))
-        .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(MAX_MACHINE)))
+        .syntax(
+            syntax::Config::new()
+                .case_insensitive(ignore_case)
+                .utf8(false)
+                .nest_limit(100),
+        )
+        .configure(
+            Regex::config()
+                .utf8_empty(false)
+                .nfa_size_limit(Some(MAX_MACHINE)),
+        )
         .build(raw);
     built.map_err(|error| {
         let why = match error.syntax_error() {
@@ -175,7 +191,9 @@ struct Finds {
 impl Finds {
     /// Searches a file. Tells whether to go on.
     fn file(&mut self, search: &Search<'_>, found: &Found<'_>) -> bool {
-        let Ok(opened) = file::open(found.real) else { return true };
+        let Ok(opened) = file::open(found.real) else {
+            return true;
+        };
         if opened.is_folder {
             return true;
         }
@@ -244,7 +262,8 @@ impl Finds {
             if !self.push(&format!("{number}:{shown}")) {
                 return false;
             }
-            self.matches.push(json!({ "path": name, "line": number, "text": shown }));
+            self.matches
+                .push(json!({ "path": name, "line": number, "text": shown }));
             (after, last) = (self.context, number);
         }
         true

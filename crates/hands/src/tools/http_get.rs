@@ -98,7 +98,9 @@ impl Tool for HttpGet {
                 let error = shown(&error.to_string());
                 ToolError::new(Why::Failed, format!("Cannot fetch {name}: {error}."))
             })?;
-            let Some(elsewhere) = &fetched.elsewhere else { return Ok(told(&url, &fetched)) };
+            let Some(elsewhere) = &fetched.elsewhere else {
+                return Ok(told(&url, &fetched));
+            };
             let next = parse(elsewhere)?;
             if next.reach != Reach::Public {
                 let (from, to) = (tick(shown(&url.text)), tick(shown(&next.text)));
@@ -173,10 +175,23 @@ fn permit(
 
 fn told(url: &Url, fetched: &Fetched) -> ToolAnswer {
     let media = fetched.media_type.as_deref().unwrap_or_default();
-    let essence = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let address = if fetched.url.is_empty() { &url.text } else { &fetched.url };
+    let essence = media
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    let address = if fetched.url.is_empty() {
+        &url.text
+    } else {
+        &fetched.url
+    };
     let (address, bytes) = (shown(address), fetched.body.len() as u64);
-    let kind = if essence.is_empty() { "no type".to_owned() } else { shown(&essence) };
+    let kind = if essence.is_empty() {
+        "no type".to_owned()
+    } else {
+        shown(&essence)
+    };
     let about = format!("{address}, status {}, {kind}", fetched.status);
     let value = |content: Option<&str>, cut: bool| {
         json!({
@@ -186,14 +201,20 @@ fn told(url: &Url, fetched: &Fetched) -> ToolAnswer {
         })
     };
     if !is_text(&essence, &fetched.body) {
-        let text =
-            format!("What is there is not text ({about}, {}). It is not shown.", size(bytes));
+        let text = format!(
+            "What is there is not text ({about}, {}). It is not shown.",
+            size(bytes)
+        );
         return ToolAnswer::new(text, value(None, fetched.cut));
     }
     let page = decoded(media, &fetched.body);
     let is_page =
         essence.contains("html") || essence.is_empty() && page.trim_start().starts_with('<');
-    let (plain, all) = if is_page { html::text(&page, BYTES) } else { (page, true) };
+    let (plain, all) = if is_page {
+        html::text(&page, BYTES)
+    } else {
+        (page, true)
+    };
     let safe = sanitize::block(&plain.replace('\r', "")).into_owned();
     let safe = unframed(&safe);
     let kept = head(&safe, BYTES, LINES).trim_end();
@@ -213,7 +234,9 @@ fn unframed(text: &str) -> String {
     while let Some(at) = rest.find("</") {
         out.push_str(&rest[..at]);
         rest = &rest[at + 2..];
-        let ends = rest.get(..FRAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(FRAME));
+        let ends = rest
+            .get(..FRAME.len())
+            .is_some_and(|name| name.eq_ignore_ascii_case(FRAME));
         out.push_str(if ends { "< /" } else { "</" });
     }
     out.push_str(rest);
@@ -223,16 +246,26 @@ fn unframed(text: &str) -> String {
 fn is_text(essence: &str, body: &[u8]) -> bool {
     let named = essence.is_empty()
         || essence.starts_with("text/")
-        || ["json", "xml", "javascript", "yaml", "toml", "x-sh", "graphql"]
-            .iter()
-            .any(|part| essence.contains(part));
+        || [
+            "json",
+            "xml",
+            "javascript",
+            "yaml",
+            "toml",
+            "x-sh",
+            "graphql",
+        ]
+        .iter()
+        .any(|part| essence.contains(part));
     named && !body.iter().take(8 * 1024).any(|byte| *byte == 0)
 }
 
 /// The body as text. What is not said to be Latin 1 is UTF-8.
 fn decoded(media: &str, body: &[u8]) -> String {
     let media = media.to_ascii_lowercase();
-    let latin = ["iso-8859-1", "latin1", "windows-1252"].iter().any(|name| media.contains(name));
+    let latin = ["iso-8859-1", "latin1", "windows-1252"]
+        .iter()
+        .any(|name| media.contains(name));
     if latin && std::str::from_utf8(body).is_err() {
         return body.iter().map(|byte| char::from(*byte)).collect();
     }

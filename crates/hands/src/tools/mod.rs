@@ -20,7 +20,10 @@ pub use write::Write;
 
 /// The input `path` of a tool: where it works.
 fn path(what: &str) -> (&'static str, Value) {
-    ("path", json!({ "type": "string", "minLength": 1, "description": what }))
+    (
+        "path",
+        json!({ "type": "string", "minLength": 1, "description": what }),
+    )
 }
 
 /// The input `path` of a tool that works on one file.

@@ -73,16 +73,27 @@ impl Tool for Read {
         object(
             &[
                 ("path", json!({ "type": "string" })),
-                ("kind", json!({ "enum": ["text", "picture", "binary", "folder"] })),
+                (
+                    "kind",
+                    json!({ "enum": ["text", "picture", "binary", "folder"] }),
+                ),
                 ("type", json!({ "type": ["string", "null"] })),
                 ("size", json!({ "type": "integer", "minimum": 0 })),
                 ("content", json!({ "type": ["string", "null"] })),
-                ("first", json!({ "type": ["integer", "null"], "minimum": 1 })),
+                (
+                    "first",
+                    json!({ "type": ["integer", "null"], "minimum": 1 }),
+                ),
                 ("lines", json!({ "type": "integer", "minimum": 0 })),
-                ("total", json!({ "type": ["integer", "null"], "minimum": 0 })),
+                (
+                    "total",
+                    json!({ "type": ["integer", "null"], "minimum": 0 }),
+                ),
                 ("next", json!({ "type": ["integer", "null"], "minimum": 1 })),
             ],
-            &["path", "kind", "type", "size", "content", "first", "lines", "total", "next"],
+            &[
+                "path", "kind", "type", "size", "content", "first", "lines", "total", "next",
+            ],
         )
     }
 
@@ -94,7 +105,9 @@ impl Tool for Read {
     ) -> Result<ToolAnswer, ToolError> {
         let ground = Ground::new(workshop, loaded);
         let spot = ground.spot(text(input, "path"))?;
-        ground.permit(loaded, Deed::Read, &spot, || Ok(format!("Read {}", spot.told())))?;
+        ground.permit(loaded, Deed::Read, &spot, || {
+            Ok(format!("Read {}", spot.told()))
+        })?;
         let opened = file::open(&spot.real).map_err(|fault| fault.told(&ground, &spot, "read"))?;
         let failed = |error: Errno| Fault::of(error).told(&ground, &spot, "read");
         if opened.is_folder {
@@ -153,7 +166,10 @@ struct Part {
 
 /// Reads lines, and counts all of them.
 fn part(opened: &Opened, first: usize, most: usize) -> Result<Part, Errno> {
-    let mut part = Part { counted: true, ..Part::default() };
+    let mut part = Part {
+        counted: true,
+        ..Part::default()
+    };
     let (mut line, mut length) = (Vec::new(), 0_usize);
     let mut at = 0_u64;
     loop {
@@ -213,7 +229,10 @@ impl Part {
         let bare = text.trim_end_matches(['\n', '\r']);
         let (shown, note) = if length > LINE + 2 {
             let shown = &bare[..bare.floor_char_boundary(LINE)];
-            (shown, format!(" [and {} bytes]", thousands(length - shown.len())))
+            (
+                shown,
+                format!(" [and {} bytes]", thousands(length - shown.len())),
+            )
         } else {
             (bare, String::new())
         };
@@ -279,11 +298,15 @@ fn binary(
         })
     };
     if !is_picture(kind) {
-        let text = format!("{name} is not text: {kind}, {}. It is not shown.", size(bytes));
+        let text = format!(
+            "{name} is not text: {kind}, {}. It is not shown.",
+            size(bytes)
+        );
         return Ok(ToolAnswer::new(text, value("binary")));
     }
-    let whole =
-        opened.whole(MAX_PICTURE).map_err(|error| Fault::of(error).told(ground, spot, "read"))?;
+    let whole = opened
+        .whole(MAX_PICTURE)
+        .map_err(|error| Fault::of(error).told(ground, spot, "read"))?;
     let Some(whole) = whole else {
         let text = format!(
             "{name} is a picture ({kind}) of {}, more than the {} that are shown.",
@@ -292,8 +315,10 @@ fn binary(
         );
         return Ok(ToolAnswer::new(text, value("binary")));
     };
-    let mut answer =
-        ToolAnswer::new(format!("{name} is a picture: {kind}, {}.", size(bytes)), value("picture"));
+    let mut answer = ToolAnswer::new(
+        format!("{name} is a picture: {kind}, {}.", size(bytes)),
+        value("picture"),
+    );
     answer.images.push(picture(kind, &whole));
     Ok(answer)
 }

@@ -53,7 +53,10 @@ impl Tool for Write {
                 ("path", json!({ "type": "string" })),
                 ("created", json!({ "type": "boolean" })),
                 ("size", json!({ "type": "integer", "minimum": 0 })),
-                ("before", json!({ "type": ["integer", "null"], "minimum": 0 })),
+                (
+                    "before",
+                    json!({ "type": ["integer", "null"], "minimum": 0 }),
+                ),
             ],
             &["path", "created", "size", "before"],
         )
@@ -101,7 +104,9 @@ impl Tool for Write {
             Some(before) => before,
             None => old(&spot).map_err(told)?,
         };
-        let expected = before.as_ref().map_or(Expected::Absent, |old| Expected::Same(&old.stat));
+        let expected = before
+            .as_ref()
+            .map_or(Expected::Absent, |old| Expected::Same(&old.stat));
         file::put(&spot, expected, content.as_bytes()).map_err(told)?;
         let (name, new) = (tick(shown(&spot.name)), content.len() as u64);
         let was = before.as_ref().map(Opened::size);
@@ -136,8 +141,16 @@ fn question(spot: &Spot, before: Option<&Opened>, content: &str) -> String {
         return format!("Create {} ({new}):\n{}", spot.told(), change(&diff));
     };
     let title = format!("Replace {} ({} by {new})", spot.told(), size(before.size()));
-    match before.whole(MAX_WRITTEN).ok().flatten().and_then(|old| String::from_utf8(old).ok()) {
-        Some(old) => format!("{title}:\n{}", change(&diff::unified(&spot.name, &old, content))),
+    match before
+        .whole(MAX_WRITTEN)
+        .ok()
+        .flatten()
+        .and_then(|old| String::from_utf8(old).ok())
+    {
+        Some(old) => format!(
+            "{title}:\n{}",
+            change(&diff::unified(&spot.name, &old, content))
+        ),
         None => format!("{title}; what is there is not text"),
     }
 }

@@ -16,8 +16,10 @@ pub(crate) static HELPER: OnceLock<Helper> = OnceLock::new();
 /// Becomes the sandbox helper if it was started as one; else runs the tests whose names fit.
 pub(crate) fn run(tests: &[(&str, fn())]) {
     HELPER.get_or_init(maybe_run_helper);
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     let chosen = tests
         .iter()
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(&**word)));
@@ -30,6 +32,9 @@ pub(crate) fn run(tests: &[(&str, fn())]) {
         println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
         if fine { passed += 1 } else { failed.push(name) }
     }
-    println!("test result: {passed} passed; {} failed {failed:?}", failed.len());
+    println!(
+        "test result: {passed} passed; {} failed {failed:?}",
+        failed.len()
+    );
     assert!(failed.is_empty(), "{failed:?}");
 }

@@ -40,18 +40,29 @@ fn several_places_are_an_error() {
     );
     assert_eq!(after, b"x\ny\nx\n");
     let (text, _) = edited("x\n".repeat(20), "x", "z", false);
-    assert!(text.contains("20 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, …."), "{text}");
+    assert!(
+        text.contains("20 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, …."),
+        "{text}"
+    );
 }
 
 #[test]
 fn what_comes_near_is_shown() {
-    let (text, _) = edited("fn main() {\n    let x  = 1;\n}\n", "let x = 1;", "y", false);
+    let (text, _) = edited(
+        "fn main() {\n    let x  = 1;\n}\n",
+        "let x = 1;",
+        "y",
+        false,
+    );
     assert_eq!(
         text,
         "The text does not stand in `f`. Compare spaces and line breaks; these lines come near:\n2\t    let x  = 1;"
     );
     let (text, _) = edited("abc\n", "2\txyz", "y", false);
-    assert!(text.ends_with("Line numbers do not belong to the file."), "{text}");
+    assert!(
+        text.ends_with("Line numbers do not belong to the file."),
+        "{text}"
+    );
     let (text, _) = edited("abc\n", "abc", "abc", false);
     assert!(text.contains("nothing to do"), "{text}");
 }
@@ -75,8 +86,13 @@ fn only_those_bytes_change() {
 fn what_cannot_be_edited_is_said() {
     let world = World::new().file("repo/b", b"a\0b").file("repo/d/x", "");
     let workshop = world.yolo();
-    let edit =
-        |path: &str| told(&workshop, "edit", &json!({ "path": path, "old": "a", "new": "b" }));
+    let edit = |path: &str| {
+        told(
+            &workshop,
+            "edit",
+            &json!({ "path": path, "old": "a", "new": "b" }),
+        )
+    };
     assert_eq!(edit("b"), "`b` is not text.");
     assert_eq!(edit("d"), "`d` is a folder, not a file.");
     assert_eq!(edit("none"), "There is no file `none`.");
@@ -94,15 +110,30 @@ fn questions_and_secrets() {
     let mut workshop = world.workshop(Mode::Ask, &[]);
     let says = Says::new(Answer::Once);
     workshop.approver = says.clone();
-    told(&workshop, "edit", &json!({ "path": "f", "old": "none", "new": "x" }));
+    told(
+        &workshop,
+        "edit",
+        &json!({ "path": "f", "old": "none", "new": "x" }),
+    );
     assert!(says.questions().is_empty());
-    told(&workshop, "edit", &json!({ "path": "f", "old": "one", "new": "1" }));
-    assert_eq!(says.questions(), ["Edit `f`, 1 place:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n"]);
+    told(
+        &workshop,
+        "edit",
+        &json!({ "path": "f", "old": "one", "new": "1" }),
+    );
+    assert_eq!(
+        says.questions(),
+        ["Edit `f`, 1 place:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n"]
+    );
     // The same answer, whether the text is there or not.
     let says = Says::new(Answer::No);
     workshop.approver = says.clone();
     let guess = |old: &str| {
-        told(&workshop, "edit", &json!({ "path": world.text("outside/x"), "old": old, "new": "x" }))
+        told(
+            &workshop,
+            "edit",
+            &json!({ "path": world.text("outside/x"), "old": old, "new": "x" }),
+        )
     };
     assert_eq!(guess("SECRET"), guess("secret"));
     assert_eq!(says.questions().len(), 2);

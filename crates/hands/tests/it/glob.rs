@@ -24,7 +24,12 @@ fn world() -> World {
 
 fn files(workshop: &prowess_tools::Workshop, input: &Value) -> Vec<String> {
     let value = call(workshop, "glob", input).unwrap().value;
-    value["files"].as_array().unwrap().iter().map(|f| f.as_str().unwrap().to_owned()).collect()
+    value["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f.as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -34,12 +39,21 @@ fn patterns_find_files_in_order() {
     let cases: &[(Value, &[&str])] = &[
         (
             json!({ "pattern": "*.rs" }),
-            &[".hidden/h.rs", "l.rs", "src/a.rs", "src/b.rs", "src/deep/er/c.rs"],
+            &[
+                ".hidden/h.rs",
+                "l.rs",
+                "src/a.rs",
+                "src/b.rs",
+                "src/deep/er/c.rs",
+            ],
         ),
         (json!({ "pattern": "src/*.rs" }), &["src/a.rs", "src/b.rs"]),
         (json!({ "pattern": "./src/**/c.rs" }), &["src/deep/er/c.rs"]),
         (json!({ "pattern": "{x,y}.toml" }), &["x.toml"]),
-        (json!({ "pattern": "*.rs", "path": "src/deep" }), &["src/deep/er/c.rs"]),
+        (
+            json!({ "pattern": "*.rs", "path": "src/deep" }),
+            &["src/deep/er/c.rs"],
+        ),
         (json!({ "pattern": "*.log" }), &[]),
         (json!({ "pattern": "t.rs" }), &[]),
         (json!({ "pattern": "x" }), &[]),
@@ -54,7 +68,10 @@ fn patterns_find_files_in_order() {
 #[test]
 fn rules_leave_files_out() {
     let world = world();
-    let rules = [(Effect::Deny, "Read(src/deep/**)"), (Effect::Ask, "Read(b.rs)")];
+    let rules = [
+        (Effect::Deny, "Read(src/deep/**)"),
+        (Effect::Ask, "Read(b.rs)"),
+    ];
     let workshop = world.workshop(Mode::Ask, &rules);
     let text = told(&workshop, "glob", &json!({ "pattern": "src/**" }));
     assert_eq!(text, "src/a.rs\n[left out by rules: 2 files]\n");
@@ -70,7 +87,10 @@ fn a_folder_outside_is_asked_about_once() {
     assert!(told(&workshop, "glob", &input).contains("was refused"));
     let says = Says::new(Answer::Once);
     workshop.approver = says.clone();
-    assert_eq!(files(&workshop, &input), [world.text("outside/deep/y"), world.text("outside/x")]);
+    assert_eq!(
+        files(&workshop, &input),
+        [world.text("outside/deep/y"), world.text("outside/x")]
+    );
     assert_eq!(says.questions().len(), 1);
     assert!(says.questions()[0].starts_with("Search all files in `"));
 }
@@ -83,7 +103,11 @@ fn wrong_patterns_and_folders() {
         let text = told(&workshop, "glob", &json!({ "pattern": pattern }));
         assert!(text.contains("is no pattern"), "{pattern}: {text}");
     }
-    let text = told(&workshop, "glob", &json!({ "pattern": "*", "path": "none" }));
+    let text = told(
+        &workshop,
+        "glob",
+        &json!({ "pattern": "*", "path": "none" }),
+    );
     assert_eq!(text, "There is no folder `none`.");
 }
 
@@ -104,7 +128,10 @@ fn many_files_and_strange_names() {
             .text
             .ends_with("499\n[not everything: there is more; use a narrower pattern or `path`]\n")
     );
-    assert_eq!(files(&workshop, &json!({ "pattern": "odd/*" })), ["odd/\u{fffd}\\n"]);
+    assert_eq!(
+        files(&workshop, &json!({ "pattern": "odd/*" })),
+        ["odd/\u{fffd}\\n"]
+    );
 }
 
 /// The walk opens these files by itself, and would wait for ever.
@@ -127,7 +154,10 @@ fn ignore_files_that_are_none_do_not_stop_the_search() {
 /// A home that ignores everything is no part of a project; a repository around it is.
 #[test]
 fn what_is_ignored_above() {
-    let world = World::new().file(".gitignore", "*\n").file("repo/sub/a", "").file("repo/b", "");
+    let world = World::new()
+        .file(".gitignore", "*\n")
+        .file("repo/sub/a", "")
+        .file("repo/b", "");
     let workshop = world.yolo();
     assert_eq!(files(&workshop, &json!({ "pattern": "*" })), ["b", "sub/a"]);
     world.put("repo/.gitignore", "a\n.*\n");

@@ -46,13 +46,22 @@ fn nothing_outside_is_reached_unasked() {
         for (tool, input) in [
             ("read", json!({ "path": path })),
             ("write", json!({ "path": path, "content": "PWNED" })),
-            ("edit", json!({ "path": path, "old": "SECRET", "new": "PWNED" })),
+            (
+                "edit",
+                json!({ "path": path, "old": "SECRET", "new": "PWNED" }),
+            ),
             ("grep", json!({ "path": path, "pattern": "." })),
         ] {
             let error = call(&workshop, tool, &input).unwrap_err();
             let why = error.why();
-            assert!(matches!(why, Some(Why::Denied | Why::Input)), "{tool} {path}: {error}");
-            assert!(!error.to_string().contains("SECRET"), "{tool} {path}: {error}");
+            assert!(
+                matches!(why, Some(Why::Denied | Why::Input)),
+                "{tool} {path}: {error}"
+            );
+            assert!(
+                !error.to_string().contains("SECRET"),
+                "{tool} {path}: {error}"
+            );
         }
     }
     assert_eq!(world.get("outside/x"), "SECRET");
@@ -68,18 +77,31 @@ fn some_places_are_never_touched() {
     let mut workshop = world.workshop(Mode::Yolo, &rules);
     let says = Says::new(Answer::Always);
     workshop.approver = says.clone();
-    for path in ["~/.ssh/id", "keys/id", "../house/.ssh/id", "../ours/state", "up/ours/state"] {
+    for path in [
+        "~/.ssh/id",
+        "keys/id",
+        "../house/.ssh/id",
+        "../ours/state",
+        "up/ours/state",
+    ] {
         for (tool, input) in [
             ("read", json!({ "path": path })),
             ("write", json!({ "path": path, "content": "PWNED" })),
-            ("edit", json!({ "path": path, "old": "SECRET", "new": "PWNED" })),
+            (
+                "edit",
+                json!({ "path": path, "old": "SECRET", "new": "PWNED" }),
+            ),
             ("grep", json!({ "path": path, "pattern": "." })),
         ] {
             let error = call(&workshop, tool, &input).unwrap_err();
             assert_eq!(error.why(), Some(Why::Denied), "{tool} {path}: {error}");
         }
     }
-    let found = told(&workshop, "grep", &json!({ "path": "..", "pattern": "SECRET" }));
+    let found = told(
+        &workshop,
+        "grep",
+        &json!({ "path": "..", "pattern": "SECRET" }),
+    );
     assert!(found.contains("outside/x") && !found.contains(".ssh") && !found.contains("ours"));
     let found = told(&workshop, "glob", &json!({ "path": "..", "pattern": "**" }));
     assert!(found.contains("outside/x") && !found.contains(".ssh") && !found.contains("ours"));
@@ -119,7 +141,14 @@ fn some_files_are_never_written() {
     }
     assert_eq!(world.get("repo/.agents/skills/s/SKILL.md"), skill);
     // They can be read.
-    assert!(call(&workshop, "read", &json!({ "path": ".agents/skills/s/SKILL.md" })).is_ok());
+    assert!(
+        call(
+            &workshop,
+            "read",
+            &json!({ "path": ".agents/skills/s/SKILL.md" })
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -132,20 +161,31 @@ fn strange_paths_are_errors() {
         (&*long, "too long"),
         ("nowhere", "a link that leads nowhere"),
         ("nowhere/x", "a link that leads nowhere"),
-        ("missing/../in", "`..` stands behind a folder that does not exist"),
+        (
+            "missing/../in",
+            "`..` stands behind a folder that does not exist",
+        ),
         ("loop", "Cannot look at"),
     ];
     for (path, why) in cases {
-        for (tool, input) in
-            [("read", json!({ "path": path })), ("write", json!({ "path": path, "content": "x" }))]
-        {
+        for (tool, input) in [
+            ("read", json!({ "path": path })),
+            ("write", json!({ "path": path, "content": "x" })),
+        ] {
             let text = told(&workshop, tool, &input);
             assert!(text.contains(why), "{tool} {path:?}: {text}");
         }
     }
     assert_eq!(world.names("outside"), ["x"]);
     // No decoding, no variables, no patterns.
-    for path in ["%2e%2e/outside/x", "$HOME/.ssh/id", "..%2foutside", "*", "in ", "~root/x"] {
+    for path in [
+        "%2e%2e/outside/x",
+        "$HOME/.ssh/id",
+        "..%2foutside",
+        "*",
+        "in ",
+        "~root/x",
+    ] {
         let text = told(&workshop, "read", &json!({ "path": path }));
         assert!(text.starts_with("There is no file"), "{path}: {text}");
     }
@@ -159,7 +199,10 @@ fn a_link_is_told_about() {
     workshop.approver = says.clone();
     told(&workshop, "read", &json!({ "path": "out" }));
     let (link, target) = (world.text("repo/out"), world.text("outside/x"));
-    assert_eq!(says.questions(), [format!("Read `{link}` (it leads to `{target}`)")]);
+    assert_eq!(
+        says.questions(),
+        [format!("Read `{link}` (it leads to `{target}`)")]
+    );
 }
 
 /// The gate may know the project by a name that goes through a link.
@@ -169,10 +212,17 @@ fn a_project_behind_a_link_is_the_project() {
     let mut workshop = world.workshop(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
     workshop.places.workspace = world.path("alias");
     workshop.gate().places.root = world.text("alias").into();
-    assert_eq!(told(&workshop, "read", &json!({ "path": "in" })), "1\tfine\n");
+    assert_eq!(
+        told(&workshop, "read", &json!({ "path": "in" })),
+        "1\tfine\n"
+    );
     let absolute = json!({ "path": world.text("repo/in"), "content": "new" });
     assert!(told(&workshop, "write", &absolute).starts_with("Replaced `in`"));
-    let denied = told(&workshop, "read", &json!({ "path": world.text("repo/.env") }));
+    let denied = told(
+        &workshop,
+        "read",
+        &json!({ "path": world.text("repo/.env") }),
+    );
     assert!(denied.contains("deny rule"), "{denied}");
 }
 

@@ -36,11 +36,15 @@ fn no_swap_leads_out_while_reading() {
         let world = World::new().file("repo/d/x", "mine");
         let workshop = world.workshop(Mode::Ask, &[]);
         swapping(&world, victim, target, || {
-            for (tool, input) in
-                [("read", json!({ "path": "d/x" })), ("grep", json!({ "pattern": "SECRET" }))]
-            {
+            for (tool, input) in [
+                ("read", json!({ "path": "d/x" })),
+                ("grep", json!({ "pattern": "SECRET" })),
+            ] {
                 let text = told(&workshop, tool, &input);
-                assert!(!text.contains("1\tSECRET") && !text.contains(":SECRET"), "{text}");
+                assert!(
+                    !text.contains("1\tSECRET") && !text.contains(":SECRET"),
+                    "{text}"
+                );
             }
         });
     }
@@ -52,9 +56,21 @@ fn no_swap_leads_out_while_writing() {
         let world = World::new().file("repo/d/x", "mine");
         let workshop = world.workshop(Mode::AcceptEdits, &[]);
         swapping(&world, victim, target, || {
-            told(&workshop, "write", &json!({ "path": "d/x", "content": "mine" }));
-            told(&workshop, "write", &json!({ "path": "d/new/file", "content": "mine" }));
-            told(&workshop, "edit", &json!({ "path": "d/x", "old": "SECRET", "new": "PWNED" }));
+            told(
+                &workshop,
+                "write",
+                &json!({ "path": "d/x", "content": "mine" }),
+            );
+            told(
+                &workshop,
+                "write",
+                &json!({ "path": "d/new/file", "content": "mine" }),
+            );
+            told(
+                &workshop,
+                "edit",
+                &json!({ "path": "d/x", "old": "SECRET", "new": "PWNED" }),
+            );
         });
         assert_eq!(world.get("outside/x"), "SECRET");
         assert_eq!(world.names("outside"), ["x"]);

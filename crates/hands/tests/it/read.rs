@@ -15,10 +15,21 @@ fn lines_come_with_numbers() {
     let answer = call(&workshop, "read", &json!({ "path": "a.txt" })).unwrap();
     assert_eq!(answer.text, "1\tone\n2\ttwo\n3\tthree\n");
     assert_eq!(answer.value["content"], "one\ntwo\r\nthree");
-    assert_eq!((&answer.value["total"], &answer.value["next"]), (&json!(3), &json!(null)));
-    let all = [world.text("repo/a.txt"), "./a.txt".into(), "../repo/a.txt".into()];
+    assert_eq!(
+        (&answer.value["total"], &answer.value["next"]),
+        (&json!(3), &json!(null))
+    );
+    let all = [
+        world.text("repo/a.txt"),
+        "./a.txt".into(),
+        "../repo/a.txt".into(),
+    ];
     for path in all {
-        assert_eq!(told(&workshop, "read", &json!({ "path": path })), answer.text, "{path}");
+        assert_eq!(
+            told(&workshop, "read", &json!({ "path": path })),
+            answer.text,
+            "{path}"
+        );
     }
 }
 
@@ -29,17 +40,40 @@ fn long_files_come_in_parts() {
     let workshop = world.yolo();
     let (mut next, mut whole) = (json!(1), String::new());
     while !next.is_null() {
-        let part = call(&workshop, "read", &json!({ "path": "long", "offset": next })).unwrap();
+        let part = call(
+            &workshop,
+            "read",
+            &json!({ "path": "long", "offset": next }),
+        )
+        .unwrap();
         assert_eq!(part.value["total"], 5_000);
         whole.push_str(part.value["content"].as_str().unwrap());
         next = part.value["next"].clone();
     }
     assert_eq!(whole, world.get("repo/long"));
-    let two = told(&workshop, "read", &json!({ "path": "long", "offset": 4999, "limit": 1 }));
-    assert_eq!(two, "4999\tline 4999\n[lines 4999 to 4999 of 5,000; go on with offset 5000]\n");
-    let end = told(&workshop, "read", &json!({ "path": "long", "offset": 5000 }));
-    assert_eq!(end, "5000\tline 5000\n[lines 5000 to 5000 of 5,000; this is the end]\n");
-    let beyond = told(&workshop, "read", &json!({ "path": "long", "offset": 5001 }));
+    let two = told(
+        &workshop,
+        "read",
+        &json!({ "path": "long", "offset": 4999, "limit": 1 }),
+    );
+    assert_eq!(
+        two,
+        "4999\tline 4999\n[lines 4999 to 4999 of 5,000; go on with offset 5000]\n"
+    );
+    let end = told(
+        &workshop,
+        "read",
+        &json!({ "path": "long", "offset": 5000 }),
+    );
+    assert_eq!(
+        end,
+        "5000\tline 5000\n[lines 5000 to 5000 of 5,000; this is the end]\n"
+    );
+    let beyond = told(
+        &workshop,
+        "read",
+        &json!({ "path": "long", "offset": 5001 }),
+    );
     assert_eq!(beyond, "`long` has 5,000 lines, so none from 5001 on.");
 }
 
@@ -47,7 +81,10 @@ fn long_files_come_in_parts() {
 fn wide_lines_are_cut() {
     let world = World::new().file("repo/wide", format!("{}\nend\n", "é".repeat(100_000)));
     let text = told(&world.yolo(), "read", &json!({ "path": "wide" }));
-    assert!(text.ends_with(" [and 198,001 bytes]\n2\tend\n") && text.len() < 3_000, "{text}");
+    assert!(
+        text.ends_with(" [and 198,001 bytes]\n2\tend\n") && text.len() < 3_000,
+        "{text}"
+    );
 }
 
 #[test]
@@ -57,10 +94,23 @@ fn a_huge_file_is_read_at_its_beginning() {
     let file = std::fs::File::create(world.path("repo/huge")).unwrap();
     std::io::Write::write_all(&mut &file, "text\n".repeat(10_000).as_bytes()).unwrap();
     file.set_len(1 << 40).unwrap();
-    let answer = call(&world.yolo(), "read", &json!({ "path": "huge", "limit": 2 })).unwrap();
-    assert!(answer.text.starts_with("1\ttext\n2\ttext\n[lines 1 to 2 of more than 10,000; "));
+    let answer = call(
+        &world.yolo(),
+        "read",
+        &json!({ "path": "huge", "limit": 2 }),
+    )
+    .unwrap();
+    assert!(
+        answer
+            .text
+            .starts_with("1\ttext\n2\ttext\n[lines 1 to 2 of more than 10,000; ")
+    );
     assert_eq!(answer.value["total"], json!(null));
-    let far = told(&world.yolo(), "read", &json!({ "path": "huge", "offset": 20_000 }));
+    let far = told(
+        &world.yolo(),
+        "read",
+        &json!({ "path": "huge", "offset": 20_000 }),
+    );
     assert!(far.contains("too long to find line 20000"), "{far}");
 }
 
@@ -108,7 +158,11 @@ fn pictures_are_shown() {
     ];
     for (path, kind, images) in cases {
         let answer = call(&workshop, "read", &json!({ "path": path })).unwrap();
-        assert_eq!((answer.images.len(), &answer.value["type"]), (images, &json!(kind)), "{path}");
+        assert_eq!(
+            (answer.images.len(), &answer.value["type"]),
+            (images, &json!(kind)),
+            "{path}"
+        );
         assert!(answer.images.iter().all(|image| &*image.media_type == kind));
     }
     let answer = call(&workshop, "read", &json!({ "path": "p.png" })).unwrap();
@@ -117,16 +171,25 @@ fn pictures_are_shown() {
 
 #[test]
 fn folders_are_listed() {
-    let world = World::new().file("repo/b/x", "").file("repo/a", "").link("repo/l", "a");
+    let world = World::new()
+        .file("repo/b/x", "")
+        .file("repo/a", "")
+        .link("repo/l", "a");
     let workshop = world.yolo();
-    assert_eq!(told(&workshop, "read", &json!({ "path": "." })), "`.` is a folder.\na\nb/\nl@\n");
+    assert_eq!(
+        told(&workshop, "read", &json!({ "path": "." })),
+        "`.` is a folder.\na\nb/\nl@\n"
+    );
     for n in 0..1_500 {
         world.put(&format!("repo/many/{n:04}"), "");
     }
     let name = std::ffi::OsStr::from_bytes(b"not-\xff-utf8\n");
     std::fs::write(world.path("repo/b").join(name), "").unwrap();
     let many = told(&workshop, "read", &json!({ "path": "many" }));
-    assert!(many.contains("0999\n[1,000 of 1,500 names; use `glob`"), "{many}");
+    assert!(
+        many.contains("0999\n[1,000 of 1,500 names; use `glob`"),
+        "{many}"
+    );
     let odd = told(&workshop, "read", &json!({ "path": "b" }));
     assert_eq!(odd, "`b` is a folder.\nnot-\u{fffd}-utf8\\n\nx\n");
 }
@@ -144,7 +207,9 @@ fn what_is_no_file_is_refused_at_once() {
     )
     .unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(world.path("repo/socket")).unwrap();
-    let world = world.link("repo/tty", "/dev/tty").link("repo/self", "/proc/self/environ");
+    let world = world
+        .link("repo/tty", "/dev/tty")
+        .link("repo/self", "/proc/self/environ");
     let workshop = world.yolo();
     let cases = [
         ("fifo", "it is a FIFO"),
@@ -163,7 +228,10 @@ fn what_is_no_file_is_refused_at_once() {
                 input["pattern"] = json!("x");
             }
             let text = told(&workshop, tool, &input);
-            assert!(text.contains(why) && text.contains("was refused"), "{tool} {path}: {text}");
+            assert!(
+                text.contains(why) && text.contains("was refused"),
+                "{tool} {path}: {text}"
+            );
         }
     }
 }
@@ -173,7 +241,10 @@ fn what_the_system_refuses_is_said() {
     let world = World::new().file("repo/file.txt", "x");
     let workshop = world.yolo();
     let read = |path: &str| told(&workshop, "read", &json!({ "path": path }));
-    assert_eq!(read("fle.txt"), "There is no file `fle.txt`. Did you mean `file.txt`?");
+    assert_eq!(
+        read("fle.txt"),
+        "There is no file `fle.txt`. Did you mean `file.txt`?"
+    );
     assert_eq!(read("file.txt/x"), "There is no file `file.txt/x`.");
     let long = read(&"x".repeat(300));
     assert!(long.starts_with("Cannot look at"), "{long}");
@@ -198,10 +269,16 @@ fn the_gate_decides_about_reading() {
     // Outside of the project somebody is asked.
     let outside = world.text("outside/x");
     let text = told(&workshop, "read", &json!({ "path": outside }));
-    assert!(text.contains("was refused: no rule allows reading"), "{text}");
+    assert!(
+        text.contains("was refused: no rule allows reading"),
+        "{text}"
+    );
     let says = Says::new(Answer::Once);
     workshop.approver = says.clone();
-    assert_eq!(told(&workshop, "read", &json!({ "path": outside })), "1\tSECRET\n");
+    assert_eq!(
+        told(&workshop, "read", &json!({ "path": outside })),
+        "1\tSECRET\n"
+    );
     assert_eq!(says.questions(), [format!("Read `{outside}`")]);
     let plan = world.workshop(Mode::Plan, &[]);
     assert_eq!(told(&plan, "read", &json!({ "path": "a" })), "1\tx\n");

@@ -12,7 +12,10 @@ fn each_tool_has_a_spec() {
     let workshop = world.yolo();
     let tools = hands(Some(Arc::new(Web::default())));
     let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash", "glob", "grep", "http_get"]);
+    assert_eq!(
+        names,
+        ["read", "write", "edit", "bash", "glob", "grep", "http_get"]
+    );
     for tool in &tools {
         let spec = tool.spec(&workshop);
         for schema in [&spec.input_schema, &spec.output_schema] {
@@ -41,7 +44,12 @@ fn wrong_inputs_are_refused() {
         let mut loaded = prowess_tools::Loaded::default();
         for input in [serde_json::json!({}), serde_json::json!({ "bogus": 1 })] {
             let error = tool.call(&workshop, &mut loaded, &input).unwrap_err();
-            assert_eq!(error.why(), Some(prowess_tools::Why::Input), "{}", tool.name());
+            assert_eq!(
+                error.why(),
+                Some(prowess_tools::Why::Input),
+                "{}",
+                tool.name()
+            );
         }
     }
 }

@@ -19,7 +19,9 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap() };
+        let world = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
         for folder in ["repo", "house/.ssh", "ours", "outside"] {
             std::fs::create_dir_all(world.path(folder)).unwrap();
         }
@@ -50,8 +52,9 @@ impl World {
     }
 
     pub(crate) fn link(self, path: &str, target: &str) -> Self {
-        let target =
-            target.strip_prefix("@/").map_or_else(|| target.into(), |inner| self.path(inner));
+        let target = target
+            .strip_prefix("@/")
+            .map_or_else(|| target.into(), |inner| self.path(inner));
         std::os::unix::fs::symlink(target, self.path(path)).unwrap();
         self
     }
@@ -123,7 +126,10 @@ pub(crate) fn call_with(
     input: &Value,
 ) -> Result<ToolAnswer, ToolError> {
     let tools = hands(fetcher);
-    let tool = tools.iter().find(|tool| tool.name() == name).expect("a tool of that name");
+    let tool = tools
+        .iter()
+        .find(|tool| tool.name() == name)
+        .expect("a tool of that name");
     let answer = tool.call(workshop, &mut Loaded::default(), input);
     if let Ok(answer) = &answer {
         let errors: Vec<String> = jsonschema::validator_for(&tool.output_schema())
@@ -132,7 +138,11 @@ pub(crate) fn call_with(
             .map(|error| error.to_string())
             .collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
-        assert!(!answer.text.contains("[left out: "), "the tool bounds itself: {}", answer.text);
+        assert!(
+            !answer.text.contains("[left out: "),
+            "the tool bounds itself: {}",
+            answer.text
+        );
     }
     answer
 }
@@ -177,7 +187,9 @@ impl Fetcher for Web {
     fn fetch(&self, url: &str, limits: &FetchLimits) -> Result<Fetched, FetchError> {
         self.asked.lock().unwrap().push((url.to_owned(), *limits));
         let page = self.pages.iter().find(|(known, _)| *known == url);
-        let none = FetchError { message: "no such host".to_owned() };
+        let none = FetchError {
+            message: "no such host".to_owned(),
+        };
         page.map(|(_, page)| page.clone()).ok_or(none)
     }
 }

@@ -14,7 +14,11 @@ fn files_are_made_and_replaced() {
     let world = World::new();
     let workshop = world.yolo();
     let write = |content: &str| {
-        call(&workshop, "write", &json!({ "path": "a/b/c.txt", "content": content }))
+        call(
+            &workshop,
+            "write",
+            &json!({ "path": "a/b/c.txt", "content": content }),
+        )
     };
     let made = write("one\n").unwrap();
     assert_eq!(made.text, "Created `a/b/c.txt`: 4 B.");
@@ -30,13 +34,23 @@ fn files_are_made_and_replaced() {
 
 #[test]
 fn permissions_and_links_stay() {
-    let world = World::new().file("repo/run.sh", "old").link("repo/l", "run.sh");
+    let world = World::new()
+        .file("repo/run.sh", "old")
+        .link("repo/l", "run.sh");
     let path = world.path("repo/run.sh");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o750)).unwrap();
-    told(&world.yolo(), "write", &json!({ "path": "l", "content": "new" }));
+    told(
+        &world.yolo(),
+        "write",
+        &json!({ "path": "l", "content": "new" }),
+    );
     assert_eq!(world.get("repo/run.sh"), "new");
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o750);
-    assert!(std::fs::symlink_metadata(world.path("repo/l")).unwrap().is_symlink());
+    assert!(
+        std::fs::symlink_metadata(world.path("repo/l"))
+            .unwrap()
+            .is_symlink()
+    );
 }
 
 /// Another name of the same file, outside, keeps what it had.
@@ -44,8 +58,15 @@ fn permissions_and_links_stay() {
 fn another_name_of_the_file_keeps_its_content() {
     let world = World::new();
     std::fs::hard_link(world.path("outside/x"), world.path("repo/hard")).unwrap();
-    told(&world.yolo(), "write", &json!({ "path": "hard", "content": "new" }));
-    assert_eq!((world.get("repo/hard"), world.get("outside/x")), ("new".into(), "SECRET".into()));
+    told(
+        &world.yolo(),
+        "write",
+        &json!({ "path": "hard", "content": "new" }),
+    );
+    assert_eq!(
+        (world.get("repo/hard"), world.get("outside/x")),
+        ("new".into(), "SECRET".into())
+    );
 }
 
 #[test]
@@ -80,18 +101,37 @@ fn the_person_sees_the_change() {
     let mut workshop = world.workshop(Mode::Ask, &[]);
     let says = Says::new(Answer::No);
     workshop.approver = says.clone();
-    let no = told(&workshop, "write", &json!({ "path": "f", "content": "one\n2\u{1b}[31m\n" }));
-    assert!(no.starts_with("Writing `f` was refused: no rule allows writing"), "{no}");
-    told(&workshop, "write", &json!({ "path": "new/g", "content": "x\n".repeat(1_000) }));
+    let no = told(
+        &workshop,
+        "write",
+        &json!({ "path": "f", "content": "one\n2\u{1b}[31m\n" }),
+    );
+    assert!(
+        no.starts_with("Writing `f` was refused: no rule allows writing"),
+        "{no}"
+    );
+    told(
+        &workshop,
+        "write",
+        &json!({ "path": "new/g", "content": "x\n".repeat(1_000) }),
+    );
     let questions = says.questions();
     assert_eq!(
         questions[0],
         "Replace `f` (8 B by 11 B):\n--- f\n+++ f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\\u{1b}[31m\n"
     );
-    assert!(questions[1].starts_with("Create `new/g` (2.0 kB):\n"), "{}", questions[1]);
+    assert!(
+        questions[1].starts_with("Create `new/g` (2.0 kB):\n"),
+        "{}",
+        questions[1]
+    );
     assert!(questions[1].ends_with(" more lines]") && questions[1].len() < 9_000);
     assert_eq!(world.get("repo/f"), "one\ntwo\n");
-    assert_eq!(world.names("repo"), ["f"], "nothing is made before the answer");
+    assert_eq!(
+        world.names("repo"),
+        ["f"],
+        "nothing is made before the answer"
+    );
 }
 
 /// Changes the file while the person thinks.

@@ -13,16 +13,25 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let found: Vec<_> =
-        skill.deceptive().iter().copied().filter(|&(_, c)| sanitize::is_bidi(c)).collect();
+    let found: Vec<_> = skill
+        .deceptive()
+        .iter()
+        .copied()
+        .filter(|&(_, c)| sanitize::is_bidi(c))
+        .collect();
     if let Some(finding) = super::invisible_characters::describe(
         parsed.text,
         &found,
         "changes the direction of text: what people read is not what a model reads",
     ) {
         // Single marks are part of ordinary Hebrew and Arabic; overrides and isolates are not.
-        let only_marks =
-            found.iter().all(|&(_, c)| matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}'));
-        out.report(if only_marks { finding.at_most(Severity::Note) } else { finding });
+        let only_marks = found
+            .iter()
+            .all(|&(_, c)| matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}'));
+        out.report(if only_marks {
+            finding.at_most(Severity::Note)
+        } else {
+            finding
+        });
     }
 }

@@ -3,12 +3,20 @@
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::identity;
 
-rule!("body-empty", Levels::of("WWW"), None, "the skill has no instructions");
+rule!(
+    "body-empty",
+    Levels::of("WWW"),
+    None,
+    "the skill has no instructions"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     // Nearly every body begins with a heading, and then there is no need to read lines.
-    let first = parsed.body_text().bytes().find(|byte| !matches!(byte, b'\n' | b'#' | b' '));
+    let first = parsed
+        .body_text()
+        .bytes()
+        .find(|byte| !matches!(byte, b'\n' | b'#' | b' '));
     if first.is_some_and(|byte| byte.is_ascii_alphanumeric()) {
         return;
     }
@@ -18,8 +26,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     {
         let end = parsed.fences.map_or(parsed.body, |(_, close)| close);
         out.report(
-            Finding::at(end, "the skill has no instructions: nothing follows the frontmatter")
-                .help("write what the agent should do, step by step"),
+            Finding::at(
+                end,
+                "the skill has no instructions: nothing follows the frontmatter",
+            )
+            .help("write what the agent should do, step by step"),
         );
     }
 }

@@ -6,7 +6,12 @@ use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::body::count_lines;
 use prowess_spec::tokens;
 
-rule!("body-length", Levels::of("WWN"), None, "the body is longer than 500 lines or 5,000 tokens");
+rule!(
+    "body-length",
+    Levels::of("WWN"),
+    None,
+    "the body is longer than 500 lines or 5,000 tokens"
+);
 
 /// Most lines the standard advises.
 const MAX_LINES: usize = 500;
@@ -20,7 +25,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let is_short = parsed.problems.is_empty()
         && memchr::memchr_iter(b'\n', text.as_bytes()).count() < MAX_LINES;
     // Blank lines at both ends are not worth a word.
-    let lines = if is_short { 0 } else { count_lines(text.trim().as_bytes()) };
+    let lines = if is_short {
+        0
+    } else {
+        count_lines(text.trim().as_bytes())
+    };
     let tokens = tokens::exceeds(text, MAX_TOKENS).unwrap_or(0);
     if lines <= MAX_LINES && tokens <= MAX_TOKENS {
         return;
@@ -32,7 +41,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             wording::thousands(tokens)
         ),
         (true, false) => {
-            format!("the body has {} lines, more than {MAX_LINES}", wording::thousands(lines))
+            format!(
+                "the body has {} lines, more than {MAX_LINES}",
+                wording::thousands(lines)
+            )
         }
         (false, _) => format!(
             "the body has about {} tokens, more than {}",
@@ -41,8 +53,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         ),
     };
     let start = parsed.body.start as usize + (text.len() - text.trim_start().len());
-    let line_end =
-        parsed.text[start..].find(['\n', '\r']).map_or(parsed.text.len(), |at| start + at);
+    let line_end = parsed.text[start..]
+        .find(['\n', '\r'])
+        .map_or(parsed.text.len(), |at| start + at);
     out.report(
         Finding::at(Span::new(start, line_end), message)
             .label("all of it is loaded at once")

@@ -4,22 +4,35 @@ use prowess_diag::{Edit, Fix, suggest, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("boolean-value", Levels::of("WWW"), Suggested, "a value is neither true nor false");
+rule!(
+    "boolean-value",
+    Levels::of("WWW"),
+    Suggested,
+    "a value is neither true nor false"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     for (key, flag) in [
-        ("disable-model-invocation", manifest.disable_model_invocation),
+        (
+            "disable-model-invocation",
+            manifest.disable_model_invocation,
+        ),
         ("user-invocable", manifest.user_invocable),
         ("background", manifest.background),
         ("always_present", manifest.always_present),
     ] {
-        let Some(flag) = flag.filter(|flag| !flag.understood) else { continue };
+        let Some(flag) = flag.filter(|flag| !flag.understood) else {
+            continue;
+        };
         let written = flag.span.of(parsed.text);
         let near = suggest::nearest(written, ["true", "false"]);
         let fix = near.map(|near| {
-            Fix::suggested(format!("write `{near}`"), vec![Edit::replace(flag.span, near)])
+            Fix::suggested(
+                format!("write `{near}`"),
+                vec![Edit::replace(flag.span, near)],
+            )
         });
         out.report(
             Finding::at(flag.span, format!("`{key}` must be `true` or `false`"))

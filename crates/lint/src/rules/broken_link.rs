@@ -7,7 +7,12 @@ use prowess_diag::{Edit, Fix, Span, suggest, wording};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::package::Look;
 
-rule!("broken-link", Levels::of("WWN"), Suggested, "a link leads to a file that does not exist");
+rule!(
+    "broken-link",
+    Levels::of("WWN"),
+    Suggested,
+    "a link leads to a file that does not exist"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -30,11 +35,17 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         let file = resource.as_str().rsplit('/').next().unwrap_or_default();
         let paths = skill.package.paths();
-        let same_name = paths.iter().copied().find(|path| path.rsplit('/').next() == Some(file));
+        let same_name = paths
+            .iter()
+            .copied()
+            .find(|path| path.rsplit('/').next() == Some(file));
         let near = same_name.or_else(|| suggest::nearest(resource.as_str(), paths.iter().copied()));
         let finding = Finding::at(
             target,
-            format!("broken link: {} does not exist", wording::tick(resource.as_str())),
+            format!(
+                "broken link: {} does not exist",
+                wording::tick(resource.as_str())
+            ),
         );
         out.report(match near {
             Some(near) => {
@@ -49,10 +60,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 });
                 finding.label(format!("did you mean `{near}`?")).fix(fix)
             }
-            None => finding.label("no such file in the skill's folder").help(format!(
-                "create {} in the skill's folder, or take the link out",
-                wording::tick(resource.as_str())
-            )),
+            None => finding
+                .label("no such file in the skill's folder")
+                .help(format!(
+                    "create {} in the skill's folder, or take the link out",
+                    wording::tick(resource.as_str())
+                )),
         });
     }
 }

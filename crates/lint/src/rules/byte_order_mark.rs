@@ -5,7 +5,12 @@ use prowess_diag::{Edit, Fix};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
 
-rule!("byte-order-mark", Levels::of("ENN"), AllSafe, "the file begins with a byte-order mark");
+rule!(
+    "byte-order-mark",
+    Levels::of("ENN"),
+    AllSafe,
+    "the file begins with a byte-order mark"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -13,9 +18,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if problem.kind == ProblemKind::ByteOrderMark {
             let fix = Fix::safe("remove the mark", vec![Edit::delete(problem.span)]);
             out.report(
-                Finding::at(problem.span, "the file begins with a byte-order mark, not with `---`")
-                    .label("some clients find no frontmatter after it")
-                    .fix(fix),
+                Finding::at(
+                    problem.span,
+                    "the file begins with a byte-order mark, not with `---`",
+                )
+                .label("some clients find no frontmatter after it")
+                .fix(fix),
             );
         }
     }

@@ -15,14 +15,21 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for field in FIELDS {
-        let Shape::Choice(words) = field.shape else { continue };
-        let Some(entry) = parsed.manifest.entry(field.key) else { continue };
+        let Shape::Choice(words) = field.shape else {
+            continue;
+        };
+        let Some(entry) = parsed.manifest.entry(field.key) else {
+            continue;
+        };
         let Some(text) = entry.value.text().filter(|text| !words.contains(text)) else {
             continue;
         };
         let near = suggest::nearest(text, words.iter().copied());
         let fix = near.map(|near| {
-            Fix::suggested(format!("use `{near}`"), vec![Edit::replace(entry.value.span, near)])
+            Fix::suggested(
+                format!("use `{near}`"),
+                vec![Edit::replace(entry.value.span, near)],
+            )
         });
         out.report(
             Finding::at(

@@ -3,11 +3,21 @@
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::fields;
 
-rule!("claude-ai-keys", Levels::claude_ai(), None, "claude.ai refuses a key");
+rule!(
+    "claude-ai-keys",
+    Levels::claude_ai(),
+    None,
+    "claude.ai refuses a key"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    for entry in parsed.manifest.entries.iter().filter(|entry| !fields::is_standard(&entry.key)) {
+    for entry in parsed
+        .manifest
+        .entries
+        .iter()
+        .filter(|entry| !fields::is_standard(&entry.key))
+    {
         out.report(
             Finding::at(
                 entry.key_span,

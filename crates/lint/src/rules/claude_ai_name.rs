@@ -2,10 +2,18 @@
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("claude-ai-name", Levels::claude_ai(), None, "claude.ai refuses the name");
+rule!(
+    "claude-ai-name",
+    Levels::claude_ai(),
+    None,
+    "claude.ai refuses the name"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(text) = skill.parsed.and_then(|parsed| parsed.manifest.name.as_ref()) else {
+    let Some(text) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.name.as_ref())
+    else {
         return;
     };
     let lower = text.value.to_lowercase();
@@ -18,6 +26,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
     }
     if text.value.contains(['<', '>']) {
-        out.report(Finding::at(text.span, "claude.ai refuses XML tags in names"));
+        out.report(Finding::at(
+            text.span,
+            "claude.ai refuses XML tags in names",
+        ));
     }
 }

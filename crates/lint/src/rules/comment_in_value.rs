@@ -6,7 +6,12 @@ use super::{Finding, Levels, Sink, Subject, lost_text, quote_lost};
 use prowess_spec::fields::{self, Shape};
 use prowess_spec::yaml::Entry;
 
-rule!("comment-in-value", Levels::of("WWW"), AllSuggested, "a ` #` cuts a value short");
+rule!(
+    "comment-in-value",
+    Levels::of("WWW"),
+    AllSuggested,
+    "a ` #` cuts a value short"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -20,9 +25,15 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         fields::find(&entry.key).is_some_and(|field| field.shape == Shape::Text)
             && &*entry.key != "name"
     };
-    let metadata = parsed.manifest.entry("metadata").and_then(|entry| entry.value.entries());
+    let metadata = parsed
+        .manifest
+        .entry("metadata")
+        .and_then(|entry| entry.value.entries());
     let prose = entries.iter().filter(is_prose);
-    for entry in prose.chain(metadata.unwrap_or_default()).filter(|entry| !entry.value.is_null()) {
+    for entry in prose
+        .chain(metadata.unwrap_or_default())
+        .filter(|entry| !entry.value.is_null())
+    {
         if let Some(lost) = lost_text(parsed.text, entry) {
             out.report(
                 Finding::at(

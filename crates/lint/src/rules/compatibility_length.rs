@@ -13,14 +13,20 @@ rule!(
 const MAX_COMPATIBILITY: usize = 500;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(text) = skill.parsed.and_then(|parsed| parsed.manifest.compatibility.as_ref()) else {
+    let Some(text) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.compatibility.as_ref())
+    else {
         return;
     };
     let characters = text.value.chars().count();
     if text.is_blank() {
         out.report(
-            Finding::at(text.span, "`compatibility` is empty: it must have 1 to 500 characters")
-                .help("remove the key, or say what the skill needs"),
+            Finding::at(
+                text.span,
+                "`compatibility` is empty: it must have 1 to 500 characters",
+            )
+            .help("remove the key, or say what the skill needs"),
         );
     } else if characters > MAX_COMPATIBILITY {
         let message = super::too_long("`compatibility`", characters, MAX_COMPATIBILITY);

@@ -24,15 +24,26 @@ const PAIRS: &[(char, &[char])] = &[
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let metadata = parsed.manifest.entry("metadata").and_then(|entry| entry.value.entries());
+    let metadata = parsed
+        .manifest
+        .entry("metadata")
+        .and_then(|entry| entry.value.entries());
     // The marks of a name are the business of `name-characters`.
-    let top = parsed.manifest.entries.iter().filter(|entry| &*entry.key != "name");
+    let top = parsed
+        .manifest
+        .entries
+        .iter()
+        .filter(|entry| &*entry.key != "name");
     for entry in top.chain(metadata.unwrap_or_default()) {
-        let Some(inner) = between_marks(entry) else { continue };
+        let Some(inner) = between_marks(entry) else {
+            continue;
+        };
         let span = entry.value.span;
         let quoted = format!("'{}'", inner.replace('\'', "''"));
-        let fix =
-            Fix::suggested("use `'` as the quotation mark", vec![Edit::replace(span, quoted)]);
+        let fix = Fix::suggested(
+            "use `'` as the quotation mark",
+            vec![Edit::replace(span, quoted)],
+        );
         out.report(
             Finding::at(
                 span,

@@ -13,7 +13,10 @@ rule!(
 pub(super) const MAX_DESCRIPTION: usize = 1024;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(text) = skill.parsed.and_then(|parsed| parsed.manifest.description.as_ref()) else {
+    let Some(text) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.description.as_ref())
+    else {
         return;
     };
     if text.value.len() <= MAX_DESCRIPTION {

@@ -8,22 +8,35 @@ use crate::profile::Profile;
 use prowess_spec::identity;
 use prowess_spec::manifest::Text;
 
-rule!("description-missing", Levels::of("EEW"), Suggested, "the skill has no description");
+rule!(
+    "description-missing",
+    Levels::of("EEW"),
+    Suggested,
+    "the skill has no description"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((parsed, manifest)) = complete_frontmatter(skill) else { return };
+    let Some((parsed, manifest)) = complete_frontmatter(skill) else {
+        return;
+    };
     let misspelt = misspelling(skill, "description");
     if misspelt.is_some() && out.profile() != Profile::Spec {
         out.report(missing_key(parsed, "description", misspelt));
         return;
     }
     let (span, message) = match manifest.entry("description") {
-        None => (frontmatter_start(parsed), "missing required field in frontmatter: `description`"),
+        None => (
+            frontmatter_start(parsed),
+            "missing required field in frontmatter: `description`",
+        ),
         Some(entry)
             if entry.value.is_null()
                 || manifest.description.as_ref().is_some_and(Text::is_blank) =>
         {
-            (entry.key_span, "field `description` must be a non-empty string")
+            (
+                entry.key_span,
+                "field `description` must be a non-empty string",
+            )
         }
         Some(_) => return,
     };

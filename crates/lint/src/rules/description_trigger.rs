@@ -14,17 +14,26 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
-    let Some(text) = manifest.description.as_ref().filter(|text| !text.is_blank()) else {
+    let Some(text) = manifest
+        .description
+        .as_ref()
+        .filter(|text| !text.is_blank())
+    else {
         return;
     };
-    if manifest.when_to_use.as_ref().is_some_and(|text| !text.is_blank())
+    if manifest
+        .when_to_use
+        .as_ref()
+        .is_some_and(|text| !text.is_blank())
         || manifest.model_invocation_disabled()
         || vocabulary::says_when(&text.value)
     {
         return;
     }
     // It does say so, on a line that is a key of its own: `unknown-key` tells. Or behind a mark that cuts it short: `comment-in-value` tells.
-    let lost = manifest.entry("description").and_then(|entry| lost_text(parsed.text, entry));
+    let lost = manifest
+        .entry("description")
+        .and_then(|entry| lost_text(parsed.text, entry));
     if manifest.entries.iter().any(|entry| is_sentence(&entry.key)) {
         return;
     }
@@ -32,8 +41,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     out.report(
-        Finding::at(text.span, "the description does not say when to use the skill")
-            .label("a model chooses by this text alone")
-            .help("add a sentence that begins with `Use when`"),
+        Finding::at(
+            text.span,
+            "the description does not say when to use the skill",
+        )
+        .label("a model chooses by this text alone")
+        .help("add a sentence that begins with `Use when`"),
     );
 }

@@ -6,17 +6,28 @@ use super::{Finding, Levels, Sink, Subject, whole_lines};
 use prowess_spec::frontmatter::Line;
 use prowess_spec::problem::ProblemKind;
 
-rule!("duplicate-key", Levels::of("EEE"), Safe, "a key appears twice");
+rule!(
+    "duplicate-key",
+    Levels::of("EEE"),
+    Safe,
+    "a key appears twice"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let mut index = None;
     for problem in &parsed.problems {
-        let ProblemKind::DuplicateKey(duplicate) = &problem.kind else { continue };
+        let ProblemKind::DuplicateKey(duplicate) = &problem.kind else {
+            continue;
+        };
         let lines = whole_lines(parsed.text, duplicate.entry);
         // Only an entry that has its lines to itself can be taken out as lines.
         let between = |start: u32, end: u32| {
-            parsed.text.get(start as usize..end as usize).unwrap_or("?").trim()
+            parsed
+                .text
+                .get(start as usize..end as usize)
+                .unwrap_or("?")
+                .trim()
         };
         let after = between(duplicate.entry.end, lines.end);
         let first = Line::at(parsed.text.as_bytes(), duplicate.first.start as usize);
@@ -42,9 +53,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             .line;
         let key = wording::tick(&duplicate.key);
         out.report(
-            Finding::at(duplicate.again, format!("invalid YAML: duplicate key {key}"))
-                .label(format!("{key} is on line {line} already, {how}"))
-                .fix(fix),
+            Finding::at(
+                duplicate.again,
+                format!("invalid YAML: duplicate key {key}"),
+            )
+            .label(format!("{key} is on line {line} already, {how}"))
+            .fix(fix),
         );
     }
 }

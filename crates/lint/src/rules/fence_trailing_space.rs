@@ -5,7 +5,12 @@ use prowess_diag::{Edit, Fix};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
 
-rule!("fence-trailing-space", Levels::of("NWN"), AllSafe, "there are spaces after a `---` line");
+rule!(
+    "fence-trailing-space",
+    Levels::of("NWN"),
+    AllSafe,
+    "there are spaces after a `---` line"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

@@ -6,15 +6,24 @@ use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::fields::{self, Shape};
 use prowess_spec::yaml::Node;
 
-rule!("field-type", Levels::of("WWW"), Suggested, "a field has a value of the wrong kind");
+rule!(
+    "field-type",
+    Levels::of("WWW"),
+    Suggested,
+    "a field has a value of the wrong kind"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for entry in &parsed.manifest.entries {
-        let Some(field) = fields::find(&entry.key) else { continue };
+        let Some(field) = fields::find(&entry.key) else {
+            continue;
+        };
         // These have rules of their own.
-        if matches!(&*entry.key, "name" | "description" | "compatibility" | "metadata")
-            || entry.value.is_null()
+        if matches!(
+            &*entry.key,
+            "name" | "description" | "compatibility" | "metadata"
+        ) || entry.value.is_null()
         {
             continue;
         }
@@ -33,9 +42,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     let is_tool = field.shape == Shape::Tools;
                     finding(odd, label).fix(mend(parsed.text, odd, is_tool))
                 }
-                None => {
-                    finding(&entry.value, format!("this is {}, and is ignored", entry.value.kind()))
-                }
+                None => finding(
+                    &entry.value,
+                    format!("this is {}, and is ignored", entry.value.kind()),
+                ),
             });
         }
     }
@@ -44,8 +54,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 /// What the value must be, if it is something else.
 fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
     let is_text = node.text().is_some();
-    let is_list_of_text =
-        node.items().is_some_and(|items| items.iter().all(|item| item.text().is_some()));
+    let is_list_of_text = node
+        .items()
+        .is_some_and(|items| items.iter().all(|item| item.text().is_some()));
     match shape {
         Shape::Text if key == "argument-hint" => (!is_text && !is_list_of_text).then_some("text"),
         Shape::Text | Shape::Choice(_) => (!is_text).then_some("text"),

@@ -3,7 +3,12 @@
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::yaml::{Layout, Value};
 
-rule!("flow-collection", Levels::of("E--"), None, "a list or map is written in brackets");
+rule!(
+    "flow-collection",
+    Levels::of("E--"),
+    None,
+    "a list or map is written in brackets"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

@@ -16,7 +16,9 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
-        let ProblemKind::FrontmatterMisplaced(how) = problem.kind else { continue };
+        let ProblemKind::FrontmatterMisplaced(how) = problem.kind else {
+            continue;
+        };
         let (label, fix) = match how {
             Misplaced::BlankLines => (
                 "nothing may come before `---`",

@@ -9,18 +9,27 @@ use prowess_spec::name;
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::yaml::write;
 
-rule!("frontmatter-missing", Levels::of("EEW"), Suggested, "the file has no frontmatter");
+rule!(
+    "frontmatter-missing",
+    Levels::of("EEW"),
+    Suggested,
+    "the file has no frontmatter"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let Some(problem) =
-        parsed.problems.iter().find(|problem| problem.kind == ProblemKind::FrontmatterMissing)
+    let Some(problem) = parsed
+        .problems
+        .iter()
+        .find(|problem| problem.kind == ProblemKind::FrontmatterMissing)
     else {
         return;
     };
     let first = problem.span.of(parsed.text);
-    let mut finding =
-        Finding::at(problem.span, "SKILL.md must start with YAML frontmatter (`---`)");
+    let mut finding = Finding::at(
+        problem.span,
+        "SKILL.md must start with YAML frontmatter (`---`)",
+    );
     if is_link_target(parsed.text) {
         finding = finding
             .label("this is the target of a symbolic link, checked out as text")
@@ -35,12 +44,19 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             .fix(slips::from_toml(parsed.text));
     } else if let Some(end) = slips::leading_keys(parsed.text) {
         let eol = line_break(parsed.text);
-        let before = if parsed.text[..end].ends_with('\n') { "" } else { eol };
+        let before = if parsed.text[..end].ends_with('\n') {
+            ""
+        } else {
+            eol
+        };
         let open = Edit::insert(0, format!("---{eol}"));
         let close = Edit::insert(end, format!("{before}---{eol}"));
         finding = finding
             .label("these keys are not between two lines `---`")
-            .fix(Fix::suggested("put `---` before and after the keys", vec![open, close]));
+            .fix(Fix::suggested(
+                "put `---` before and after the keys",
+                vec![open, close],
+            ));
     } else {
         finding = finding.label("no `---` on the first line").fix_or_help(
             insertion(skill),
@@ -59,7 +75,10 @@ fn is_link_target(text: &str) -> bool {
 fn insertion(skill: &Subject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
     // A name that is not the folder's would be the next error.
-    let name = skill.package.folder().filter(|folder| name::faults(folder).is_empty())?;
+    let name = skill
+        .package
+        .folder()
+        .filter(|folder| name::faults(folder).is_empty())?;
     let description = identity::first_line(parsed.body_text())?;
     let eol = line_break(parsed.text);
     let block = format!(

@@ -4,14 +4,22 @@ use super::{Finding, Levels, Sink, Subject, frontmatter_start};
 use crate::slips;
 use prowess_spec::problem::ProblemKind;
 
-rule!("frontmatter-not-a-map", Levels::of("EEW"), Suggested, "the frontmatter is not a map");
+rule!(
+    "frontmatter-not-a-map",
+    Levels::of("EEW"),
+    Suggested,
+    "the frontmatter is not a map"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::NotMapping { found } = problem.kind {
-            let span =
-                if problem.span.is_empty() { frontmatter_start(parsed) } else { problem.span };
+            let span = if problem.span.is_empty() {
+                frontmatter_start(parsed)
+            } else {
+                problem.span
+            };
             out.report(
                 Finding::at(span, "the frontmatter must be a YAML mapping")
                     .label(format!("it is {found}"))

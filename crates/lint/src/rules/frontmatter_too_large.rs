@@ -6,7 +6,12 @@ use super::{Finding, Levels, Sink, Subject, frontmatter_start};
 use prowess_spec::frontmatter::MAX_FRONTMATTER;
 use prowess_spec::problem::ProblemKind;
 
-rule!("frontmatter-too-large", Levels::of("EEE"), None, "the frontmatter is larger than 16 KiB");
+rule!(
+    "frontmatter-too-large",
+    Levels::of("EEE"),
+    None,
+    "the frontmatter is larger than 16 KiB"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

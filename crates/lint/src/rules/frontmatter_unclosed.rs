@@ -6,7 +6,12 @@ use super::{Finding, Levels, Sink, Subject, line_break};
 use prowess_spec::frontmatter::Line;
 use prowess_spec::problem::ProblemKind;
 
-rule!("frontmatter-unclosed", Levels::of("EEW"), Suggested, "the frontmatter is not closed");
+rule!(
+    "frontmatter-unclosed",
+    Levels::of("EEW"),
+    Suggested,
+    "the frontmatter is not closed"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -17,19 +22,26 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let fix = end_of_keys(text, problem.span.end as usize).map(|end| match end {
                 End::Before(at) => {
                     // The last key may end the file without a line break.
-                    let before =
-                        if at == text.len() && !text.ends_with(['\n', '\r']) { eol } else { "" };
+                    let before = if at == text.len() && !text.ends_with(['\n', '\r']) {
+                        eol
+                    } else {
+                        ""
+                    };
                     let edit = Edit::insert(at, format!("{before}---{eol}"));
                     Fix::suggested("close it after the last key", vec![edit])
                 }
-                End::Instead(span) => {
-                    Fix::suggested("close it with `---` alone", vec![Edit::replace(span, "---")])
-                }
+                End::Instead(span) => Fix::suggested(
+                    "close it with `---` alone",
+                    vec![Edit::replace(span, "---")],
+                ),
             });
             out.report(
-                Finding::at(problem.span, "the frontmatter is not properly closed with `---`")
-                    .label("opened here; without a closing line the whole file is body text")
-                    .fix(fix),
+                Finding::at(
+                    problem.span,
+                    "the frontmatter is not properly closed with `---`",
+                )
+                .label("opened here; without a closing line the whole file is body text")
+                .fix(fix),
             );
         }
     }

@@ -18,25 +18,36 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
-    let shell_tool = if manifest.shell.as_ref().is_some_and(|shell| &*shell.value == "powershell") {
+    let shell_tool = if manifest
+        .shell
+        .as_ref()
+        .is_some_and(|shell| &*shell.value == "powershell")
+    {
         "PowerShell"
     } else {
         "Bash"
     };
     let allows = |command: &str| {
-        manifest.allowed_tools.iter().flat_map(prowess_spec::manifest::ToolList::patterns).any(
-            |pattern| match pattern {
+        manifest
+            .allowed_tools
+            .iter()
+            .flat_map(prowess_spec::manifest::ToolList::patterns)
+            .any(|pattern| match pattern {
                 ToolPattern::Bare(name) => &**name == shell_tool || &**name == "*",
                 ToolPattern::Command(pattern) => {
                     &*pattern.tool == shell_tool && pattern.covers(command)
                 }
                 _ => false,
-            },
-        )
+            })
     };
     let items = skill.items();
     for (index, item) in items.iter().enumerate() {
-        let ItemKind::Command { command: script, .. } = item.kind else { continue };
+        let ItemKind::Command {
+            command: script, ..
+        } = item.kind
+        else {
+            continue;
+        };
         if item.place != Place::Text {
             continue;
         }
@@ -62,7 +73,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let pattern = slots::covering(command).filter(|_| !is_unsafe);
             let finding = Finding::at(
                 span,
-                format!("the command {} is not covered by `allowed-tools`", excerpt(command)),
+                format!(
+                    "the command {} is not covered by `allowed-tools`",
+                    excerpt(command)
+                ),
             )
             .label("loading the skill will fail, or ask, at this command");
             out.report(match (pattern, &manifest.allowed_tools) {
@@ -70,9 +84,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 (Some(pattern), Some(_)) => {
                     finding.help(format!("add `{shell_tool}({pattern})` to `allowed-tools`"))
                 }
-                (Some(pattern), None) => {
-                    finding.help(format!("allow it: `allowed-tools: {shell_tool}({pattern})`"))
-                }
+                (Some(pattern), None) => finding.help(format!(
+                    "allow it: `allowed-tools: {shell_tool}({pattern})`"
+                )),
             });
         }
     }

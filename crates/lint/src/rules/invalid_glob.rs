@@ -4,10 +4,17 @@ use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("invalid-glob", Levels::of("WWW"), None, "a pattern in `paths` cannot be read");
+rule!(
+    "invalid-glob",
+    Levels::of("WWW"),
+    None,
+    "a pattern in `paths` cannot be read"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
+        return;
+    };
     for glob in &manifest.paths {
         if let Some(why) = fault(&glob.value) {
             out.report(

@@ -6,13 +6,21 @@ use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::vocabulary::HOOK_EVENTS;
 use prowess_spec::yaml::Node;
 
-rule!("invalid-hooks", Levels::of("WWW"), None, "`hooks` has something in it that never runs");
+rule!(
+    "invalid-hooks",
+    Levels::of("WWW"),
+    None,
+    "`hooks` has something in it that never runs"
+);
 
 const SHAPE: &str =
     "the shape is `PreToolUse:` with a list of `matcher` and `hooks`, each hook with a `type`";
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(entry) = skill.parsed.and_then(|parsed| parsed.manifest.entry("hooks")) else {
+    let Some(entry) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.entry("hooks"))
+    else {
         return;
     };
     for event in entry.value.entries().unwrap_or_default() {
@@ -21,10 +29,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 event.key_span,
                 format!("unknown hook event {}", wording::tick(&event.key)),
             );
-            out.report(match suggest::nearest(&event.key, HOOK_EVENTS.iter().copied()) {
-                Some(near) => finding.label(format!("did you mean `{near}`?")),
-                None => finding.label("not an event we know").at_most(Severity::Note),
-            });
+            out.report(
+                match suggest::nearest(&event.key, HOOK_EVENTS.iter().copied()) {
+                    Some(near) => finding.label(format!("did you mean `{near}`?")),
+                    None => finding
+                        .label("not an event we know")
+                        .at_most(Severity::Note),
+                },
+            );
         }
         let Some(matchers) = event.value.items() else {
             out.report(
@@ -38,12 +50,18 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         };
         for matcher in matchers {
-            let hooks = matcher.get("hooks").and_then(Node::items).unwrap_or_default();
+            let hooks = matcher
+                .get("hooks")
+                .and_then(Node::items)
+                .unwrap_or_default();
             if hooks.is_empty() || hooks.iter().any(|hook| !is_runnable(hook)) {
                 out.report(
                     Finding::at(
                         matcher.span,
-                        format!("an entry for {} has no runnable hook", wording::tick(&event.key)),
+                        format!(
+                            "an entry for {} has no runnable hook",
+                            wording::tick(&event.key)
+                        ),
                     )
                     .label("never runs")
                     .help(SHAPE),

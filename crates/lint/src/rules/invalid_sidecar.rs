@@ -3,7 +3,12 @@
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::sidecar::SIDECAR_PATH;
 
-rule!("invalid-sidecar", Levels::of("WWW"), None, "`agents/openai.yaml` cannot be read");
+rule!(
+    "invalid-sidecar",
+    Levels::of("WWW"),
+    None,
+    "`agents/openai.yaml` cannot be read"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(fault) = skill.sidecar().and_then(|sidecar| sidecar.fault.as_ref()) else {

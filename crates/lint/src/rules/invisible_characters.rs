@@ -7,7 +7,12 @@ use super::{Finding, Levels, Sink, Subject};
 /// How many lines are named; a text that is full of such characters says enough with fewer.
 const MOST_LINES: usize = 5;
 
-rule!("invisible-characters", Levels::of("WWN"), AllSuggested, "the text has invisible characters");
+rule!(
+    "invisible-characters",
+    Levels::of("WWN"),
+    AllSuggested,
+    "the text has invisible characters"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -20,7 +25,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             (at > 0 || c != '\u{feff}') && sanitize::is_invisible(c) && !is_harmless(text, at, c)
         })
         .collect();
-    if let Some(finding) = describe(text, &found, "is invisible: a model reads it, people do not") {
+    if let Some(finding) = describe(
+        text,
+        &found,
+        "is invisible: a model reads it, people do not",
+    ) {
         out.report(finding);
     }
 }
@@ -47,7 +56,11 @@ fn is_harmless(text: &str, at: usize, c: char) -> bool {
 
 /// Tag characters are legitimate behind a waving black flag: 🏴󠁧󠁢󠁳󠁣󠁴󠁿.
 fn is_flag(before: &str) -> bool {
-    before.chars().rev().take(8).find(|c| !matches!(c, '\u{e0020}'..='\u{e007f}'))
+    before
+        .chars()
+        .rev()
+        .take(8)
+        .find(|c| !matches!(c, '\u{e0020}'..='\u{e007f}'))
         == Some('\u{1f3f4}')
 }
 
@@ -55,14 +68,23 @@ fn is_flag(before: &str) -> bool {
 pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Option<Finding> {
     let &(at, c) = found.first()?;
     let others = others(text, &found[1..]);
-    let edits =
-        found.iter().map(|&(at, c)| Edit::delete(Span::new(at, at + c.len_utf8()))).collect();
+    let edits = found
+        .iter()
+        .map(|&(at, c)| Edit::delete(Span::new(at, at + c.len_utf8())))
+        .collect();
     Some(
         Finding::at(
             Span::new(at, at + c.len_utf8()),
             format!("the character U+{:04X}{others} {what}", u32::from(c)),
         )
-        .fix(Fix::suggested(if found.len() == 1 { "remove it" } else { "remove them" }, edits)),
+        .fix(Fix::suggested(
+            if found.len() == 1 {
+                "remove it"
+            } else {
+                "remove them"
+            },
+            edits,
+        )),
     )
 }
 
@@ -72,11 +94,16 @@ fn others(text: &str, found: &[(usize, char)]) -> String {
         return String::new();
     }
     let index = LineIndex::new(text);
-    let mut lines: Vec<usize> =
-        found.iter().map(|&(at, _)| index.position(text, at).line).collect();
+    let mut lines: Vec<usize> = found
+        .iter()
+        .map(|&(at, _)| index.position(text, at).line)
+        .collect();
     lines.dedup();
-    let mut named: Vec<String> =
-        lines.iter().take(MOST_LINES).map(|&line| wording::thousands(line)).collect();
+    let mut named: Vec<String> = lines
+        .iter()
+        .take(MOST_LINES)
+        .map(|&line| wording::thousands(line))
+        .collect();
     let rest = lines.len() - named.len();
     if rest > 0 {
         named.push(wording::count(rest, "other"));

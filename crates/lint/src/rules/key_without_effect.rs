@@ -2,7 +2,12 @@
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("key-without-effect", Levels::of("WWN"), None, "a key has no effect without another one");
+rule!(
+    "key-without-effect",
+    Levels::of("WWN"),
+    None,
+    "a key has no effect without another one"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

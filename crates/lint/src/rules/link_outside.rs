@@ -5,7 +5,12 @@ use prowess_diag::wording;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::resource_path::PathFault;
 
-rule!("link-outside", Levels::of("WWN"), None, "a link leads out of the skill's folder");
+rule!(
+    "link-outside",
+    Levels::of("WWN"),
+    None,
+    "a link leads out of the skill's folder"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for link in skill.links() {

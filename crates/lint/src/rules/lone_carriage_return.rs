@@ -16,8 +16,15 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::LoneCarriageReturn { places } = &problem.kind {
-            let line_break = if parsed.text.contains("\r\n") { "\r\n" } else { "\n" };
-            let edits = places.iter().map(|&place| Edit::replace(place, line_break)).collect();
+            let line_break = if parsed.text.contains("\r\n") {
+                "\r\n"
+            } else {
+                "\n"
+            };
+            let edits = places
+                .iter()
+                .map(|&place| Edit::replace(place, line_break))
+                .collect();
             let message = format!(
                 "{} with a carriage return alone",
                 if places.len() == 1 {

@@ -5,11 +5,18 @@ use prowess_diag::{Edit, Fix, Span};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::yaml::{Layout, Node, Value};
 
-rule!("metadata-not-a-map", Levels::of("EWW"), Suggested, "`metadata` is not a map");
+rule!(
+    "metadata-not-a-map",
+    Levels::of("EWW"),
+    Suggested,
+    "`metadata` is not a map"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let Some(entry) = parsed.manifest.entry("metadata") else { return };
+    let Some(entry) = parsed.manifest.entry("metadata") else {
+        return;
+    };
     if entry.value.entries().is_none() && !entry.value.is_null() {
         out.report(
             Finding::at(entry.value.span, "`metadata` must be a map of texts")
@@ -24,11 +31,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 
 /// Makes a list of pairs one map: each hyphen becomes a blank.
 fn without_hyphens(text: &str, node: &Node) -> Option<Fix> {
-    let Value::Sequence(items, Layout::Block) = &node.value else { return None };
+    let Value::Sequence(items, Layout::Block) = &node.value else {
+        return None;
+    };
     let hyphen = |item: &Node| {
         let before = text.get(..item.span.start as usize)?;
         let at = before.strip_suffix("- ")?.len();
-        item.entries().map(|_| Edit::replace(Span::new(at, at + 1), " "))
+        item.entries()
+            .map(|_| Edit::replace(Span::new(at, at + 1), " "))
     };
     let edits: Option<Vec<Edit>> = items.iter().map(hyphen).collect();
     Some(Fix::suggested("write the pairs without hyphens", edits?))

@@ -5,14 +5,27 @@ use prowess_diag::{Edit, Fix, wording};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::yaml::{Style, Value, write};
 
-rule!("metadata-value", Levels::of("WWN"), Safe, "a metadata value is not text");
+rule!(
+    "metadata-value",
+    Levels::of("WWN"),
+    Safe,
+    "a metadata value is not text"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(entry) = skill.parsed.and_then(|parsed| parsed.manifest.entry("metadata")) else {
+    let Some(entry) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.entry("metadata"))
+    else {
         return;
     };
     for item in entry.value.entries().unwrap_or_default() {
-        let message = || format!("metadata value {} is not a string", wording::tick(&item.key));
+        let message = || {
+            format!(
+                "metadata value {} is not a string",
+                wording::tick(&item.key)
+            )
+        };
         match &item.value.value {
             Value::Scalar(text, Style::Plain)
                 if !item.value.is_null() && write::looks_typed(text) =>

@@ -8,7 +8,11 @@ rule!("missing-file", Levels::of("EEE"), None, "the folder has no `SKILL.md`", o
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if skill.fault == Some(&ReadFault::Missing) {
         let finding = Finding::file("missing required file: `SKILL.md`");
-        let near = skill.package.paths().into_iter().find(|path| path.to_lowercase() == "skill.md");
+        let near = skill
+            .package
+            .paths()
+            .into_iter()
+            .find(|path| path.to_lowercase() == "skill.md");
         out.report(match near {
             Some(near) => finding.help(format!("rename `{near}` to `SKILL.md`")),
             None => {

@@ -8,7 +8,12 @@ use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::package::Look;
 use prowess_spec::resource_path::ResourcePath;
 
-rule!("missing-script", Levels::of("WWN"), None, "the body names a script that does not exist");
+rule!(
+    "missing-script",
+    Levels::of("WWN"),
+    None,
+    "the body names a script that does not exist"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -17,7 +22,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let links = skill.links();
     let is_linked = |script: Span| {
         let before = links.partition_point(|link| link.span.start <= script.start);
-        links[..before].last().is_some_and(|link| link.span.contains(script))
+        links[..before]
+            .last()
+            .is_some_and(|link| link.span.contains(script))
     };
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
@@ -33,8 +40,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.count();
             continue;
         }
-        let finding =
-            Finding::at(script.span, format!("the script {} does not exist", wording::tick(path)));
+        let finding = Finding::at(
+            script.span,
+            format!("the script {} does not exist", wording::tick(path)),
+        );
         out.report(match suggest::nearest(path, skill.package.paths()) {
             Some(near) => finding.label(format!("did you mean `{near}`?")),
             None => finding

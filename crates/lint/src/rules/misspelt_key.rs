@@ -6,7 +6,12 @@ use super::unknown_key::is_known;
 use super::{Finding, Levels, Sink, Subject, complete_frontmatter, misspelling};
 use crate::profile::Profile;
 
-rule!("misspelt-key", Levels::of("EWW"), Suggested, "a key looks misspelt");
+rule!(
+    "misspelt-key",
+    Levels::of("EWW"),
+    Suggested,
+    "a key looks misspelt"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -26,15 +31,22 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         let finding = Finding::at(
             entry.key_span,
-            format!("unknown key in the frontmatter: {}", wording::tick(&entry.key)),
+            format!(
+                "unknown key in the frontmatter: {}",
+                wording::tick(&entry.key)
+            ),
         );
         let other = parsed.manifest.entry(meant).or(first).filter(|_| !is_first);
         out.report(match other {
             None if !is_known(meant, out.profile()) => finding
-                .label(format!("did you mean `{meant}`? That is not part of the standard either"))
+                .label(format!(
+                    "did you mean `{meant}`? That is not part of the standard either"
+                ))
                 .help("remove it, or move it below `metadata:`, where any key may stand"),
             None => finding
-                .label(format!("did you mean `{meant}`? As it stands it has no effect"))
+                .label(format!(
+                    "did you mean `{meant}`? As it stands it has no effect"
+                ))
                 .fix(Fix::suggested(
                     format!("rename it to `{meant}`"),
                     vec![Edit::replace(entry.key_span, meant)],
@@ -47,7 +59,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 } else {
                     format!("it has no effect, and line {line} looks like `{meant}` too")
                 };
-                finding.label(label).help(format!("remove it, or move what it says to `{meant}`"))
+                finding
+                    .label(label)
+                    .help(format!("remove it, or move what it says to `{meant}`"))
             }
         });
     }

@@ -233,7 +233,10 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 
 /// Returns the place of a rule in [`RULES`].
 pub fn position(id: &str) -> Option<usize> {
-    let id = RENAMED.iter().find(|(old, _)| *old == id).map_or(id, |(_, new)| new);
+    let id = RENAMED
+        .iter()
+        .find(|(old, _)| *old == id)
+        .map_or(id, |(_, new)| new);
     RULES.iter().position(|rule| rule.id == id)
 }
 
@@ -253,7 +256,9 @@ fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a 
 fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry<'a>> {
     let entries = &skill.parsed?.manifest.entries;
     let index = skill.meant().iter().position(|meant| *meant == Some(key))?;
-    entries.get(index).filter(|_| entries.iter().all(|entry| &*entry.key != key))
+    entries
+        .get(index)
+        .filter(|_| entries.iter().all(|entry| &*entry.key != key))
 }
 
 /// The finding about a required key that is missing, or misspelt.
@@ -264,7 +269,10 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
         // Some formats show the message alone, so it names both.
         Some(entry) => Finding::at(
             entry.key_span,
-            format!("{message}, perhaps misspelt as {}", wording::tick(&entry.key)),
+            format!(
+                "{message}, perhaps misspelt as {}",
+                wording::tick(&entry.key)
+            ),
         )
         .label("as it stands it has no effect")
         .fix(Fix::suggested(
@@ -276,8 +284,14 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
 
 /// What stands behind the value of a key and is a comment for YAML, but not for its author.
 fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
-    let yaml::Value::Scalar(value, Style::Plain) = &entry.value.value else { return None };
-    let before = if entry.value.is_null() { entry.key_span } else { entry.value.span };
+    let yaml::Value::Scalar(value, Style::Plain) = &entry.value.value else {
+        return None;
+    };
+    let before = if entry.value.is_null() {
+        entry.key_span
+    } else {
+        entry.value.span
+    };
     let start = before.end as usize;
     let line = text.get(start..)?.lines().next()?.trim_end();
     let gap = line.len() - line.trim_start_matches([':', ' ', '\t']).len();
@@ -287,7 +301,11 @@ fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
 
 /// Puts quotation marks round a value and the text that it lost.
 fn quote_lost(text: &str, entry: &Entry, lost: Span) -> Fix {
-    let start = if entry.value.is_null() { lost.start } else { entry.value.span.start };
+    let start = if entry.value.is_null() {
+        lost.start
+    } else {
+        entry.value.span.start
+    };
     let span = Span::new(start as usize, lost.end as usize);
     let quoted = format!("'{}'", span.of(text).replace('\'', "''"));
     Fix::suggested("quote the whole value", vec![Edit::replace(span, quoted)])
@@ -308,12 +326,17 @@ fn line_break(text: &str) -> &'static str {
 /// An edit that adds a line at the top of the frontmatter.
 fn insert_key(parsed: &Parsed<'_>, line: &str) -> Option<Edit> {
     let yaml = parsed.yaml?;
-    Some(Edit::insert(yaml.start as usize, format!("{line}{}", line_break(parsed.text))))
+    Some(Edit::insert(
+        yaml.start as usize,
+        format!("{line}{}", line_break(parsed.text)),
+    ))
 }
 
 /// The place at which to complain about something missing from the frontmatter.
 fn frontmatter_start(parsed: &Parsed<'_>) -> Span {
-    parsed.fences.map_or(Span::at(parsed.body.start as usize), |(open, _)| open)
+    parsed
+        .fences
+        .map_or(Span::at(parsed.body.start as usize), |(open, _)| open)
 }
 
 /// Grows a span over the whole lines it touches, line break included.
@@ -327,14 +350,21 @@ fn whole_lines(text: &str, span: Span) -> Span {
 /// The first line of a text, as a message quotes it; a cut is marked.
 fn excerpt(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    let more = if line.len() < text.trim_end().len() { " …" } else { "" };
+    let more = if line.len() < text.trim_end().len() {
+        " …"
+    } else {
+        ""
+    };
     wording::tick(wording::shorten(&format!("{line}{more}"), 60))
 }
 
 /// The message about a text that has too many characters.
 fn too_long(what: &str, characters: usize, limit: usize) -> String {
     let characters = wording::count(characters, "character");
-    format!("{what} has {characters}, more than {}", wording::thousands(limit))
+    format!(
+        "{what} has {characters}, more than {}",
+        wording::thousands(limit)
+    )
 }
 
 #[cfg(test)]
@@ -346,7 +376,9 @@ mod tests {
         for (index, rule) in RULES.iter().enumerate() {
             assert_eq!(position(rule.id), Some(index), "{} stands twice", rule.id);
             assert!(
-                rule.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
+                rule.id
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
                 "{}",
                 rule.id
             );

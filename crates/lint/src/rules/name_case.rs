@@ -4,10 +4,17 @@ use super::name_folder_mismatch::mend_name;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name::NameFault;
 
-rule!("name-case", Levels::of("EEW"), Safe, "the name has upper-case letters");
+rule!(
+    "name-case",
+    Levels::of("EEW"),
+    Safe,
+    "the name has upper-case letters"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((text, faults)) = skill.name() else { return };
+    let Some((text, faults)) = skill.name() else {
+        return;
+    };
     if faults.contains(&NameFault::NotLowercase) {
         let finding = Finding::at(text.span, "the name must be lowercase");
         out.report(mend_name(skill, finding.label("has upper-case letters")));

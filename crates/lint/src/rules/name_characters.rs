@@ -13,9 +13,15 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((text, faults)) = skill.name() else { return };
+    let Some((text, faults)) = skill.name() else {
+        return;
+    };
     for fault in faults {
-        if let &NameFault::Characters { first, only_underscores } = fault {
+        if let &NameFault::Characters {
+            first,
+            only_underscores,
+        } = fault
+        {
             let shown = if first.is_whitespace() {
                 "a space".to_owned()
             } else {
@@ -26,7 +32,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let finding = mend_name(skill, finding);
             // Names with underscores are at home in skilled_crew; the loader takes them.
             let tolerated = only_underscores && out.profile() == crate::profile::Profile::Lenient;
-            out.report(if tolerated { finding.at_most(Severity::Note) } else { finding });
+            out.report(if tolerated {
+                finding.at_most(Severity::Note)
+            } else {
+                finding
+            });
         }
     }
 }

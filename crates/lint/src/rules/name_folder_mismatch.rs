@@ -14,8 +14,12 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((text, faults)) = skill.name() else { return };
-    let Some(folder) = skill.package.folder() else { return };
+    let Some((text, faults)) = skill.name() else {
+        return;
+    };
+    let Some(folder) = skill.package.folder() else {
+        return;
+    };
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
     // A name that only misspells the folder's has a rule that says how.
     let only_misspelt = !faults.is_empty() && name::repair(&name).as_deref() == Some(&*folder_name);
@@ -39,11 +43,18 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 ///
 /// Where name and folder are both wrong there is none: only both together can be renamed.
 pub(super) fn mend_name(skill: &Subject<'_>, finding: Finding) -> Finding {
-    let name = skill.parsed.and_then(|parsed| parsed.manifest.name.as_ref());
+    let name = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.name.as_ref());
     let folder = skill.package.folder().map(name::normalise);
     let is_wrong = folder.is_some_and(|folder| !name::faults(&folder).is_empty());
-    match name.filter(|_| is_wrong).and_then(|text| name::repair(&text.value)) {
-        Some(better) => finding.help(format!("rename both the skill and its folder to `{better}`")),
+    match name
+        .filter(|_| is_wrong)
+        .and_then(|text| name::repair(&text.value))
+    {
+        Some(better) => finding.help(format!(
+            "rename both the skill and its folder to `{better}`"
+        )),
         None => finding.fix(name_fix(skill)),
     }
 }
@@ -65,9 +76,10 @@ fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
         (Some(folder), Some(repaired)) if *folder == repaired => {
             Some(Fix::safe("spell it like the folder", rename(&folder)))
         }
-        (Some(folder), _) => {
-            Some(Fix::suggested("change the name to that of the folder", rename(&folder)))
-        }
+        (Some(folder), _) => Some(Fix::suggested(
+            "change the name to that of the folder",
+            rename(&folder),
+        )),
         (None, Some(repaired)) if repaired != *text.value => {
             Some(Fix::suggested("rename the skill", rename(&repaired)))
         }

@@ -12,7 +12,9 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((text, faults)) = skill.name() else { return };
+    let Some((text, faults)) = skill.name() else {
+        return;
+    };
     for fault in faults {
         let message = match fault {
             NameFault::EdgeHyphen => "the name cannot start or end with a hyphen",

@@ -4,10 +4,17 @@ use super::name_folder_mismatch::mend_name;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name::{MAX_NAME, NameFault};
 
-rule!("name-length", Levels::of("EEW"), Safe, "the name is longer than 64 characters");
+rule!(
+    "name-length",
+    Levels::of("EEW"),
+    Safe,
+    "the name is longer than 64 characters"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((text, faults)) = skill.name() else { return };
+    let Some((text, faults)) = skill.name() else {
+        return;
+    };
     for fault in faults {
         if let NameFault::TooLong { characters } = fault {
             let message = super::too_long("the name", *characters, MAX_NAME);

@@ -11,10 +11,17 @@ use prowess_spec::name;
 use prowess_spec::parse::Parsed;
 use prowess_spec::yaml::write;
 
-rule!("name-missing", Levels::of("EWN"), Safe, "the skill has no name");
+rule!(
+    "name-missing",
+    Levels::of("EWN"),
+    Safe,
+    "the skill has no name"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some((parsed, manifest)) = complete_frontmatter(skill) else { return };
+    let Some((parsed, manifest)) = complete_frontmatter(skill) else {
+        return;
+    };
     // One word about an empty block is enough.
     if manifest.entries.is_empty() && skill.package.folder().is_none() {
         return;
@@ -40,18 +47,25 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         Some(entry)
             if entry.value.is_null()
-                || manifest.name.as_ref().is_some_and(prowess_spec::manifest::Text::is_blank) =>
+                || manifest
+                    .name
+                    .as_ref()
+                    .is_some_and(prowess_spec::manifest::Text::is_blank) =>
         {
             let edit = |folder: &str| {
                 let gap = if entry.value.span.is_empty() { " " } else { "" };
                 Edit::replace(entry.value.span, format!("{gap}{}", name_for(folder)))
             };
             // Only where the value has a place of its own behind the colon.
-            let before = parsed.text.get(..entry.value.span.start as usize).unwrap_or_default();
+            let before = parsed
+                .text
+                .get(..entry.value.span.start as usize)
+                .unwrap_or_default();
             let has_place = entry.value.verbatim_start(parsed.text).is_some()
                 && before.trim_end().ends_with(':');
-            let fix =
-                valid().filter(|_| has_place).map(|folder| Fix::safe(title, vec![edit(folder)]));
+            let fix = valid()
+                .filter(|_| has_place)
+                .map(|folder| Fix::safe(title, vec![edit(folder)]));
             out.report(
                 Finding::at(entry.key_span, "field `name` must be a non-empty string")
                     .label("no value")
@@ -70,7 +84,12 @@ fn name_for(folder: &str) -> String {
 /// Whether a line may be put in front of the first key: it stands at the start of its line, or
 /// there is none.
 fn is_block_map(parsed: &Parsed<'_>) -> bool {
-    let Some(first) = parsed.manifest.entries.first() else { return true };
-    let before = parsed.text.get(..first.key_span.start as usize).unwrap_or_default();
+    let Some(first) = parsed.manifest.entries.first() else {
+        return true;
+    };
+    let before = parsed
+        .text
+        .get(..first.key_span.start as usize)
+        .unwrap_or_default();
     before.ends_with(['\n', '\r'])
 }

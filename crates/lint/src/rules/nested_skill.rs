@@ -2,7 +2,12 @@
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("nested-skill", Levels::of("WWN"), None, "another `SKILL.md` lies inside the skill's folder");
+rule!(
+    "nested-skill",
+    Levels::of("WWN"),
+    None,
+    "another `SKILL.md` lies inside the skill's folder"
+);
 
 /// How many are named; a folder of skills below one would fill the screen.
 const SHOWN: usize = 3;
@@ -12,10 +17,18 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if nested.is_empty() {
         return;
     }
-    let shown =
-        nested.iter().take(SHOWN).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    let shown = nested
+        .iter()
+        .take(SHOWN)
+        .map(|path| format!("`{path}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let more = nested.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     out.report(
         Finding::file(format!("{shown}{more} will not be found as {}", if nested.len() == 1 { "a skill" } else { "skills" }))
             .help("a folder with SKILL.md is a leaf; move the inner skill beside this one, or rename its file"),

@@ -3,7 +3,12 @@
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
 
-rule!("not-utf8", Levels::of("EEE"), None, "the file is not UTF-8 text");
+rule!(
+    "not-utf8",
+    Levels::of("EEE"),
+    None,
+    "the file is not UTF-8 text"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -19,7 +24,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             } else {
                 "convert it: `iconv -f LATIN1 -t UTF-8`"
             };
-            out.report(finding.label("only the text before this was read").help(help));
+            out.report(
+                finding
+                    .label("only the text before this was read")
+                    .help(help),
+            );
         }
     }
 }

@@ -3,7 +3,12 @@
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
 
-rule!("nul-byte", Levels::of("EEE"), None, "the file contains a NUL byte");
+rule!(
+    "nul-byte",
+    Levels::of("EEE"),
+    None,
+    "the file contains a NUL byte"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

@@ -30,7 +30,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         1 => " (and 1 more)".to_owned(),
         n => format!(" (and {n} more)"),
     };
-    let edits = places.iter().map(|place| Edit::insert(place.start as usize, "\\")).collect();
+    let edits = places
+        .iter()
+        .map(|place| Edit::insert(place.start as usize, "\\"))
+        .collect();
     out.report(
         Finding::at(
             first,

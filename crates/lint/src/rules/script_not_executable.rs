@@ -26,7 +26,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(
                     script.span,
-                    format!("{} is run directly but is not executable", wording::tick(path)),
+                    format!(
+                        "{} is run directly but is not executable",
+                        wording::tick(path)
+                    ),
                 )
                 .label("running it will fail with `permission denied`")
                 .help(format!("make it executable: `chmod +x {path}`")),

@@ -5,7 +5,12 @@ use prowess_diag::{Edit, Fix, Span};
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::yaml::{Entry, Node, Value};
 
-rule!("tab-separator", Levels::of("EWN"), AllSafe, "there is a tab between a key and its value");
+rule!(
+    "tab-separator",
+    Levels::of("EWN"),
+    AllSafe,
+    "there is a tab between a key and its value"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -17,9 +22,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     in_entries(parsed.text, &parsed.manifest.entries, &mut gaps);
     for span in gaps {
         out.report(
-            Finding::at(span, "invalid YAML for many readers: there is a tab before a value")
-                .label("readers in Python refuse the whole file")
-                .fix(Fix::safe("use a space", vec![Edit::replace(span, " ")])),
+            Finding::at(
+                span,
+                "invalid YAML for many readers: there is a tab before a value",
+            )
+            .label("readers in Python refuse the whole file")
+            .fix(Fix::safe("use a space", vec![Edit::replace(span, " ")])),
         );
     }
 }
@@ -27,8 +35,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 fn in_entries(text: &str, entries: &[Entry], gaps: &mut Vec<Span>) {
     for entry in entries {
         let after_key = entry.key_span.end as usize;
-        let colon =
-            text.get(after_key..).and_then(|rest| rest.find(':')).map(|at| after_key + at + 1);
+        let colon = text
+            .get(after_key..)
+            .and_then(|rest| rest.find(':'))
+            .map(|at| after_key + at + 1);
         gaps.extend(colon.and_then(|colon| gap_with_tab(text, colon)));
         in_node(text, &entry.value, gaps);
     }

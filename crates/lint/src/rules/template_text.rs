@@ -15,7 +15,12 @@ rule!(
 const REMINDER: &str = concat!("TO", "DO");
 
 /// Names that stand in templates.
-const NAMES: &[&str] = &["your-skill-name", "my-skill-name", "your-skill", "your skill name"];
+const NAMES: &[&str] = &[
+    "your-skill-name",
+    "my-skill-name",
+    "your-skill",
+    "your skill name",
+];
 
 /// How descriptions in templates begin.
 const DESCRIPTIONS: &[&str] = &[
@@ -39,8 +44,10 @@ const FIRST_LINES: &[&str] = &[
 ];
 
 /// What `prowess new` writes. The skill is being written: a note, so that a new one passes.
-const OURS: &[&str] =
-    &["Describe what this skill does. Use when", "Say what the agent should do, step by step."];
+const OURS: &[&str] = &[
+    "Describe what this skill does. Use when",
+    "Say what the agent should do, step by step.",
+];
 
 /// How many lines of the body are looked at, blank ones apart. Further down, such words are
 /// more often examples.
@@ -131,7 +138,9 @@ static SECONDS: [u32; 256] = {
 
 /// How severe it is that a text begins as one of these, or as one of ours.
 fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
-    let &[first, second, ..] = text.as_bytes() else { return None };
+    let &[first, second, ..] = text.as_bytes() else {
+        return None;
+    };
     // Nearly every text differs in the first two letters.
     if (SECONDS[usize::from(first)] >> (second & 31)) & 1 == 0 {
         return None;
@@ -150,13 +159,16 @@ fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
 fn is_reminder(text: &str) -> bool {
     match text.strip_prefix('[') {
         Some(rest) => rest.starts_with(REMINDER),
-        None => text.strip_prefix(REMINDER).is_some_and(|rest| rest.starts_with(':')),
+        None => text
+            .strip_prefix(REMINDER)
+            .is_some_and(|rest| rest.starts_with(':')),
     }
 }
 
 /// Whether a text begins so, in capitals or not.
 fn begins(text: &str, beginning: &str) -> bool {
-    text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+    text.get(..beginning.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }
 
 #[cfg(test)]
@@ -175,10 +187,16 @@ mod tests {
 
     #[test]
     fn first_lines_of_templates_are_found_whatever_breaks_them() {
-        check("\r\n# Your Skill Name\r\n", Some(("Your Skill Name", Severity::Error)));
+        check(
+            "\r\n# Your Skill Name\r\n",
+            Some(("Your Skill Name", Severity::Error)),
+        );
         check("# A\r\r[%: é]\rb", Some(("[%: é]", Severity::Error)));
         check("%: write this\n", Some(("%: write this", Severity::Error)));
-        check("# A\n\n## B\n\nlorem IPSUM dolor", Some(("lorem IPSUM dolor", Severity::Error)));
+        check(
+            "# A\n\n## B\n\nlorem IPSUM dolor",
+            Some(("lorem IPSUM dolor", Severity::Error)),
+        );
         let ours = "Say what the agent should do, step by step.";
         check(&format!("# A\n\n{ours}\n"), Some((ours, Severity::Note)));
     }

@@ -15,11 +15,18 @@ rule!(
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for key in ["name", "description", "compatibility"] {
-        let Some(entry) = parsed.manifest.entry(key) else { continue };
+        let Some(entry) = parsed.manifest.entry(key) else {
+            continue;
+        };
         // One line for what was written as a list; marks round what has brackets of its own.
-        let items: Option<Vec<&str>> =
-            entry.value.items().and_then(|items| items.iter().map(Node::text).collect());
-        let (colon, end) = (entry.key_span.end as usize + 1, entry.value.span.end as usize);
+        let items: Option<Vec<&str>> = entry
+            .value
+            .items()
+            .and_then(|items| items.iter().map(Node::text).collect());
+        let (colon, end) = (
+            entry.key_span.end as usize + 1,
+            entry.value.span.end as usize,
+        );
         let raw = entry.value.span.of(parsed.text);
         let fix = match (&entry.value.value, items) {
             (Value::Sequence(_, Layout::Block), Some(items)) => {
@@ -31,7 +38,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 if key != "name" && !raw.contains('\n') =>
             {
                 let quoted = format!("'{}'", raw.replace('\'', "''"));
-                Some(Fix::suggested("quote it", vec![Edit::replace(entry.value.span, quoted)]))
+                Some(Fix::suggested(
+                    "quote it",
+                    vec![Edit::replace(entry.value.span, quoted)],
+                ))
             }
             _ => None,
         };

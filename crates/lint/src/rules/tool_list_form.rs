@@ -4,26 +4,42 @@ use prowess_diag::{Edit, Fix};
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("tool-list-form", Levels::of("N--"), Safe, "`allowed-tools` is not separated by blanks");
+rule!(
+    "tool-list-form",
+    Levels::of("N--"),
+    Safe,
+    "`allowed-tools` is not separated by blanks"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let (Some(list), Some(entry)) =
-        (&parsed.manifest.allowed_tools, parsed.manifest.entry("allowed-tools"))
-    else {
+    let (Some(list), Some(entry)) = (
+        &parsed.manifest.allowed_tools,
+        parsed.manifest.entry("allowed-tools"),
+    ) else {
         return;
     };
-    let Some(text) = entry.value.text() else { return };
+    let Some(text) = entry.value.text() else {
+        return;
+    };
     let separated_by_commas =
         list.tokens().len() > 1 && prowess_spec::tool_pattern::has_separating_comma(text);
     if !separated_by_commas || list.tokens().iter().any(|token| token.pattern.is_err()) {
         return;
     }
-    let joined = list.tokens().iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+    let joined = list
+        .tokens()
+        .iter()
+        .map(|token| &*token.text)
+        .collect::<Vec<_>>()
+        .join(" ");
     let fix = entry.value.verbatim_start(parsed.text).map(|_| {
         Fix::safe(
             "separate them with blanks",
-            vec![Edit::replace(entry.value.span, prowess_spec::yaml::write::scalar(&joined))],
+            vec![Edit::replace(
+                entry.value.span,
+                prowess_spec::yaml::write::scalar(&joined),
+            )],
         )
     });
     out.report(

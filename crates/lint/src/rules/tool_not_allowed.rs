@@ -17,14 +17,19 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let Some(list) =
-        parsed.manifest.allowed_tools.as_ref().filter(|list| !list.tokens().is_empty())
+    let Some(list) = parsed
+        .manifest
+        .allowed_tools
+        .as_ref()
+        .filter(|list| !list.tokens().is_empty())
     else {
         return;
     };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for item in skill.items() {
-        let ItemKind::InlineCode { content } = item.kind else { continue };
+        let ItemKind::InlineCode { content } = item.kind else {
+            continue;
+        };
         let name = content.of(parsed.text);
         // `X` followed by the word "tool" is a tool; `Read` alone may be anything.
         let after = &parsed.text[item.span.end as usize..parsed.body.end as usize];
@@ -61,7 +66,13 @@ fn is_forbidden(before: &str) -> bool {
         from += 1;
     }
     let before = &before[from..];
-    let sentence = before.rsplit(['\n', '.', ';', ':']).next().unwrap_or_default().to_lowercase();
+    let sentence = before
+        .rsplit(['\n', '.', ';', ':'])
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
     let words = ["not", "never", "without", "avoid", "don't", "cannot", "no"];
-    sentence.split_whitespace().any(|word| words.contains(&word))
+    sentence
+        .split_whitespace()
+        .any(|word| words.contains(&word))
 }

@@ -6,16 +6,28 @@ use super::{Finding, Levels, MARKS, Sink, Subject, excerpt};
 use prowess_spec::manifest::ToolToken;
 use prowess_spec::tool_pattern::TokenFault;
 
-rule!("tool-syntax", Levels::of("WEE"), Suggested, "an entry of a tool list cannot be read");
+rule!(
+    "tool-syntax",
+    Levels::of("WEE"),
+    Suggested,
+    "an entry of a tool list cannot be read"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     for (key, list, effect) in [
         ("allowed-tools", &manifest.allowed_tools, "grants nothing"),
-        ("disallowed-tools", &manifest.disallowed_tools, "removes nothing"),
+        (
+            "disallowed-tools",
+            &manifest.disallowed_tools,
+            "removes nothing",
+        ),
     ] {
-        for token in list.iter().flat_map(prowess_spec::manifest::ToolList::tokens) {
+        for token in list
+            .iter()
+            .flat_map(prowess_spec::manifest::ToolList::tokens)
+        {
             let Err(fault) = &token.pattern else { continue };
             let shown = excerpt(&token.text);
             let message = format!("`{key}` has an entry that cannot be read: {shown}");
@@ -72,7 +84,9 @@ fn without_partner(token: &ToolToken, text: &str) -> (Option<(Span, char)>, Toke
     // In a value of several lines only the blanks differ; one with escapes is not taken apart.
     let written = token.span.of(text);
     let count = |text: &str| text.matches(c).count();
-    let mut places = written.match_indices(c).map(|(at, _)| token.span.start as usize + at);
+    let mut places = written
+        .match_indices(c)
+        .map(|(at, _)| token.span.start as usize + at);
     let place = places
         .nth(count(&token.text[..at]))
         .filter(|_| count(written) == count(&token.text))

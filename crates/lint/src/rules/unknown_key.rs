@@ -14,7 +14,12 @@ const MOST_NAMED: usize = 8;
 /// How many characters of a list are shown.
 const MOST_SHOWN: usize = 50;
 
-rule!("unknown-key", Levels::of("EWN"), Suggested, "a key is not part of the format");
+rule!(
+    "unknown-key",
+    Levels::of("EWN"),
+    Suggested,
+    "a key is not part of the format"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -39,11 +44,16 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if let Some(above) = index.checked_sub(1).and_then(|above| entries.get(above))
             && is_sentence(key)
         {
-            let advice =
-                format!("indent it to make it a part of `{}`, and quote the whole", above.key);
+            let advice = format!(
+                "indent it to make it a part of `{}`, and quote the whole",
+                above.key
+            );
             out.report(
                 finding
-                    .label(format!("a key of its own; it is not read as part of `{}`", above.key))
+                    .label(format!(
+                        "a key of its own; it is not read as part of `{}`",
+                        above.key
+                    ))
                     .fix_or_help(join(parsed.text, above, entry), advice),
             );
             continue;
@@ -97,7 +107,9 @@ impl Kind {
 
     /// What to do about all keys of this kind.
     fn advice(self, skill: &Subject<'_>, profile: Profile) -> String {
-        let Some(parsed) = skill.parsed else { return String::new() };
+        let Some(parsed) = skill.parsed else {
+            return String::new();
+        };
         let entries = parsed.manifest.entries.iter().zip(skill.meant());
         let entries = entries.filter(|(entry, meant)| {
             let key = &*entry.key;
@@ -111,7 +123,11 @@ impl Kind {
         let keys: Vec<&str> = entries.iter().map(|entry| &*entry.key).collect();
         // Below `metadata` everything must be text.
         let other = entries.iter().find_map(|entry| as_text(entry));
-        let any = if self == Self::Nobody { ", where any key may stand" } else { ", indented" };
+        let any = if self == Self::Nobody {
+            ", where any key may stand"
+        } else {
+            ", indented"
+        };
         let how = match other {
             Some(text) if keys.len() == 1 => format!(" as text: {text}"),
             Some(text) => format!("{any}, and each value as text: {text}"),
@@ -138,7 +154,10 @@ impl Kind {
     /// What `metadata` has under a key that would otherwise be moved there.
     fn in_metadata<'a>(self, parsed: &'a Parsed<'_>, key: &str) -> Option<&'a Entry<'a>> {
         let entries = parsed.manifest.entry("metadata")?.value.entries()?;
-        entries.iter().find(|entry| &*entry.key == key).filter(|_| self != Self::ClaudeCode)
+        entries
+            .iter()
+            .find(|entry| &*entry.key == key)
+            .filter(|_| self != Self::ClaudeCode)
     }
 }
 
@@ -153,7 +172,10 @@ fn as_text(entry: &Entry) -> Option<String> {
             write::scalar(&items?.join(", "))
         }
     };
-    Some(wording::tick(wording::shorten(&format!("{}: {text}", entry.key), MOST_SHOWN)))
+    Some(wording::tick(wording::shorten(
+        &format!("{}: {text}", entry.key),
+        MOST_SHOWN,
+    )))
 }
 
 /// `Use when: …` at the start of a line is a sentence of the value above, not a key.
@@ -164,7 +186,10 @@ pub(super) fn is_sentence(key: &str) -> bool {
 /// Makes the line of an entry a part of the value above, where both are bare words.
 fn join(text: &str, above: &Entry, entry: &Entry) -> Option<Fix> {
     let is_bare = |node: &Node| matches!(node.value, Value::Scalar(_, Style::Plain));
-    let span = Span::new(above.value.span.start as usize, entry.value.span.end as usize);
+    let span = Span::new(
+        above.value.span.start as usize,
+        entry.value.span.end as usize,
+    );
     let raw = span.of(text);
     if !is_bare(&above.value) || !is_bare(&entry.value) || raw.contains(" #") {
         return None;

@@ -6,13 +6,26 @@ use super::{Finding, Levels, Sink, Subject};
 use crate::vocabulary::TOOLS;
 use prowess_spec::tool_pattern::ToolPattern;
 
-rule!("unknown-tool", Levels::of("NWN"), Suggested, "a tool list names a tool that is not known");
+rule!(
+    "unknown-tool",
+    Levels::of("NWN"),
+    Suggested,
+    "a tool list names a tool that is not known"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
+        return;
+    };
     let lists = [&manifest.allowed_tools, &manifest.disallowed_tools];
-    for token in lists.into_iter().flatten().flat_map(prowess_spec::manifest::ToolList::tokens) {
-        let Ok(pattern) = &token.pattern else { continue };
+    for token in lists
+        .into_iter()
+        .flatten()
+        .flat_map(prowess_spec::manifest::ToolList::tokens)
+    {
+        let Ok(pattern) = &token.pattern else {
+            continue;
+        };
         let name = pattern.tool();
         if matches!(pattern, ToolPattern::Mcp { .. }) || name == "*" || TOOLS.contains(&name) {
             continue;
@@ -30,8 +43,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     )
                 });
                 let is_case = near.eq_ignore_ascii_case(name);
-                let why = if is_case { " Names are case-sensitive" } else { "" };
-                finding.label(format!("did you mean `{near}`?{why}")).fix(fix)
+                let why = if is_case {
+                    " Names are case-sensitive"
+                } else {
+                    ""
+                };
+                finding
+                    .label(format!("did you mean `{near}`?{why}"))
+                    .fix(fix)
             }
             None => finding
                 .label("none of the common agents has it")

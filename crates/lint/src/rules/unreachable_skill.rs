@@ -2,13 +2,24 @@
 
 use super::{Finding, Levels, Sink, Subject};
 
-rule!("unreachable-skill", Levels::of("WWW"), None, "nobody may invoke the skill");
+rule!(
+    "unreachable-skill",
+    Levels::of("WWW"),
+    None,
+    "nobody may invoke the skill"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else { return };
-    let Some(user) = manifest.user_invocable.filter(|flag| !flag.value) else { return };
-    let by_sidecar =
-        skill.sidecar().and_then(|sidecar| sidecar.allow_implicit_invocation) == Some(false);
+    let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
+        return;
+    };
+    let Some(user) = manifest.user_invocable.filter(|flag| !flag.value) else {
+        return;
+    };
+    let by_sidecar = skill
+        .sidecar()
+        .and_then(|sidecar| sidecar.allow_implicit_invocation)
+        == Some(false);
     if manifest.model_invocation_disabled() || by_sidecar {
         out.report(
             Finding::at(user.span, "nobody may invoke the skill: `user-invocable` is false, and the model may not either")

@@ -14,16 +14,24 @@ rule!(
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
-    let Some(list) = skill.parsed.and_then(|parsed| parsed.manifest.allowed_tools.as_ref()) else {
+    let Some(list) = skill
+        .parsed
+        .and_then(|parsed| parsed.manifest.allowed_tools.as_ref())
+    else {
         return;
     };
     for token in list.tokens() {
-        let Ok(pattern) = &token.pattern else { continue };
+        let Ok(pattern) = &token.pattern else {
+            continue;
+        };
         let Some(why) = why(pattern) else { continue };
         out.report(
-            Finding::at(token.span, format!("{} allows every command", wording::tick(&token.text)))
-                .label(why)
-                .help("name the commands the skill needs, such as `Bash(git status:*)`"),
+            Finding::at(
+                token.span,
+                format!("{} allows every command", wording::tick(&token.text)),
+            )
+            .label(why)
+            .help("name the commands the skill needs, such as `Bash(git status:*)`"),
         );
     }
 }
@@ -33,13 +41,19 @@ fn why(pattern: &ToolPattern) -> Option<String> {
         ToolPattern::Bare(name) if matches!(&**name, "Bash" | "PowerShell" | "*") => {
             Some("nothing restricts it".to_owned())
         }
-        ToolPattern::Command(CommandPattern { shape: CommandShape::Anything, .. }) => {
-            Some("`*` matches everything".to_owned())
-        }
-        ToolPattern::Command(CommandPattern { shape: CommandShape::Words(words), .. }) => {
-            runs_anything(words)
-        }
-        ToolPattern::Command(CommandPattern { shape: CommandShape::Glob, text, .. }) => {
+        ToolPattern::Command(CommandPattern {
+            shape: CommandShape::Anything,
+            ..
+        }) => Some("`*` matches everything".to_owned()),
+        ToolPattern::Command(CommandPattern {
+            shape: CommandShape::Words(words),
+            ..
+        }) => runs_anything(words),
+        ToolPattern::Command(CommandPattern {
+            shape: CommandShape::Glob,
+            text,
+            ..
+        }) => {
             let before = text.split('*').next().unwrap_or_default();
             if before.is_empty() {
                 Some("it begins with `*`".to_owned())

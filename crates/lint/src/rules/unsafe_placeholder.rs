@@ -17,16 +17,21 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let items = skill.items();
     for (index, item) in items.iter().enumerate() {
-        let ItemKind::Command { command, .. } = item.kind else { continue };
+        let ItemKind::Command { command, .. } = item.kind else {
+            continue;
+        };
         if item.place != Place::Text {
             continue;
         }
         for (place, reason) in unsafe_places(parsed.text, command, &items[index + 1..]) {
             let written = place.of(parsed.text);
             out.report(
-                Finding::at(place, format!("`{written}` is in an unsafe place in a command"))
-                    .label(reason.explain())
-                    .help(reason.remedy(written)),
+                Finding::at(
+                    place,
+                    format!("`{written}` is in an unsafe place in a command"),
+                )
+                .label(reason.explain())
+                .help(reason.remedy(written)),
             );
         }
     }
@@ -42,8 +47,13 @@ pub(super) fn unsafe_places(text: &str, command: Span, following: &[Item]) -> Ve
         .map(|inner| inner.span)
         .collect();
     let start = command.start as usize;
-    let places: Vec<_> =
-        inside.iter().map(|span| span.start as usize - start..span.end as usize - start).collect();
+    let places: Vec<_> = inside
+        .iter()
+        .map(|span| span.start as usize - start..span.end as usize - start)
+        .collect();
     let found = slots::unsafe_places(command.of(text), &places);
-    found.into_iter().map(|(index, reason)| (inside[index], reason)).collect()
+    found
+        .into_iter()
+        .map(|(index, reason)| (inside[index], reason))
+        .collect()
 }

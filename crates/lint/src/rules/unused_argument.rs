@@ -7,7 +7,12 @@ use prowess_diag::wording;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::body::{ItemKind, Placeholder};
 
-rule!("unused-argument", Levels::of("WWN"), None, "a declared argument is never used");
+rule!(
+    "unused-argument",
+    Levels::of("WWN"),
+    None,
+    "a declared argument is never used"
+);
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };

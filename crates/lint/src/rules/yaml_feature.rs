@@ -17,7 +17,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(
                     problem.span,
-                    format!("invalid YAML: frontmatter must not use {}", refusal.feature.name()),
+                    format!(
+                        "invalid YAML: frontmatter must not use {}",
+                        refusal.feature.name()
+                    ),
                 )
                 .label("nothing but name and description was read from this file")
                 .help("write the value out, or put it in quotation marks if it is meant as text"),

@@ -28,27 +28,83 @@ const MEANINGS: &[(&str, &str, &str)] = &[
         "a `{` is never closed",
         "close it with `}`, or write one pair a line",
     ),
-    ("mismatched bracket", "a bracket is closed by one of another kind", BRACKETS),
-    ("misplaced bracket", "a bracket is closed that was never opened", BRACKETS),
-    ("expected ',' or", "a comma or the closing bracket is missing", BRACKETS),
-    ("expected '-' indicator", "this line is neither an item nor a key", ALIKE),
-    ("block sequence entries", "an item of a list stands behind a key", ALIKE),
-    ("indentation", "a line is not indented like those it belongs to", ALIKE),
-    ("wrongly indented", "a line is not indented like those it belongs to", ALIKE),
-    ("tab", "a tab stands where YAML wants spaces", "replace the tab with spaces"),
-    ("unclosed quote", "a quotation mark is never closed", "close it where the value ends"),
+    (
+        "mismatched bracket",
+        "a bracket is closed by one of another kind",
+        BRACKETS,
+    ),
+    (
+        "misplaced bracket",
+        "a bracket is closed that was never opened",
+        BRACKETS,
+    ),
+    (
+        "expected ',' or",
+        "a comma or the closing bracket is missing",
+        BRACKETS,
+    ),
+    (
+        "expected '-' indicator",
+        "this line is neither an item nor a key",
+        ALIKE,
+    ),
+    (
+        "block sequence entries",
+        "an item of a list stands behind a key",
+        ALIKE,
+    ),
+    (
+        "indentation",
+        "a line is not indented like those it belongs to",
+        ALIKE,
+    ),
+    (
+        "wrongly indented",
+        "a line is not indented like those it belongs to",
+        ALIKE,
+    ),
+    (
+        "tab",
+        "a tab stands where YAML wants spaces",
+        "replace the tab with spaces",
+    ),
+    (
+        "unclosed quote",
+        "a quotation mark is never closed",
+        "close it where the value ends",
+    ),
     ("begins with `*`", "an unquoted value begins with `*`", STAR),
-    ("unexpected character: `@'", "an unquoted value begins with `@`", QUOTE),
-    ("unexpected character: `%'", "an unquoted value begins with `%`", QUOTE),
-    ("unexpected character: ``'", "an unquoted value begins with a backtick", QUOTE),
+    (
+        "unexpected character: `@'",
+        "an unquoted value begins with `@`",
+        QUOTE,
+    ),
+    (
+        "unexpected character: `%'",
+        "an unquoted value begins with `%`",
+        QUOTE,
+    ),
+    (
+        "unexpected character: ``'",
+        "an unquoted value begins with a backtick",
+        QUOTE,
+    ),
     (
         "unexpected character",
         "there is a character that YAML does not allow",
         "remove what is shown as `<U+…>`",
     ),
     ("simple key", "this line is not a `key: value` pair", PAIR),
-    ("expected key", "this line is neither a key nor part of a value", PAIR),
-    ("document start", "this line is not a `key: value` pair", PAIR),
+    (
+        "expected key",
+        "this line is neither a key nor part of a value",
+        PAIR,
+    ),
+    (
+        "document start",
+        "this line is not a `key: value` pair",
+        PAIR,
+    ),
 ];
 
 const ALIKE: &str = "indent lines that belong together by the same number of spaces";
@@ -64,7 +120,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for problem in &parsed.problems {
         if let ProblemKind::YamlInvalid { message, key } = &problem.kind {
             let is_alone = parsed.manifest.entries.is_empty();
-            let rest = if is_alone { "" } else { "; the other keys were" };
+            let rest = if is_alone {
+                ""
+            } else {
+                "; the other keys were"
+            };
             let lost = match key {
                 Some(key) => format!("`{key}` was not read{rest}"),
                 None => format!("this was not read{rest}"),

@@ -19,7 +19,9 @@ rule!(
 /// be YAML, and grant nothing.
 fn bare_tools(parsed: &Parsed<'_>, place: Span) -> Option<Fix> {
     let manifest = &parsed.manifest;
-    let mut lists = [&manifest.allowed_tools, &manifest.disallowed_tools].into_iter().flatten();
+    let mut lists = [&manifest.allowed_tools, &manifest.disallowed_tools]
+        .into_iter()
+        .flatten();
     let list = lists.find(|list| list.span.start <= place.start && place.end <= list.span.end)?;
     let is_marked = |token: &ToolToken| token.text.starts_with(MARKS);
     let bare = list.span.of(parsed.text).replace(MARKS, "");
@@ -32,7 +34,13 @@ fn bare_tools(parsed: &Parsed<'_>, place: Span) -> Option<Fix> {
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
-        if let ProblemKind::YamlRepaired { message, title, edits, applicability } = &problem.kind {
+        if let ProblemKind::YamlRepaired {
+            message,
+            title,
+            edits,
+            applicability,
+        } = &problem.kind
+        {
             let label = if message == UNQUOTED_COLON {
                 "YAML takes this for another key; strict readers refuse the whole file"
             } else {

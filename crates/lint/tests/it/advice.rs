@@ -12,7 +12,10 @@ fn text(keys: &str) -> String {
 
 fn findings(text: &str, folder: &str, profile: Profile) -> Vec<Diagnostic> {
     let (parsed, package) = (parse(text.as_bytes()), Package::named(folder));
-    check(&Subject::new(&parsed, &package), &RuleSet::new(profile, None))
+    check(
+        &Subject::new(&parsed, &package),
+        &RuleSet::new(profile, None),
+    )
 }
 
 /// How many fixes are offered, and how many go in.
@@ -21,25 +24,59 @@ fn offered_and_applied(text: &str, folder: &str) -> (usize, usize) {
     let package = Package::named(folder);
     let offered = findings(text, folder, Profile::ClaudeCode);
     let fixed = fix::fix_all(text.as_bytes(), &package, &rules, Applicability::Suggested).unwrap();
-    (offered.iter().filter(|finding| finding.fix.is_some()).count(), fixed.applied.len())
+    (
+        offered
+            .iter()
+            .filter(|finding| finding.fix.is_some())
+            .count(),
+        fixed.applied.len(),
+    )
 }
 
 #[test]
 fn what_is_offered_is_what_goes_in() {
     for (text, folder, count) in [
         (text("alowed-tools: Read\nallowed_tools: Grep\n"), "x", 1),
-        (text("alowed-tools: Read\nallowed_tools: Grep\nallowed-tools: Glob\n"), "x", 0),
-        (text("alowed-tools: Read\ndisable_model_invocation: true\n"), "x", 2),
+        (
+            text("alowed-tools: Read\nallowed_tools: Grep\nallowed-tools: Glob\n"),
+            "x",
+            0,
+        ),
+        (
+            text("alowed-tools: Read\ndisable_model_invocation: true\n"),
+            "x",
+            2,
+        ),
         (text("").replace("name: x", "nam: x\nnaem: y"), "x", 1),
         (text("").replace("name: x", "name: x_y"), "x_y", 0),
         (text("").replace("name: x", "name: X"), "X", 0),
         (text("").replace("name: x", "name: X_y"), "x_y", 0),
-        (text("").replace("name: x", "name: Other Name"), "Wrong_Name", 0),
-        (text("").replace("name: x", "name: Other Name"), "right-name", 3),
-        ("# Read forms\n\nUse when a form is there.\n".to_owned(), "READ_forms", 0),
-        ("# Read forms\n\nUse when a form is there.\n".to_owned(), "read-forms", 1),
+        (
+            text("").replace("name: x", "name: Other Name"),
+            "Wrong_Name",
+            0,
+        ),
+        (
+            text("").replace("name: x", "name: Other Name"),
+            "right-name",
+            3,
+        ),
+        (
+            "# Read forms\n\nUse when a form is there.\n".to_owned(),
+            "READ_forms",
+            0,
+        ),
+        (
+            "# Read forms\n\nUse when a form is there.\n".to_owned(),
+            "read-forms",
+            1,
+        ),
     ] {
-        assert_eq!(offered_and_applied(&text, folder), (count, count), "{folder}:\n{text}");
+        assert_eq!(
+            offered_and_applied(&text, folder),
+            (count, count),
+            "{folder}:\n{text}"
+        );
     }
 }
 
@@ -58,17 +95,22 @@ fn only_the_first_of_two_misspellings_is_renamed() {
     assert_eq!((strict[0].rule, &strict[0].fix), ("misspelt-key", &None));
     let text = text.replace("user_invocable: true", "alowed-tools: Read");
     // The finding about the missing name is about the first, so the second has one of its own.
-    let text = text.replace("name: x", "nam: x\nnaem: y").replace("alowed-tools: Read\n", "");
-    let rules: Vec<&str> =
-        findings(&text, "x", Profile::ClaudeCode).iter().map(|finding| finding.rule).collect();
+    let text = text
+        .replace("name: x", "nam: x\nnaem: y")
+        .replace("alowed-tools: Read\n", "");
+    let rules: Vec<&str> = findings(&text, "x", Profile::ClaudeCode)
+        .iter()
+        .map(|finding| finding.rule)
+        .collect();
     assert_eq!(rules, ["name-missing", "misspelt-key", "misspelt-key"]);
 }
 
 #[test]
 fn a_name_that_is_wrong_like_its_folder_is_renamed_together_with_it() {
-    for (name, folder, better) in
-        [("x_y", "x_y", "x-y"), ("Other Name", "Wrong_Name", "other-name")]
-    {
+    for (name, folder, better) in [
+        ("x_y", "x_y", "x-y"),
+        ("Other Name", "Wrong_Name", "other-name"),
+    ] {
         let text = text("").replace("name: x", &format!("name: {name}"));
         let help = format!("rename both the skill and its folder to `{better}`");
         for finding in findings(&text, folder, Profile::ClaudeCode) {
@@ -86,12 +128,17 @@ fn a_name_that_is_wrong_like_its_folder_is_renamed_together_with_it() {
 fn unknown_keys_get_advice_once_for_all_of_a_kind() {
     let help = |keys: &str, profile: Profile| -> Vec<Option<String>> {
         let found = findings(&text(keys), "x", profile);
-        let found = found.into_iter().filter(|finding| finding.rule == "unknown-key");
+        let found = found
+            .into_iter()
+            .filter(|finding| finding.rule == "unknown-key");
         found.map(|finding| finding.help.map(Into::into)).collect()
     };
     let some = |help: &str| Some(help.to_owned());
     assert_eq!(
-        help("author: me\nzebra: a\ntags: a\nyak: b\n", Profile::ClaudeCode),
+        help(
+            "author: me\nzebra: a\ntags: a\nyak: b\n",
+            Profile::ClaudeCode
+        ),
         [
             some("add a line `metadata:`, and move `author` and `tags` below it, indented"),
             some(
@@ -106,7 +153,10 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
         [some("move `author` below `metadata:`, indented")]
     );
     assert_eq!(
-        help("version: 1.0\nauthor: me\nmetadata:\n  a: b\n  version: 2.0\n", Profile::ClaudeCode),
+        help(
+            "version: 1.0\nauthor: me\nmetadata:\n  a: b\n  version: 2.0\n",
+            Profile::ClaudeCode
+        ),
         [
             some("`metadata` has a `version` already (line 8): remove this one"),
             some("move `author` below `metadata:`, indented"),
@@ -114,7 +164,9 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
     );
     assert_eq!(
         help("version: 1.0\n", Profile::ClaudeCode),
-        [some("add a line `metadata:`, and move `version` below it as text: `version: \"1.0\"`")]
+        [some(
+            "add a line `metadata:`, and move `version` below it as text: `version: \"1.0\"`"
+        )]
     );
     assert_eq!(
         help("tags: [a, b]\nzebra:\n  - 'x: y'\n", Profile::ClaudeCode),
@@ -124,7 +176,10 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
         ]
     );
     assert_eq!(
-        help("tags: [a, b]\nauthor: me\nmetadata:\n  a: b\n", Profile::ClaudeCode)[0],
+        help(
+            "tags: [a, b]\nauthor: me\nmetadata:\n  a: b\n",
+            Profile::ClaudeCode
+        )[0],
         some(
             "move `tags` and `author` below `metadata:`, indented, and each value as text: `tags: a, b`"
         )
@@ -132,7 +187,11 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
     let many: String = (0..20).map(|n| format!("zebra-{n}: 1\n")).collect();
     let helps = help(&many, Profile::ClaudeCode);
     assert_eq!(helps.iter().flatten().count(), 1);
-    assert!(helps[0].as_ref().is_some_and(|help| help.starts_with("remove these 20 keys, or")));
+    assert!(
+        helps[0]
+            .as_ref()
+            .is_some_and(|help| help.starts_with("remove these 20 keys, or"))
+    );
     assert_eq!(
         help("model: inherit\n", Profile::Spec),
         [some(
@@ -149,7 +208,11 @@ fn marked<'t>(text: &'t str, rule: &str) -> Vec<(&'t str, String, Option<String>
         .filter(|finding| finding.rule == rule)
         .map(|finding| {
             let label = finding.label.unwrap_or_default().into_owned();
-            (finding.span.unwrap().of(text), label, finding.help.map(Into::into))
+            (
+                finding.span.unwrap().of(text),
+                label,
+                finding.help.map(Into::into),
+            )
         })
         .collect()
 }
@@ -206,7 +269,11 @@ fn a_tool_with_a_value_is_the_tool_alone() {
     ] {
         let offer =
             offer.map(|(title, mended)| (title.to_owned(), Applicability::Suggested, list(mended)));
-        assert_eq!(fixes(&list(item), "field-type"), Vec::from_iter(offer), "{item}");
+        assert_eq!(
+            fixes(&list(item), "field-type"),
+            Vec::from_iter(offer),
+            "{item}"
+        );
     }
     assert_eq!(fixes(&list("'Read: true'"), "unknown-tool"), []);
 }
@@ -220,10 +287,16 @@ fn what_would_do_harm_is_advice_with_the_reason() {
     let mut found = findings(&harmful, "x_y", Profile::ClaudeCode);
     assert!(found[0].fix.is_some());
     fix::settle(&harmful, &package, &rules, &mut found);
-    assert_eq!((found[0].help.as_deref(), &found[0].fix), (Some(why), &None));
+    assert_eq!(
+        (found[0].help.as_deref(), &found[0].fix),
+        (Some(why), &None)
+    );
     for least in [Applicability::Safe, Applicability::Suggested] {
         let fixed = fix::fix_all(harmful.as_bytes(), &package, &rules, least).unwrap();
-        assert_eq!((fixed.text.as_str(), fixed.applied.len()), (harmful.as_str(), 0));
+        assert_eq!(
+            (fixed.text.as_str(), fixed.applied.len()),
+            (harmful.as_str(), 0)
+        );
         assert_eq!(
             (fixed.remaining[0].help.as_deref(), &fixed.remaining[0].fix),
             (Some(why), &None)
@@ -240,16 +313,27 @@ fn what_would_do_harm_is_advice_with_the_reason() {
 #[test]
 fn case_is_named_only_where_it_is_the_fault() {
     let text = text("allowed-tools: Wriite bash(ls:*)\n");
-    let labels: Vec<String> =
-        marked(&text, "unknown-tool").into_iter().map(|(_, label, _)| label).collect();
-    assert_eq!(labels, ["did you mean `Write`?", "did you mean `Bash`? Names are case-sensitive"]);
+    let labels: Vec<String> = marked(&text, "unknown-tool")
+        .into_iter()
+        .map(|(_, label, _)| label)
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            "did you mean `Write`?",
+            "did you mean `Bash`? Names are case-sensitive"
+        ]
+    );
 }
 
 #[test]
 fn advice_never_names_a_line_that_is_not_there() {
     let text = text("user-invocable: nope\ndisable-model-invocation: true\n");
     let found = marked(&text, "unreachable-skill");
-    assert_eq!(found[0].2.as_deref(), Some("remove `user-invocable`, or let the model invoke it"));
+    assert_eq!(
+        found[0].2.as_deref(),
+        Some("remove `user-invocable`, or let the model invoke it")
+    );
 }
 
 #[test]
@@ -279,8 +363,14 @@ fn each_command_of_a_block_is_marked_where_it_stands() {
     let found = marked(&text, "injection-not-allowed");
     let places: Vec<&str> = found.iter().map(|(place, ..)| *place).collect();
     assert_eq!(places, ["cat \"$1\"", "sort", "cat <<EOF", "ls"]);
-    assert_eq!(found[0].2.as_deref(), Some("add `Bash(cat:*)` to `allowed-tools`"));
-    assert_eq!(found[2].2, None, "the argument in the here-document must go first");
+    assert_eq!(
+        found[0].2.as_deref(),
+        Some("add `Bash(cat:*)` to `allowed-tools`")
+    );
+    assert_eq!(
+        found[2].2, None,
+        "the argument in the here-document must go first"
+    );
 }
 
 #[test]
@@ -288,13 +378,20 @@ fn blocks_with_many_commands_are_bounded() {
     let text = with_body("", &format!("```!\n{}```\n", "ls\n".repeat(250)));
     let found = findings(&text, "x", Profile::ClaudeCode);
     assert_eq!(found.len(), 101);
-    assert!(found.iter().any(|finding| finding.message.starts_with("150 more findings")));
+    assert!(
+        found
+            .iter()
+            .any(|finding| finding.message.starts_with("150 more findings"))
+    );
 }
 
 #[test]
 fn code_of_an_interpreter_gets_its_advice_at_once() {
     for (command, help) in [
-        ("sh -c '$1'", "pass it after the code: `sh -c '… \"\\$1\" …' -- \"$1\"`"),
+        (
+            "sh -c '$1'",
+            "pass it after the code: `sh -c '… \"\\$1\" …' -- \"$1\"`",
+        ),
         (
             "python3 -c 'print($1)'",
             "pass it after the code: `python3 -c '… sys.argv[-1] …' -- \"$1\"`",
@@ -321,17 +418,44 @@ fn the_parenthesis_without_partner_is_marked() {
     const NEVER_CLOSED: &str =
         "this `(` is never closed; everything after it is part of the entry, and grants nothing";
     for (value, before, place, label) in [
-        ("Read Bash(git add:* Bash(ls:*)", "Read Bash", "(", NEVER_CLOSED),
-        ("Read\n  Bash(git\n  add:* Grep", "Read\n  Bash", "(", NEVER_CLOSED),
-        ("|\n  Bash(git add:*\n  Read", "|\n  Bash", "(", NEVER_CLOSED),
+        (
+            "Read Bash(git add:* Bash(ls:*)",
+            "Read Bash",
+            "(",
+            NEVER_CLOSED,
+        ),
+        (
+            "Read\n  Bash(git\n  add:* Grep",
+            "Read\n  Bash",
+            "(",
+            NEVER_CLOSED,
+        ),
+        (
+            "|\n  Bash(git add:*\n  Read",
+            "|\n  Bash",
+            "(",
+            NEVER_CLOSED,
+        ),
         ("Bash(a)) Read", "Bash(a)", ")", "this `)` was never opened"),
-        ("Bash(a)(b)", "", "Bash(a)(b)", "text follows the closing parenthesis; it grants nothing"),
+        (
+            "Bash(a)(b)",
+            "",
+            "Bash(a)(b)",
+            "text follows the closing parenthesis; it grants nothing",
+        ),
     ] {
         let text = text(&format!("allowed-tools: {value}\n"));
         let found = findings(&text, "x", Profile::ClaudeCode);
-        let found = found.iter().find(|finding| finding.rule == "tool-syntax").unwrap();
+        let found = found
+            .iter()
+            .find(|finding| finding.rule == "tool-syntax")
+            .unwrap();
         let span = found.span.unwrap();
-        assert_eq!((span.of(&text), found.label.as_deref()), (place, Some(label)), "{value}");
+        assert_eq!(
+            (span.of(&text), found.label.as_deref()),
+            (place, Some(label)),
+            "{value}"
+        );
         let at = text.find("allowed-tools: ").unwrap() + "allowed-tools: ".len() + before.len();
         assert_eq!(span.start as usize, at, "{value}");
         assert!(!found.message.contains('\n'), "{}", found.message);
@@ -341,8 +465,10 @@ fn the_parenthesis_without_partner_is_marked() {
 #[test]
 fn a_key_that_stands_twice_says_where_the_first_one_is() {
     let text = text("license: MIT\nname: x\nlicense: BSD\n");
-    let labels: Vec<String> =
-        marked(&text, "duplicate-key").into_iter().map(|(_, label, _)| label).collect();
+    let labels: Vec<String> = marked(&text, "duplicate-key")
+        .into_iter()
+        .map(|(_, label, _)| label)
+        .collect();
     assert_eq!(
         labels,
         [
@@ -358,7 +484,10 @@ fn a_missing_key_that_is_misspelt_is_named_in_the_message() {
     let text = text("").replace("description:", "descripton:");
     let found = findings(&text, "x", Profile::ClaudeCode);
     assert_eq!(
-        found.iter().map(|finding| (finding.rule, &*finding.message)).collect::<Vec<_>>(),
+        found
+            .iter()
+            .map(|finding| (finding.rule, &*finding.message))
+            .collect::<Vec<_>>(),
         [(
             "description-missing",
             "missing required field in frontmatter: `description`, perhaps misspelt as `descripton`"
@@ -370,10 +499,19 @@ fn a_missing_key_that_is_misspelt_is_named_in_the_message() {
     let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["misspelt-key", "yaml-invalid"]);
     let help = found[1].help.as_deref().unwrap();
-    assert!(help.starts_with("put the value in quotation marks if it is text"), "{help}");
+    assert!(
+        help.starts_with("put the value in quotation marks if it is text"),
+        "{help}"
+    );
     let found = findings(&text.replace("*foo", "@foo"), "x", Profile::ClaudeCode);
-    assert_eq!(found[1].message, "invalid YAML: an unquoted value begins with `@`");
-    assert_eq!(found[1].help.as_deref(), Some("put the value in quotation marks"));
+    assert_eq!(
+        found[1].message,
+        "invalid YAML: an unquoted value begins with `@`"
+    );
+    assert_eq!(
+        found[1].help.as_deref(),
+        Some("put the value in quotation marks")
+    );
 }
 
 #[test]
@@ -390,7 +528,10 @@ fn the_lines_of_further_hidden_characters_are_named() {
     let body = |lines: &str| format!("{}{lines}", text("").replace("forms", "for\u{200b}ms"));
     for (text, message) in [
         (body(""), "the character U+200B is invisible"),
-        (body("a\u{200b}b\u{2060}\n"), "the character U+200B (and 2 more on line 6) is invisible"),
+        (
+            body("a\u{200b}b\u{2060}\n"),
+            "the character U+200B (and 2 more on line 6) is invisible",
+        ),
         (
             body("a\n\u{200b}\nb\u{ad}\u{ad}\n"),
             "the character U+200B (and 3 more on lines 7 and 8) is invisible",
@@ -401,7 +542,10 @@ fn the_lines_of_further_hidden_characters_are_named() {
         ),
     ] {
         let found = findings(&text, "x", Profile::ClaudeCode);
-        let found = found.iter().find(|finding| finding.rule == "invisible-characters").unwrap();
+        let found = found
+            .iter()
+            .find(|finding| finding.rule == "invisible-characters")
+            .unwrap();
         assert!(found.message.starts_with(message), "{}", found.message);
     }
 }

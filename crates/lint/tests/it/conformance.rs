@@ -35,13 +35,27 @@ fn strict_cases() {
     let long = |n: usize| "a".repeat(n);
     let described =
         |n: usize, c: &str| format!("---\nname: x\ndescription: {}\n---\nb\n", c.repeat(n));
-    let compatible =
-        |n: usize| format!("---\nname: x\ndescription: d\ncompatibility: {}\n---\nb\n", long(n));
+    let compatible = |n: usize| {
+        format!(
+            "---\nname: x\ndescription: d\ncompatibility: {}\n---\nb\n",
+            long(n)
+        )
+    };
     let named = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nb\n");
     let cases: &[Strict<'_>] = &[
-        (1, "my-skill", "---\nname: my-skill\ndescription: A test skill\n---\n# My Skill\n", &[]),
+        (
+            1,
+            "my-skill",
+            "---\nname: my-skill\ndescription: A test skill\n---\n# My Skill\n",
+            &[],
+        ),
         (2, "x", "# No frontmatter here", &["frontmatter-missing"]),
-        (3, "x", "---\nname: x\ndescription: d\n", &["frontmatter-unclosed"]),
+        (
+            3,
+            "x",
+            "---\nname: x\ndescription: d\n",
+            &["frontmatter-unclosed"],
+        ),
         (
             4,
             "x",
@@ -49,7 +63,12 @@ fn strict_cases() {
             &["name-characters", "name-folder-mismatch", "yaml-syntax"],
         ),
         (5, "x", "---\n- a\n- b\n---\n", &["frontmatter-not-a-map"]),
-        (6, "x", "---\nname: x\ndescription: d\nlicense: MIT\n---\n", &[]),
+        (
+            6,
+            "x",
+            "---\nname: x\ndescription: d\nlicense: MIT\n---\n",
+            &[],
+        ),
         (
             7,
             "x",
@@ -64,23 +83,97 @@ fn strict_cases() {
             "---\nname: x\ndescription: d\nallowed-tools: Bash(jq:*) Bash(git:*)\n---\n",
             &[],
         ),
-        (16, "x", "---\r\nname: x\r\ndescription: d\r\n---\r\nbody\r\n", &[]),
-        (17, "x", "\u{feff}---\nname: x\ndescription: d\n---\n", &["byte-order-mark"]),
-        (18, "x", "\n---\nname: x\ndescription: d\n---\n", &["frontmatter-misplaced"]),
-        (20, "x", "---\nname: x\ndescription: d\n---\na\n---\nb\n", &[]),
-        (21, "x", "---\n---\nx", &["description-missing", "frontmatter-not-a-map", "name-missing"]),
+        (
+            16,
+            "x",
+            "---\r\nname: x\r\ndescription: d\r\n---\r\nbody\r\n",
+            &[],
+        ),
+        (
+            17,
+            "x",
+            "\u{feff}---\nname: x\ndescription: d\n---\n",
+            &["byte-order-mark"],
+        ),
+        (
+            18,
+            "x",
+            "\n---\nname: x\ndescription: d\n---\n",
+            &["frontmatter-misplaced"],
+        ),
+        (
+            20,
+            "x",
+            "---\nname: x\ndescription: d\n---\na\n---\nb\n",
+            &[],
+        ),
+        (
+            21,
+            "x",
+            "---\n---\nx",
+            &[
+                "description-missing",
+                "frontmatter-not-a-map",
+                "name-missing",
+            ],
+        ),
         (22, "x", "---\njust text\n---\n", &["frontmatter-not-a-map"]),
-        (23, "x", "---\nname: x\nname: y\ndescription: d\n---\n", &["duplicate-key"]),
-        (24, "x", "---\nname: x\ndescription: Use when: x\n---\n", &["yaml-syntax"]),
+        (
+            23,
+            "x",
+            "---\nname: x\nname: y\ndescription: d\n---\n",
+            &["duplicate-key"],
+        ),
+        (
+            24,
+            "x",
+            "---\nname: x\ndescription: Use when: x\n---\n",
+            &["yaml-syntax"],
+        ),
         (25, "3000", "---\nname: 3000\ndescription: d\n---\n", &[]),
         (25, "true", "---\nname: true\ndescription: d\n---\n", &[]),
-        (26, "x", "---\nname: x\ndescription:\n---\n", &["description-missing"]),
-        (26, "x", "---\nname: x\ndescription: \"   \"\n---\n", &["description-missing"]),
-        (27, "x", "---\nname: x\ndescription: >\n  a\n  b\n---\n", &[]),
-        (30, "x", "---\nname: &a x\ndescription: *a\n---\n", &["yaml-feature", "yaml-feature"]),
-        (30, "x", "---\nname: x\ndescription: d\n<<: {license: MIT}\n---\n", &["yaml-feature"]),
-        (30, "x", "---\nname: !!str x\ndescription: d\n---\n", &["yaml-feature"]),
-        (31, "x", "---\nname: x\ndescription: d\nmetadata: foo\n---\n", &["metadata-not-a-map"]),
+        (
+            26,
+            "x",
+            "---\nname: x\ndescription:\n---\n",
+            &["description-missing"],
+        ),
+        (
+            26,
+            "x",
+            "---\nname: x\ndescription: \"   \"\n---\n",
+            &["description-missing"],
+        ),
+        (
+            27,
+            "x",
+            "---\nname: x\ndescription: >\n  a\n  b\n---\n",
+            &[],
+        ),
+        (
+            30,
+            "x",
+            "---\nname: &a x\ndescription: *a\n---\n",
+            &["yaml-feature", "yaml-feature"],
+        ),
+        (
+            30,
+            "x",
+            "---\nname: x\ndescription: d\n<<: {license: MIT}\n---\n",
+            &["yaml-feature"],
+        ),
+        (
+            30,
+            "x",
+            "---\nname: !!str x\ndescription: d\n---\n",
+            &["yaml-feature"],
+        ),
+        (
+            31,
+            "x",
+            "---\nname: x\ndescription: d\nmetadata: foo\n---\n",
+            &["metadata-not-a-map"],
+        ),
         (34, "x", "---\nname: x\ndescription: d\n---\nbody\n", &[]),
         (38, "MySkill", &named("MySkill"), &["name-case"]),
         (39, &long(70), &named(&long(70)), &["name-length"]),
@@ -90,10 +183,30 @@ fn strict_cases() {
         (40, "a-", &named("a-"), &["name-hyphens"]),
         (41, "my--skill", &named("my--skill"), &["name-hyphens"]),
         (42, "my_skill", &named("my_skill"), &["name-characters"]),
-        (43, "wrong-name", &named("correct-name"), &["name-folder-mismatch"]),
-        (44, "x", "---\nname: x\ndescription: d\nunknown_field: 1\n---\n", &["unknown-key"]),
-        (45, "x", "---\nname: x\ndescription: d\nlicense: MIT\nmetadata:\n  a: b\n---\n", &[]),
-        (46, "x", "---\nname: x\ndescription: d\nallowed-tools: Read\n---\n", &[]),
+        (
+            43,
+            "wrong-name",
+            &named("correct-name"),
+            &["name-folder-mismatch"],
+        ),
+        (
+            44,
+            "x",
+            "---\nname: x\ndescription: d\nunknown_field: 1\n---\n",
+            &["unknown-key"],
+        ),
+        (
+            45,
+            "x",
+            "---\nname: x\ndescription: d\nlicense: MIT\nmetadata:\n  a: b\n---\n",
+            &[],
+        ),
+        (
+            46,
+            "x",
+            "---\nname: x\ndescription: d\nallowed-tools: Read\n---\n",
+            &[],
+        ),
         (47, "技能", &named("技能"), &[]),
         (48, "мой-навык", &named("мой-навык"), &[]),
         (49, "навык", &named("навык"), &[]),
@@ -109,13 +222,23 @@ fn strict_cases() {
             56,
             "x",
             "---\nfoo: 1\nbar: 2\n---\n",
-            &["description-missing", "name-missing", "unknown-key", "unknown-key"],
+            &[
+                "description-missing",
+                "name-missing",
+                "unknown-key",
+                "unknown-key",
+            ],
         ),
         (
             57,
             "x",
             "---\nName: x\nDescription: d\n---\n",
-            &["description-missing", "misspelt-key", "misspelt-key", "name-missing"],
+            &[
+                "description-missing",
+                "misspelt-key",
+                "misspelt-key",
+                "name-missing",
+            ],
         ),
     ];
     for (case, folder, text, expected) in cases {
@@ -131,12 +254,42 @@ type Lenient<'a> = (u32, &'a str, &'a str, &'a str, &'a [&'a str]);
 #[test]
 fn lenient_cases() {
     let cases: &[Lenient<'_>] = &[
-        (16, "---\r\nname: x\r\ndescription: d\r\n---\r\nbody\r\n", "x", "d", &[]),
-        (17, "\u{feff}---\nname: x\ndescription: d\n---\n", "x", "d", &["byte-order-mark"]),
+        (
+            16,
+            "---\r\nname: x\r\ndescription: d\r\n---\r\nbody\r\n",
+            "x",
+            "d",
+            &[],
+        ),
+        (
+            17,
+            "\u{feff}---\nname: x\ndescription: d\n---\n",
+            "x",
+            "d",
+            &["byte-order-mark"],
+        ),
         // The reference's loader keeps the body only; ours reads the fields too (ARCHITECTURE.md, decision 4).
-        (18, "\n---\nname: x\ndescription: d\n---\n", "x", "d", &["frontmatter-misplaced"]),
-        (19, "---\nname: x\ndescription: foo --- bar\n---\n", "x", "foo --- bar", &[]),
-        (20, "---\nname: x\ndescription: d\n---\na\n---\nb\n", "x", "d", &[]),
+        (
+            18,
+            "\n---\nname: x\ndescription: d\n---\n",
+            "x",
+            "d",
+            &["frontmatter-misplaced"],
+        ),
+        (
+            19,
+            "---\nname: x\ndescription: foo --- bar\n---\n",
+            "x",
+            "foo --- bar",
+            &[],
+        ),
+        (
+            20,
+            "---\nname: x\ndescription: d\n---\na\n---\nb\n",
+            "x",
+            "d",
+            &[],
+        ),
         (
             21,
             "---\n---\nfirst line",
@@ -144,10 +297,34 @@ fn lenient_cases() {
             "first line",
             &["description-missing", "frontmatter-not-a-map"],
         ),
-        (23, "---\nname: x\nname: y\ndescription: d\n---\n", "x", "d", &["duplicate-key"]),
-        (24, "---\nname: x\ndescription: Use when: x\n---\n", "x", "Use when: x", &["yaml-syntax"]),
-        (25, "---\nname: 3000\ndescription: true\n---\n", "3000", "true", &[]),
-        (27, "---\nname: x\ndescription: |\n  a\n  b\n---\n", "x", "a\nb", &[]),
+        (
+            23,
+            "---\nname: x\nname: y\ndescription: d\n---\n",
+            "x",
+            "d",
+            &["duplicate-key"],
+        ),
+        (
+            24,
+            "---\nname: x\ndescription: Use when: x\n---\n",
+            "x",
+            "Use when: x",
+            &["yaml-syntax"],
+        ),
+        (
+            25,
+            "---\nname: 3000\ndescription: true\n---\n",
+            "3000",
+            "true",
+            &[],
+        ),
+        (
+            27,
+            "---\nname: x\ndescription: |\n  a\n  b\n---\n",
+            "x",
+            "a\nb",
+            &[],
+        ),
         (
             28,
             "---\nname: x\ndescription: d\nargument-hint: [file] [fmt]\n---\n",
@@ -155,7 +332,13 @@ fn lenient_cases() {
             "d",
             &["yaml-syntax"],
         ),
-        (29, "---\n}{ : [ :\n  - ][\n---\nbody line\n", "folder", "body line", &["yaml-invalid"]),
+        (
+            29,
+            "---\n}{ : [ :\n  - ][\n---\nbody line\n",
+            "folder",
+            "body line",
+            &["yaml-invalid"],
+        ),
         (
             30,
             "---\nname: x\ndescription: d\nallowed-tools: &a Bash\nlicense: *a\n---\n",
@@ -177,7 +360,13 @@ fn lenient_cases() {
             "d",
             &["name-folder-mismatch"],
         ),
-        (44, "---\nname: x\ndescription: d\nunknown_field: 1\n---\n", "x", "d", &["unknown-key"]),
+        (
+            44,
+            "---\nname: x\ndescription: d\nunknown_field: 1\n---\n",
+            "x",
+            "d",
+            &["unknown-key"],
+        ),
     ];
     for (case, text, name, description, reported) in cases {
         let parsed = parse(text.as_bytes());
@@ -187,7 +376,11 @@ fn lenient_cases() {
             (*name, *description),
             "case {case}"
         );
-        let found = findings(text.as_bytes(), "folder", &RuleSet::new(Profile::Lenient, None));
+        let found = findings(
+            text.as_bytes(),
+            "folder",
+            &RuleSet::new(Profile::Lenient, None),
+        );
         for rule in *reported {
             assert!(
                 found.iter().any(|(found, ..)| found == rule),
@@ -201,8 +394,14 @@ fn lenient_cases() {
 fn case_06_07_15_values_are_read_back() {
     let text = "---\nname: x\ndescription: d\nlicense: MIT\nmetadata:\n  version: 1.0\nallowed-tools: Bash(jq:*) Bash(git:*)\n---\n";
     let manifest = parse(text.as_bytes()).manifest;
-    assert_eq!(manifest.license.as_ref().map(|text| &*text.value), Some("MIT"));
-    assert_eq!(manifest.version.as_ref().map(|text| &*text.value), Some("1.0"));
+    assert_eq!(
+        manifest.license.as_ref().map(|text| &*text.value),
+        Some("MIT")
+    );
+    assert_eq!(
+        manifest.version.as_ref().map(|text| &*text.value),
+        Some("1.0")
+    );
     let tools: Vec<&str> = manifest
         .allowed_tools
         .iter()
@@ -211,7 +410,9 @@ fn case_06_07_15_values_are_read_back() {
         .collect();
     assert_eq!(tools, ["Bash(jq:*)", "Bash(git:*)"]);
     assert_eq!(
-        manifest.entry("allowed-tools").and_then(|entry| entry.value.text()),
+        manifest
+            .entry("allowed-tools")
+            .and_then(|entry| entry.value.text()),
         Some("Bash(jq:*) Bash(git:*)")
     );
 }
@@ -219,10 +420,19 @@ fn case_06_07_15_values_are_read_back() {
 #[test]
 fn case_28_the_hint_keeps_its_brackets() {
     let hint = |text: &str| {
-        parse(text.as_bytes()).manifest.argument_hint.map(|text| text.value.to_string())
+        parse(text.as_bytes())
+            .manifest
+            .argument_hint
+            .map(|text| text.value.to_string())
     };
-    assert_eq!(hint("---\nargument-hint: [file] [fmt]\n---\n").as_deref(), Some("[file] [fmt]"));
-    assert_eq!(hint("---\nargument-hint: [topic]\n---\n").as_deref(), Some("[topic]"));
+    assert_eq!(
+        hint("---\nargument-hint: [file] [fmt]\n---\n").as_deref(),
+        Some("[file] [fmt]")
+    );
+    assert_eq!(
+        hint("---\nargument-hint: [topic]\n---\n").as_deref(),
+        Some("[topic]")
+    );
 }
 
 #[test]
@@ -233,7 +443,11 @@ fn case_30_a_refused_feature_grants_nothing() {
         "---\nname: x\ndescription: d\na: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nallowed-tools: Bash\n---\n",
     ] {
         let manifest = parse(text.as_bytes()).manifest;
-        assert_eq!((manifest.allowed_tools, manifest.incomplete), (None, true), "{text}");
+        assert_eq!(
+            (manifest.allowed_tools, manifest.incomplete),
+            (None, true),
+            "{text}"
+        );
     }
 }
 
@@ -251,20 +465,31 @@ fn case_32_any_bytes_give_a_diagnostic() {
         (&b"---\nname: x\ndescription: a\0b\n---\n"[..], "nul-byte"),
         (&b"\xff\xfe-\0-\0-\0"[..], "not-utf8"),
     ] {
-        assert!(errors(bytes, "x", Profile::Lenient).contains(&rule), "{rule}");
+        assert!(
+            errors(bytes, "x", Profile::Lenient).contains(&rule),
+            "{rule}"
+        );
     }
 }
 
 #[test]
 fn case_33_large_input_is_bounded() {
     let keys: String = (0..1_000_000).map(|n| format!("k{n}: v\n")).collect();
-    let found = errors(format!("---\n{keys}---\nbody\n").as_bytes(), "x", Profile::Lenient);
+    let found = errors(
+        format!("---\n{keys}---\nbody\n").as_bytes(),
+        "x",
+        Profile::Lenient,
+    );
     assert_eq!(found, ["frontmatter-too-large"]);
 }
 
 #[test]
 fn case_56_unexpected_keys_come_before_missing_ones() {
-    let found = findings(b"---\nfoo: 1\nbar: 2\n---\n", "x", &RuleSet::new(Profile::Spec, None));
+    let found = findings(
+        b"---\nfoo: 1\nbar: 2\n---\n",
+        "x",
+        &RuleSet::new(Profile::Spec, None),
+    );
     let messages: Vec<&str> = found
         .iter()
         .filter(|(_, severity, _)| *severity == Severity::Error)
@@ -285,12 +510,22 @@ fn case_56_unexpected_keys_come_before_missing_ones() {
 #[test]
 fn case_59_claude_code_knows_its_keys() {
     let text = "---\nname: x\ndescription: Use when d.\nargument-hint: a\npaths: src/**\nargument_hint: b\n---\nbody\n";
-    let found = findings(text.as_bytes(), "x", &RuleSet::new(Profile::ClaudeCode, None));
-    let rules: Vec<(&str, Severity)> =
-        found.iter().map(|(rule, severity, _)| (*rule, *severity)).collect();
+    let found = findings(
+        text.as_bytes(),
+        "x",
+        &RuleSet::new(Profile::ClaudeCode, None),
+    );
+    let rules: Vec<(&str, Severity)> = found
+        .iter()
+        .map(|(rule, severity, _)| (*rule, *severity))
+        .collect();
     assert_eq!(rules, [("misspelt-key", Severity::Warning)]);
     assert_eq!(
-        parse(text.as_bytes()).manifest.argument_hint.map(|text| text.value.to_string()).as_deref(),
+        parse(text.as_bytes())
+            .manifest
+            .argument_hint
+            .map(|text| text.value.to_string())
+            .as_deref(),
         Some("a")
     );
 }
@@ -305,7 +540,10 @@ fn case_60_claude_ai_refuses_more() {
         .filter(|(_, severity, _)| *severity == Severity::Error)
         .map(|(rule, ..)| *rule)
         .collect();
-    assert_eq!(errors, ["claude-ai-name", "claude-ai-description", "claude-ai-keys"]);
+    assert_eq!(
+        errors,
+        ["claude-ai-name", "claude-ai-description", "claude-ai-keys"]
+    );
     let message = found
         .iter()
         .find(|(rule, ..)| *rule == "claude-ai-keys")

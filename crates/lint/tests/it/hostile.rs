@@ -29,7 +29,10 @@ fn read(text: &str) -> Vec<(String, Option<String>)> {
 fn duplicates_in_mended_yaml_are_where_they_stand() {
     for name in ["éééééééé", "abcdefgh"] {
         let text = format!("---\nname: {name}\ndescription: y\nmetadata:\n\ta: 1\n\ta: 1\n---\n");
-        let keys: Vec<String> = read(&fixed(&text, "x")).into_iter().map(|(key, _)| key).collect();
+        let keys: Vec<String> = read(&fixed(&text, "x"))
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect();
         assert_eq!(keys, ["name", "description", "metadata"], "{text}");
     }
 }
@@ -48,7 +51,9 @@ fn a_safe_fix_never_costs_another_key() {
         let after_text = fixed(text, "flow");
         let after = parse(after_text.as_bytes()).manifest;
         for entry in before.entries.iter().filter(|entry| &*entry.key != "name") {
-            let same = after.entry(&entry.key).is_some_and(|other| entry.value.same(&other.value));
+            let same = after
+                .entry(&entry.key)
+                .is_some_and(|other| entry.value.same(&other.value));
             assert!(same, "{} of {text:?} is lost in {after_text:?}", entry.key);
         }
     }
@@ -84,15 +89,43 @@ fn time_grows_with_size_only() {
     let names: String = (0..3000).map(|n| format!("n{n} ")).collect();
     for (what, front, body) in [
         ("brackets", "", many("](")),
-        ("definitions", "", format!("{}{}", " ".repeat(SIZE / 2), many("]:"))),
-        ("quotes and code", "", format!("{}{}", ">".repeat(SIZE / 2), many("`a`b"))),
-        ("an open block", "", format!("```\n{}{}", ">".repeat(SIZE / 2), many("` "))),
+        (
+            "definitions",
+            "",
+            format!("{}{}", " ".repeat(SIZE / 2), many("]:")),
+        ),
+        (
+            "quotes and code",
+            "",
+            format!("{}{}", ">".repeat(SIZE / 2), many("`a`b")),
+        ),
+        (
+            "an open block",
+            "",
+            format!("```\n{}{}", ">".repeat(SIZE / 2), many("` ")),
+        ),
         ("scripts", "", many("scripts/")),
-        ("script paths", "", (0..8000).map(|n| format!("scripts/a{n}.py ")).collect()),
-        ("links", "", (0..8000).map(|n| format!("[a](b{n}.md) ")).collect()),
-        ("tools", "allowed-tools: Bash(git:*)\n", format!("not {}", many("`Read` tool "))),
+        (
+            "script paths",
+            "",
+            (0..8000).map(|n| format!("scripts/a{n}.py ")).collect(),
+        ),
+        (
+            "links",
+            "",
+            (0..8000).map(|n| format!("[a](b{n}.md) ")).collect(),
+        ),
+        (
+            "tools",
+            "allowed-tools: Bash(git:*)\n",
+            format!("not {}", many("`Read` tool ")),
+        ),
         ("commands", "", many("!`echo $1` ")),
-        ("one command", "", format!("```!\necho {}\n```\n", many("a $1 "))),
+        (
+            "one command",
+            "",
+            format!("```!\necho {}\n```\n", many("a $1 ")),
+        ),
         ("here-documents", "", format!("!`{}`", many("<<a"))),
         ("dollars", "", many("$")),
         ("names", &format!("arguments: {names}\n"), many("$n ")),
@@ -103,10 +136,15 @@ fn time_grows_with_size_only() {
         ("fences", "", many("~~~`")),
     ] {
         let text = format!("---\nname: x\ndescription: Use when d.\n{front}---\n{body}");
-        let package = Package { files: Some(Vec::new()), ..Package::named("x") };
+        let package = Package {
+            files: Some(Vec::new()),
+            ..Package::named("x")
+        };
         let parsed = parse(text.as_bytes());
-        let found =
-            check(&Subject::new(&parsed, &package), &RuleSet::new(Profile::ClaudeCode, None));
+        let found = check(
+            &Subject::new(&parsed, &package),
+            &RuleSet::new(Profile::ClaudeCode, None),
+        );
         assert!(found.len() < 2000, "{what}: {} findings", found.len());
     }
 }

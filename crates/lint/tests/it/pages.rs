@@ -30,7 +30,10 @@ struct Example {
 
 impl Example {
     fn get(&self, key: &str) -> Option<&str> {
-        self.settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+        self.settings
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -72,13 +75,16 @@ impl Example {
             file_name: Some(self.get("file").unwrap_or("SKILL.md").to_owned()),
             files: Some(files),
             truncated: false,
-            sidecar: self.get("sidecar").map(|text| text.replace('~', " ").replace(';', "\n")),
+            sidecar: self
+                .get("sidecar")
+                .map(|text| text.replace('~', " ").replace(';', "\n")),
         }
     }
 
     fn rules(&self) -> RuleSet {
-        let profile =
-            self.get("profile").map_or(Profile::default(), |name| Profile::parse(name).unwrap());
+        let profile = self
+            .get("profile")
+            .map_or(Profile::default(), |name| Profile::parse(name).unwrap());
         RuleSet::new(profile, self.get("target").map(|_| Target::ClaudeAi))
     }
 
@@ -96,15 +102,19 @@ impl Example {
         let (bytes, package, rules) = (self.bytes(), self.package(), self.rules());
         match self.fault() {
             Some(fault) => prowess_lint::check(&Subject::unread(&package, &fault), &rules),
-            None => {
-                prowess_lint::check(&Subject::new(&prowess_spec::parse(&bytes), &package), &rules)
-            }
+            None => prowess_lint::check(
+                &Subject::new(&prowess_spec::parse(&bytes), &package),
+                &rules,
+            ),
         }
     }
 
     /// The ids of the rules that have something to say.
     fn findings(&self) -> Vec<&'static str> {
-        self.diagnostics().into_iter().map(|finding| finding.rule).collect()
+        self.diagnostics()
+            .into_iter()
+            .map(|finding| finding.rule)
+            .collect()
     }
 }
 
@@ -134,7 +144,9 @@ fn examples(page: &str) -> Vec<Example> {
         let settings = words
             .map(|word| {
                 word.split_once('=')
-                    .map_or((word.to_owned(), String::new()), |(k, v)| (k.to_owned(), v.to_owned()))
+                    .map_or((word.to_owned(), String::new()), |(k, v)| {
+                        (k.to_owned(), v.to_owned())
+                    })
             })
             .collect();
         let close = "`".repeat(marks);
@@ -143,7 +155,11 @@ fn examples(page: &str) -> Vec<Example> {
             .take_while(|line| *line != close)
             .map(|line| format!("{line}\n"))
             .collect();
-        examples.push(Example { kind, settings, text });
+        examples.push(Example {
+            kind,
+            settings,
+            text,
+        });
     }
     examples
 }
@@ -153,7 +169,9 @@ fn each_rule(check: impl Fn(&'static prowess_lint::Rule, &[Example]) -> Result<(
     let failures: Vec<String> = RULES
         .iter()
         .filter_map(|rule| {
-            check(rule, &examples(rule.page)).err().map(|error| format!("{}: {error}", rule.id))
+            check(rule, &examples(rule.page))
+                .err()
+                .map(|error| format!("{}: {error}", rule.id))
         })
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -162,11 +180,16 @@ fn each_rule(check: impl Fn(&'static prowess_lint::Rule, &[Example]) -> Result<(
 #[test]
 fn bad_examples_are_found() {
     each_rule(|rule, examples| {
-        let bad: Vec<&Example> = examples.iter().filter(|example| example.kind == "bad").collect();
+        let bad: Vec<&Example> = examples
+            .iter()
+            .filter(|example| example.kind == "bad")
+            .collect();
         if bad.is_empty() {
             return Err("the page has no bad example".into());
         }
-        let missed = bad.iter().position(|example| !example.findings().contains(&rule.id));
+        let missed = bad
+            .iter()
+            .position(|example| !example.findings().contains(&rule.id));
         missed.map_or(Ok(()), |index| {
             Err(format!(
                 "bad example {} is not found; found {:?}",
@@ -180,14 +203,22 @@ fn bad_examples_are_found() {
 #[test]
 fn good_examples_are_clean() {
     each_rule(|_, examples| {
-        let good: Vec<&Example> =
-            examples.iter().filter(|example| example.kind == "good").collect();
+        let good: Vec<&Example> = examples
+            .iter()
+            .filter(|example| example.kind == "good")
+            .collect();
         if good.is_empty() {
             return Err("the page has no good example".into());
         }
-        let dirty = good.iter().position(|example| !example.findings().is_empty());
+        let dirty = good
+            .iter()
+            .position(|example| !example.findings().is_empty());
         dirty.map_or(Ok(()), |index| {
-            Err(format!("good example {} has findings {:?}", index + 1, good[index].findings()))
+            Err(format!(
+                "good example {} has findings {:?}",
+                index + 1,
+                good[index].findings()
+            ))
         })
     });
 }
@@ -205,7 +236,10 @@ fn safe_fixes_give_the_fixed_example() {
             }
             (FixKind::None | FixKind::Suggested | FixKind::AllSuggested, None) => Ok(()),
             (FixKind::Safe | FixKind::AllSafe, Some(fixed)) => {
-                let bad = examples.iter().find(|example| example.kind == "bad").unwrap();
+                let bad = examples
+                    .iter()
+                    .find(|example| example.kind == "bad")
+                    .unwrap();
                 let result = prowess_lint::fix::fix_all(
                     &bad.bytes(),
                     &bad.package(),
@@ -214,7 +248,11 @@ fn safe_fixes_give_the_fixed_example() {
                 )
                 .unwrap();
                 let wanted = String::from_utf8(fixed.bytes()).unwrap();
-                if result.remaining.iter().any(|finding| finding.rule == rule.id) {
+                if result
+                    .remaining
+                    .iter()
+                    .any(|finding| finding.rule == rule.id)
+                {
                     Err(format!("the finding is still there: {:?}", result.text))
                 } else if result.text == wanted {
                     Ok(())
@@ -253,8 +291,11 @@ fn what_pages_say_of_fixes_holds_for_every_finding() {
 #[test]
 fn pages_have_the_same_headings() {
     each_rule(|rule, _| {
-        let headings: Vec<&str> =
-            rule.page.lines().filter(|line| line.starts_with("## ")).collect();
+        let headings: Vec<&str> = rule
+            .page
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .collect();
         if headings == ["## Why", "## Bad", "## Good", "## How to fix"] {
             Ok(())
         } else {
@@ -269,7 +310,10 @@ fn what_is_never_wrapped_fits_a_terminal() {
     const COLUMNS: usize = 78;
     each_rule(|rule, examples| {
         let tables = rule.page.lines().filter(|line| line.starts_with('|'));
-        let mut fixed = examples.iter().flat_map(|example| example.text.lines()).chain(tables);
+        let mut fixed = examples
+            .iter()
+            .flat_map(|example| example.text.lines())
+            .chain(tables);
         match fixed.find(|line| line.chars().count() > COLUMNS) {
             Some(line) => Err(format!("wider than {COLUMNS} columns: {line}")),
             None => Ok(()),

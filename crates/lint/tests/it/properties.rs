@@ -76,7 +76,11 @@ fn yaml() -> impl Strategy<Value = String> {
         prop::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat()),
         // Mostly well-formed: keys with values and continuation lines.
         prop::collection::vec(
-            (prop_oneof![Just("a"), Just("name"), Just("  b"), Just("- c")], piece(), piece()),
+            (
+                prop_oneof![Just("a"), Just("name"), Just("  b"), Just("- c")],
+                piece(),
+                piece()
+            ),
             0..6
         )
         .prop_map(|lines| lines
@@ -84,10 +88,16 @@ fn yaml() -> impl Strategy<Value = String> {
             .map(|(key, x, y)| format!("{key}: {x}{y}\n"))
             .collect()),
         // Text between marks, in which escapes and line breaks meet.
-        (prop_oneof![Just("'"), Just("\"")], prop::collection::vec(quoted_piece(), 0..12))
+        (
+            prop_oneof![Just("'"), Just("\"")],
+            prop::collection::vec(quoted_piece(), 0..12)
+        )
             .prop_map(|(mark, pieces)| format!("a: {mark}{}{mark}\nb: c\n", pieces.concat())),
         // Maps and lists in brackets, on the line of their key and on the next one.
-        (prop_oneof![Just("a: "), Just("a:\n  "), Just("a:\n- ")], flow())
+        (
+            prop_oneof![Just("a: "), Just("a:\n  "), Just("a:\n- ")],
+            flow()
+        )
             .prop_map(|(before, flow)| format!("{before}{flow}\nb: c\n")),
         prop::collection::vec(flow_piece(), 0..12)
             .prop_map(|pieces| format!("a: {{{}}}\nb: c\n", pieces.concat())),
@@ -101,21 +111,27 @@ fn yaml() -> impl Strategy<Value = String> {
 
 /// A well-formed collection in brackets.
 fn flow() -> impl Strategy<Value = String> {
-    let scalar =
-        prop::sample::select(vec!["b", "\"c d\"", "'e'", "1.5", "{}", "[]", "f g", "\"\""]);
+    let scalar = prop::sample::select(vec![
+        "b", "\"c d\"", "'e'", "1.5", "{}", "[]", "f g", "\"\"",
+    ]);
     let key = prop::sample::select(vec!["h: ", "\"i\":", "\"j\" : ", "'k': ", "l-m: "]);
-    scalar.prop_map(str::to_owned).prop_recursive(4, 16, 3, move |inner| {
-        let end = prop::sample::select(vec!["", " ", ",", " , "]);
-        let map = prop::collection::vec((key.clone(), inner.clone()), 1..4);
-        let map =
-            map.prop_map(|entries| entries.into_iter().map(|(key, value)| key.to_owned() + &value));
-        let map = map.prop_map(|entries| entries.collect::<Vec<_>>().join(", "));
-        let list = prop::collection::vec(inner, 1..4).prop_map(|items| items.join(", "));
-        prop_oneof![
-            (map, end.clone()).prop_map(|(map, end)| format!("{{{map}{end}}}")),
-            (list, end).prop_map(|(list, end)| format!("[{list}{end}]")),
-        ]
-    })
+    scalar
+        .prop_map(str::to_owned)
+        .prop_recursive(4, 16, 3, move |inner| {
+            let end = prop::sample::select(vec!["", " ", ",", " , "]);
+            let map = prop::collection::vec((key.clone(), inner.clone()), 1..4);
+            let map = map.prop_map(|entries| {
+                entries
+                    .into_iter()
+                    .map(|(key, value)| key.to_owned() + &value)
+            });
+            let map = map.prop_map(|entries| entries.collect::<Vec<_>>().join(", "));
+            let list = prop::collection::vec(inner, 1..4).prop_map(|items| items.join(", "));
+            prop_oneof![
+                (map, end.clone()).prop_map(|(map, end)| format!("{{{map}{end}}}")),
+                (list, end).prop_map(|(list, end)| format!("[{list}{end}]")),
+            ]
+        })
 }
 
 /// Pieces from which collections in brackets are made, well-formed and not.
@@ -206,8 +222,14 @@ fn body_piece() -> impl Strategy<Value = &'static str> {
 
 /// Six times the usual number of cases; `PROPTEST_CASES=20000` asks for many more.
 fn config() -> ProptestConfig {
-    let usual = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    ProptestConfig { cases: usual.cases * 6, ..usual }
+    let usual = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    ProptestConfig {
+        cases: usual.cases * 6,
+        ..usual
+    }
 }
 
 proptest! {

@@ -18,10 +18,13 @@ fn value<'a>(text: &'a Option<Text<'_>>) -> Option<&'a str> {
 
 fn rules(text: &str, profile: Profile) -> Vec<&'static str> {
     let (parsed, package) = (parse(text.as_bytes()), Package::named("x"));
-    check(&Subject::new(&parsed, &package), &RuleSet::new(profile, None))
-        .into_iter()
-        .map(|finding| finding.rule)
-        .collect()
+    check(
+        &Subject::new(&parsed, &package),
+        &RuleSet::new(profile, None),
+    )
+    .into_iter()
+    .map(|finding| finding.rule)
+    .collect()
 }
 
 /// Frontmatter with a name, a description, and these lines.
@@ -33,7 +36,10 @@ fn with(lines: &str) -> String {
 fn planck_parsing() {
     // P1, P6: values verbatim, quoted colons too.
     let parsed = manifest("---\nname: x\ndescription: \"a: b\"\n---\n");
-    assert_eq!((value(&parsed.name), value(&parsed.description)), (Some("x"), Some("a: b")));
+    assert_eq!(
+        (value(&parsed.name), value(&parsed.description)),
+        (Some("x"), Some("a: b"))
+    );
     // P3, P4, P5: what is missing is named.
     assert!(rules("no frontmatter", Profile::Lenient).contains(&"frontmatter-missing"));
     assert!(rules("---\ndescription: d\n---\nb", Profile::Lenient).contains(&"name-missing"));
@@ -42,16 +48,27 @@ fn planck_parsing() {
     let text = with("");
     let plain = manifest(&text);
     assert_eq!(
-        (plain.always_present, value(&plain.planck_version), value(&plain.creator)),
+        (
+            plain.always_present,
+            value(&plain.planck_version),
+            value(&plain.creator)
+        ),
         (None, None, None)
     );
     // P9
-    assert_eq!(value(&manifest(&with("creator: agent")).creator), Some("agent"));
+    assert_eq!(
+        value(&manifest(&with("creator: agent")).creator),
+        Some("agent")
+    );
     // P13: null is absent, never the word.
     let text = with("creator: null\nplanck_version: ~\nlicense:");
     let null = manifest(&text);
     assert_eq!(
-        (value(&null.creator), value(&null.planck_version), value(&null.license)),
+        (
+            value(&null.creator),
+            value(&null.planck_version),
+            value(&null.license)
+        ),
         (None, None, None)
     );
 }
@@ -67,7 +84,11 @@ fn planck_p08_only_a_literal_true_pins() {
     ] {
         let text = with(&format!("always_present: {written}"));
         let flag = manifest(&text).always_present.unwrap();
-        assert_eq!((flag.value, flag.understood), (pinned, understood), "{written}");
+        assert_eq!(
+            (flag.value, flag.understood),
+            (pinned, understood),
+            "{written}"
+        );
         assert_eq!(
             rules(&text, Profile::Lenient).contains(&"boolean-value"),
             !understood,
@@ -94,13 +115,25 @@ fn planck_p10_invocation_flag() {
 fn planck_p11_p12_p14_recoveries() {
     for (text, rule) in [
         ("---\r\nname: x\r\ndescription: d\r\n---\r\nb", None),
-        ("\u{feff}---\nname: x\ndescription: d\n---\nb", Some("byte-order-mark")),
-        ("\n\n---\nname: x\ndescription: d\n---\nb", Some("frontmatter-misplaced")),
-        ("---\nname: x\ndescription: d: e\n---\nb", Some("yaml-syntax")),
+        (
+            "\u{feff}---\nname: x\ndescription: d\n---\nb",
+            Some("byte-order-mark"),
+        ),
+        (
+            "\n\n---\nname: x\ndescription: d\n---\nb",
+            Some("frontmatter-misplaced"),
+        ),
+        (
+            "---\nname: x\ndescription: d: e\n---\nb",
+            Some("yaml-syntax"),
+        ),
     ] {
         assert_eq!(value(&manifest(text).name), Some("x"), "{text}");
         let found = rules(text, Profile::Lenient);
-        assert!(rule.is_none_or(|rule| found.contains(&rule)), "{text}: {found:?}");
+        assert!(
+            rule.is_none_or(|rule| found.contains(&rule)),
+            "{text}: {found:?}"
+        );
     }
 }
 
@@ -115,7 +148,9 @@ fn crew_skill_file() {
     // K3: absent means no list, not an empty one.
     assert_eq!(manifest(&with("")).allowed_tools, None);
     assert_eq!(
-        manifest(&with("allowed-tools: \"\"")).allowed_tools.map(|list| list.tokens().len()),
+        manifest(&with("allowed-tools: \"\""))
+            .allowed_tools
+            .map(|list| list.tokens().len()),
         Some(0)
     );
     // K4: a bare Bash is reported (there: a load error).
@@ -131,10 +166,16 @@ fn crew_skill_file() {
 #[test]
 fn crew_allowed_tools() {
     let tools = |text: &str| {
-        parse_list(text).into_iter().map(|token| text[token.range].to_owned()).collect::<Vec<_>>()
+        parse_list(text)
+            .into_iter()
+            .map(|token| text[token.range].to_owned())
+            .collect::<Vec<_>>()
     };
     // A1, A2, A3
-    assert_eq!(tools("Bash(python:*) Read Write"), ["Bash(python:*)", "Read", "Write"]);
+    assert_eq!(
+        tools("Bash(python:*) Read Write"),
+        ["Bash(python:*)", "Read", "Write"]
+    );
     assert_eq!(tools("Read"), ["Read"]);
     assert!(tools("").is_empty());
     // A4, A5, A6, A9
@@ -153,7 +194,10 @@ fn crew_allowed_tools() {
     // A7
     assert!(rules(&with("allowed-tools: Raed"), Profile::ClaudeCode).contains(&"unknown-tool"));
     // A8
-    assert_eq!(tools("mcp__a__b Bash(echo (x))"), ["mcp__a__b", "Bash(echo (x))"]);
+    assert_eq!(
+        tools("mcp__a__b Bash(echo (x))"),
+        ["mcp__a__b", "Bash(echo (x))"]
+    );
 }
 
 #[test]
@@ -163,7 +207,11 @@ fn core_agent_frontmatter() {
     let parsed = manifest(&text);
     assert!(!parsed.is_user_invocable() && parsed.entry("references").is_some());
     // Tools as text, with commas, as a list; null is none.
-    let count = |lines: &str| manifest(&with(lines)).allowed_tools.map(|list| list.tokens().len());
+    let count = |lines: &str| {
+        manifest(&with(lines))
+            .allowed_tools
+            .map(|list| list.tokens().len())
+    };
     assert_eq!(count("allowed-tools: Read Write"), Some(2));
     assert_eq!(count("allowed-tools: Read, Bash(git add *)"), Some(2));
     assert_eq!(count("allowed-tools: [Read, Write]"), Some(2));
@@ -187,13 +235,25 @@ fn agentick_frontmatter() {
         with("a: [x, \"y, z\"]\nb:\n- x\n- y\nc: 1 # note\nd: \"# text\"\ne:\n  f:\n    g: 1");
     let parsed = manifest(&text);
     let entry = |key: &str| parsed.entry(key).map(|entry| &entry.value);
-    assert_eq!(entry("a").and_then(|node| node.items()?.get(1)?.text()), Some("y, z"));
-    assert_eq!(entry("b").and_then(|node| node.items()).map(<[_]>::len), Some(2));
     assert_eq!(
-        (entry("c").and_then(|n| n.text()), entry("d").and_then(|n| n.text())),
+        entry("a").and_then(|node| node.items()?.get(1)?.text()),
+        Some("y, z")
+    );
+    assert_eq!(
+        entry("b").and_then(|node| node.items()).map(<[_]>::len),
+        Some(2)
+    );
+    assert_eq!(
+        (
+            entry("c").and_then(|n| n.text()),
+            entry("d").and_then(|n| n.text())
+        ),
         (Some("1"), Some("# text"))
     );
-    assert_eq!(entry("e").and_then(|node| node.get("f")?.get("g")?.text()), Some("1"));
+    assert_eq!(
+        entry("e").and_then(|node| node.get("f")?.get("g")?.text()),
+        Some("1")
+    );
     // Literal and folded scalars, exactly.
     let block = manifest("---\na: |\n  one\n  two\nb: >\n  one\n  two\nc: |-\n  one\n---\n");
     let text = |key: &str| block.entry(key).and_then(|entry| entry.value.text());
@@ -202,15 +262,23 @@ fn agentick_frontmatter() {
         (Some("one\ntwo\n"), Some("one two\n"), Some("one"))
     );
     // `yes` and `no` are text where text is meant.
-    assert_eq!(value(&manifest("---\nname: yes\ndescription: no\n---\n").name), Some("yes"));
+    assert_eq!(
+        value(&manifest("---\nname: yes\ndescription: no\n---\n").name),
+        Some("yes")
+    );
     // Unclosed means none.
     assert!(manifest("---\nname: x\n").entries.is_empty());
     // Arguments as text and as a list.
-    for lines in
-        ["arguments: issue branch", "arguments: [issue, branch]", "arguments:\n- issue\n- branch"]
-    {
-        let names: Vec<String> =
-            manifest(&with(lines)).arguments.iter().map(|name| name.value.to_string()).collect();
+    for lines in [
+        "arguments: issue branch",
+        "arguments: [issue, branch]",
+        "arguments:\n- issue\n- branch",
+    ] {
+        let names: Vec<String> = manifest(&with(lines))
+            .arguments
+            .iter()
+            .map(|name| name.value.to_string())
+            .collect();
         assert_eq!(names, ["issue", "branch"], "{lines}");
     }
     assert_eq!(manifest(&with("maxTicks: 5")).max_ticks, Some(5));

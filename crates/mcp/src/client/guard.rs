@@ -22,7 +22,10 @@ pub(crate) struct Guarded<T> {
 
 impl<T> Guarded<T> {
     pub(crate) fn new(inner: T) -> Self {
-        Self { inner, waiting: Arc::default() }
+        Self {
+            inner,
+            waiting: Arc::default(),
+        }
     }
 }
 
@@ -33,7 +36,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let answers = matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let answers = matches!(
+            message,
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)
+        );
         let (sent, waiting) = (self.inner.send(message), Arc::clone(&self.waiting));
         async move {
             let sent = sent.await;

@@ -55,13 +55,28 @@ pub(crate) fn transport(
     if !address.is_loopback() && address.as_str().starts_with("http:") && !headers.is_empty() {
         return Err("headers would go over the net without encryption; use `https`".to_owned());
     }
-    let client = place.http.as_ref().ok_or("this program asks no servers on the web")?;
+    let client = place
+        .http
+        .as_ref()
+        .ok_or("this program asks no servers on the web")?;
     let usual = client.deadlines();
-    let deadlines =
-        Deadlines { first: call, idle: call, total: 2 * call, bytes: MAX_ANSWER, ..*usual };
-    let listening =
-        Deadlines { first: call, idle: SILENCE, total: LISTENING, bytes: MAX_ANSWER, ..*usual };
-    let headers = headers.iter().map(|(name, value)| Header::secret(name.clone(), value.clone()));
+    let deadlines = Deadlines {
+        first: call,
+        idle: call,
+        total: 2 * call,
+        bytes: MAX_ANSWER,
+        ..*usual
+    };
+    let listening = Deadlines {
+        first: call,
+        idle: SILENCE,
+        total: LISTENING,
+        bytes: MAX_ANSWER,
+        ..*usual
+    };
+    let headers = headers
+        .iter()
+        .map(|(name, value)| Header::secret(name.clone(), value.clone()));
     let web = Web {
         client: client.with_deadlines(deadlines),
         listening: client.with_deadlines(listening),
@@ -83,7 +98,10 @@ impl Web {
         headers.push(Header::plain("accept", accept));
         headers.extend(session.map(|session| Header::secret(SESSION, session)));
         let more = more.iter().filter_map(|(name, value)| {
-            Some(Header::secret(name.as_str().to_owned(), value.to_str().ok()?))
+            Some(Header::secret(
+                name.as_str().to_owned(),
+                value.to_str().ok()?,
+            ))
         });
         headers.extend(more);
         headers
@@ -104,8 +122,11 @@ impl StreamableHttpClient for Web {
         let accept = format!("{JSON}, {EVENTS}");
         let headers = self.headers(&accept, session.as_deref(), &more);
         let body = serde_json::to_vec(&message)?;
-        let answer =
-            self.client.post(&self.address, &headers, body).await.map_err(Fault::Client)?;
+        let answer = self
+            .client
+            .post(&self.address, &headers, body)
+            .await
+            .map_err(Fault::Client)?;
         let status = answer.status();
         if matches!(status, 202 | 204) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -114,7 +135,10 @@ impl StreamableHttpClient for Web {
             return Err(Fault::SessionExpired);
         }
         let own = answer.header(SESSION).map(str::to_owned);
-        let kind = answer.header("content-type").unwrap_or_default().to_ascii_lowercase();
+        let kind = answer
+            .header("content-type")
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         if (200..300).contains(&status) && kind.starts_with(EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(events(answer), own));
         }
@@ -142,7 +166,11 @@ impl StreamableHttpClient for Web {
         more: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Fault> {
         let headers = self.headers(JSON, Some(&session), &more);
-        let answer = self.client.delete(&self.address, &headers).await.map_err(Fault::Client)?;
+        let answer = self
+            .client
+            .delete(&self.address, &headers)
+            .await
+            .map_err(Fault::Client)?;
         match answer.status() {
             405 => Err(Fault::ServerDoesNotSupportDeleteSession),
             _ => Ok(()),
@@ -159,7 +187,11 @@ impl StreamableHttpClient for Web {
     ) -> Result<Events, Fault> {
         let mut headers = self.headers(EVENTS, session.as_deref(), &more);
         headers.extend(last_event.map(|event| Header::plain("last-event-id", event)));
-        let answer = self.listening.get(&self.address, &headers).await.map_err(Fault::Client)?;
+        let answer = self
+            .listening
+            .get(&self.address, &headers)
+            .await
+            .map_err(Fault::Client)?;
         match answer.status() {
             200..300 => Ok(events(answer)),
             404 | 405 => Err(Fault::ServerDoesNotSupportSse),
@@ -186,8 +218,12 @@ fn events(answer: Answer) -> Events {
     });
     let calm = |event: Result<Sse, SseError>| {
         // A server does not decide to be asked without a pause.
-        event
-            .map(|event| Sse { retry: event.retry.map(|retry| retry.max(SHORTEST_RETRY)), ..event })
+        event.map(|event| Sse {
+            retry: event.retry.map(|retry| retry.max(SHORTEST_RETRY)),
+            ..event
+        })
     };
-    SseStream::from_bytes_stream(pieces.boxed()).map(calm).boxed()
+    SseStream::from_bytes_stream(pieces.boxed())
+        .map(calm)
+        .boxed()
 }

@@ -176,14 +176,24 @@ impl News {
 
 impl Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("Link")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
     }
 }
 
 impl Link {
     pub(crate) fn new(server: McpServer, place: ClientPlace, handle: Handle) -> Self {
         let (state, generation, late) = (Mutex::default(), AtomicU64::new(0), AtomicU32::new(0));
-        Self { server, place, handle, state, generation, late, news: Arc::default() }
+        Self {
+            server,
+            place,
+            handle,
+            state,
+            generation,
+            late,
+            news: Arc::default(),
+        }
     }
 
     /// What the server is called here.
@@ -236,7 +246,11 @@ impl Link {
         self.handle.spawn(async move {
             let _ = sender.send(work.await);
         });
-        receiver.recv().unwrap_or_else(|_| Err(LinkError::Ended { server: self.name().into() }))
+        receiver.recv().unwrap_or_else(|_| {
+            Err(LinkError::Ended {
+                server: self.name().into(),
+            })
+        })
     }
 
     /// Asks for a result by the name of a method, for those that the library does not know.
@@ -255,7 +269,10 @@ impl Link {
         let server = || self.name().into();
         let asked = async {
             let options = PeerRequestOptions::with_timeout(deadline);
-            peer.send_cancellable_request(request, options).await?.await_response().await
+            peer.send_cancellable_request(request, options)
+                .await?
+                .await_response()
+                .await
         };
         // The queue to a server that takes nothing counts too.
         let answer = tokio::time::timeout(deadline + GOODBYE, asked).await;
@@ -269,7 +286,10 @@ impl Link {
                         running.end().await;
                     }
                 }
-                Err(LinkError::Late { server: server(), seconds })
+                Err(LinkError::Late {
+                    server: server(),
+                    seconds,
+                })
             }
             Ok(Ok(result)) => {
                 self.late.store(0, Ordering::Release);
@@ -288,12 +308,17 @@ impl Link {
     }
 
     pub(crate) fn odd(&self, why: impl std::fmt::Display) -> LinkError {
-        LinkError::Odd { server: self.name().into(), why: said(&why.to_string()) }
+        LinkError::Odd {
+            server: self.name().into(),
+            why: said(&why.to_string()),
+        }
     }
 
     /// Whether the server has tools to list, and whether it has skills.
     pub(crate) async fn offers(&self) -> Result<(bool, bool), LinkError> {
-        let Some(info) = self.peer().await?.peer_info() else { return Ok((false, false)) };
+        let Some(info) = self.peer().await?.peer_info() else {
+            return Ok((false, false));
+        };
         let extensions = info.capabilities.extensions.as_ref();
         let skills = extensions.is_some_and(|extensions| extensions.contains_key(EXTENSION));
         Ok((info.capabilities.tools.is_some(), skills))
@@ -339,13 +364,18 @@ impl Link {
             }
             Err(why) => {
                 state.failed(why.clone());
-                Err(LinkError::Down { server: self.name().into(), why })
+                Err(LinkError::Down {
+                    server: self.name().into(),
+                    why,
+                })
             }
         }
     }
 
     async fn connect(&self) -> Result<Running, String> {
-        let handler = Handler { news: Arc::clone(&self.news) };
+        let handler = Handler {
+            news: Arc::clone(&self.news),
+        };
         if let Reach::Web { url, headers } = &self.server.reach {
             let transport = http::transport(url, headers, &self.place, self.deadline())?;
             return Ok(Running::new(
@@ -378,7 +408,9 @@ impl Link {
 
 impl State {
     fn failed(&mut self, why: String) {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE
+            .saturating_mul(1 << self.failures.min(10))
+            .min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
         self.not_before = Some(Instant::now() + pause);
         self.last = why;
@@ -387,14 +419,21 @@ impl State {
 
 impl Running {
     fn new(service: RunningService<RoleClient, Handler>, program: Option<Program>) -> Self {
-        Self { service, program, since: Instant::now() }
+        Self {
+            service,
+            program,
+            since: Instant::now(),
+        }
     }
 
     /// Ends it; what it said last, if anything.
     async fn end(mut self) -> Option<String> {
         let _ = self.service.close_with_timeout(GOODBYE).await;
         let mut program = self.program?;
-        program.last_words().await.map(|words| format!("it ended; it said: {}", said(&words)))
+        program
+            .last_words()
+            .await
+            .map(|words| format!("it ended; it said: {}", said(&words)))
     }
 }
 
@@ -427,7 +466,10 @@ impl ClientHandler for Handler {
         let mut capabilities = ClientCapabilities::default();
         let extensions = [(EXTENSION.to_owned(), Map::new())];
         capabilities.extensions = Some(extensions.into_iter().collect());
-        ClientConfig::new(capabilities, Implementation::new("prowess", env!("CARGO_PKG_VERSION")))
+        ClientConfig::new(
+            capabilities,
+            Implementation::new("prowess", env!("CARGO_PKG_VERSION")),
+        )
     }
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {

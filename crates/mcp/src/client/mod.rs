@@ -67,13 +67,21 @@ struct Offered {
 /// Asks a server for its tools and its skills.
 async fn offer(link: &Arc<Link>, order: usize) -> Result<Offered, LinkError> {
     let (has_tools, has_skills) = link.offers().await?;
-    let (tools, left) = if has_tools { tools::list(link).await? } else { Default::default() };
+    let (tools, left) = if has_tools {
+        tools::list(link).await?
+    } else {
+        Default::default()
+    };
     let skills = has_skills.then(|| Arc::new(ServerSkills::new(Arc::clone(link), order)));
     if let Some(skills) = &skills {
         // Its tools can be used nevertheless; the fault is told with the skills.
         let _ = skills.update().await;
     }
-    Ok(Offered { tools, left, skills })
+    Ok(Offered {
+        tools,
+        left,
+        skills,
+    })
 }
 
 /// What servers are started with.
@@ -113,7 +121,11 @@ impl Client {
             .build()?;
         let (sender, receiver) = mpsc::channel();
         for (order, server) in servers.iter().enumerate() {
-            let link = Arc::new(Link::new(server.clone(), place.clone(), runtime.handle().clone()));
+            let link = Arc::new(Link::new(
+                server.clone(),
+                place.clone(),
+                runtime.handle().clone(),
+            ));
             let sender = sender.clone();
             runtime.spawn(async move {
                 let offered = tokio::time::timeout(OFFER, offer(&link, order)).await;
@@ -127,19 +139,40 @@ impl Client {
         let mut answers: Vec<_> = receiver.iter().collect();
         answers.sort_by_key(|(order, ..)| *order);
         let offers = answers.into_iter().map(|(_, link, offered)| match offered {
-            Ok(Offered { tools, left, skills }) => Offer { link, tools, left, skills, fault: None },
+            Ok(Offered {
+                tools,
+                left,
+                skills,
+            }) => Offer {
+                link,
+                tools,
+                left,
+                skills,
+                fault: None,
+            },
             Err(fault) => {
                 let (tools, left, skills) = (Vec::new(), Vec::new(), None);
-                Offer { link, tools, left, skills, fault: Some(fault) }
+                Offer {
+                    link,
+                    tools,
+                    left,
+                    skills,
+                    fault: Some(fault),
+                }
             }
         });
-        Ok(Self { offers: offers.collect(), runtime: Some(runtime) })
+        Ok(Self {
+            offers: offers.collect(),
+            runtime: Some(runtime),
+        })
     }
 
     /// The tools of all servers.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.offers.iter().flat_map(|offer| &offer.tools);
-        tools.map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect()
+        tools
+            .map(|tool| Arc::clone(tool) as Arc<dyn Tool>)
+            .collect()
     }
 
     /// Adds the skills of all servers to a registry, and keeps them as the servers say they are.
@@ -164,7 +197,9 @@ impl Client {
     }
 
     fn with_skills(&self) -> impl Iterator<Item = (&Offer, &Arc<ServerSkills>)> {
-        self.offers.iter().filter_map(|offer| Some((offer, offer.skills.as_ref()?)))
+        self.offers
+            .iter()
+            .filter_map(|offer| Some((offer, offer.skills.as_ref()?)))
     }
 
     /// Every server, with what it offers.
@@ -197,7 +232,9 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let Some(runtime) = self.runtime.take() else { return };
+        let Some(runtime) = self.runtime.take() else {
+            return;
+        };
         let (sender, receiver) = mpsc::channel::<()>();
         for offer in &self.offers {
             let (link, sender) = (Arc::clone(&offer.link), sender.clone());

@@ -43,10 +43,18 @@ pub(crate) type Pipes = AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>;
 
 /// Starts a program.
 pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program, Pipes), String> {
-    let Reach::Program { command, args, env, cwd } = &server.reach else {
+    let Reach::Program {
+        command,
+        args,
+        env,
+        cwd,
+    } = &server.reach
+    else {
         return Err("it is not a program".to_owned());
     };
-    let folder = cwd.as_ref().map_or_else(|| place.folder.clone(), |cwd| place.folder.join(cwd));
+    let folder = cwd
+        .as_ref()
+        .map_or_else(|| place.folder.clone(), |cwd| place.folder.join(cwd));
     let mut child = Command::new(command)
         .args(args)
         .env_clear()
@@ -64,7 +72,9 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
             std::io::ErrorKind::NotFound => format!("there is no program `{command}`"),
             _ => format!("cannot start `{command}`: {error}"),
         })?;
-    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let group = child
+        .id()
+        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
     let (Some(output), Some(input), Some(errors)) = pipes else {
         return Err("it has no pipes".to_owned());
@@ -72,7 +82,15 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
     let words = Arc::new(Mutex::default());
     let listener = Some(tokio::spawn(listen(errors, Arc::clone(&words))));
     let pipes = Pipes::new(output, input).with_max_line_length(MAX_MESSAGE);
-    Ok((Program { child, group, words, listener }, pipes))
+    Ok((
+        Program {
+            child,
+            group,
+            words,
+            listener,
+        },
+        pipes,
+    ))
 }
 
 /// Keeps the end of what a program says.

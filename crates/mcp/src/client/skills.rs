@@ -55,7 +55,12 @@ impl ServerSkills {
         let mut origin = Origin::new(Scope::Server, order, format!("mcp:{}", link.name()));
         origin.vendor = link.name().into();
         let (listed, kept) = (Mutex::default(), Mutex::default());
-        Self { link, origin: Arc::new(origin), listed, kept }
+        Self {
+            link,
+            origin: Arc::new(origin),
+            listed,
+            kept,
+        }
     }
 
     fn listed(&self) -> MutexGuard<'_, Listed> {
@@ -76,7 +81,11 @@ impl ServerSkills {
                 let place = |(uri, why): (String, String)| fault(&self.place(&uri), why, false);
                 let faults = faults.into_iter().map(place).collect();
                 let generation = Some(self.link.generation());
-                *self.listed() = Listed { generation, manifests, faults };
+                *self.listed() = Listed {
+                    generation,
+                    manifests,
+                    faults,
+                };
                 Ok(())
             }
             Err(error) => {
@@ -102,7 +111,10 @@ impl ServerSkills {
         let mut first = [0; 8];
         first.copy_from_slice(&seal[..8]);
         let place = Place {
-            id: SkillId { origin: Arc::clone(&self.origin), path: manifest.uri.clone() },
+            id: SkillId {
+                origin: Arc::clone(&self.origin),
+                path: manifest.uri.clone(),
+            },
             form: Form::Memory,
             location: self.place(&manifest.uri),
             given: None,
@@ -121,15 +133,23 @@ impl ServerSkills {
 
     /// Reads a file, and checks that it is what was listed.
     fn read(&self, id: &SkillId, path: &ResourcePath) -> Result<Arc<[u8]>, Refused> {
-        let manifest = self.listed().manifests.get(&id.path).cloned().ok_or(Refused::Missing)?;
+        let manifest = self
+            .listed()
+            .manifests
+            .get(&id.path)
+            .cloned()
+            .ok_or(Refused::Missing)?;
         let (uri, promised) = manifest.find(path).ok_or(Refused::Missing)?;
         let kept = promised.and_then(|promised| self.kept().get(&promised.digest).cloned());
         let content = if let Some(kept) = kept {
             kept
         } else {
             let uri = uri.into_string();
-            let read = self.link.wait(move |link| async move { read(&link, uri).await });
-            read.map_err(|error| Refused::Why(error.to_string()))?.into()
+            let read = self
+                .link
+                .wait(move |link| async move { read(&link, uri).await });
+            read.map_err(|error| Refused::Why(error.to_string()))?
+                .into()
         };
         let mut checked = match promised {
             Some(promised) => promised.check(&content),
@@ -166,20 +186,29 @@ impl ServerSkills {
     }
 
     fn checked(&self, id: &SkillId, path: &str) -> Result<Arc<[u8]>, resource::Error> {
-        let wanted = ResourcePath::new(path)
-            .map_err(|fault| resource::Error::Path { path: path.to_owned(), fault })?;
+        let wanted = ResourcePath::new(path).map_err(|fault| resource::Error::Path {
+            path: path.to_owned(),
+            fault,
+        })?;
         self.read(id, &wanted).map_err(|refused| match refused {
-            Refused::Missing => resource::Error::Missing { path: path.to_owned() },
-            Refused::Why(why) => {
-                resource::Error::Read { path: path.to_owned(), source: std::io::Error::other(why) }
-            }
+            Refused::Missing => resource::Error::Missing {
+                path: path.to_owned(),
+            },
+            Refused::Why(why) => resource::Error::Read {
+                path: path.to_owned(),
+                source: std::io::Error::other(why),
+            },
         })
     }
 }
 
 fn fault(location: &str, why: String, kept: bool) -> Fault {
     let why = FaultKind::Read(ReadFault::Unreadable(why));
-    Fault { location: location.into(), why, kept }
+    Fault {
+        location: location.into(),
+        why,
+        kept,
+    }
 }
 
 /// Why a file was not read.
@@ -198,8 +227,15 @@ impl SkillSource for ServerSkills {
                 _ => Arc::new(skill),
             }
         };
-        let skills = listed.manifests.values().map(|manifest| same(self.skill(manifest)));
-        Scan { skills: skills.collect(), faults: listed.faults.clone(), ..Scan::default() }
+        let skills = listed
+            .manifests
+            .values()
+            .map(|manifest| same(self.skill(manifest)));
+        Scan {
+            skills: skills.collect(),
+            faults: listed.faults.clone(),
+            ..Scan::default()
+        }
     }
 
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
@@ -225,7 +261,10 @@ impl SkillSource for ServerSkills {
         let content = self.checked(id, path)?;
         let size = content.len() as u64;
         if size > most {
-            return Err(resource::Error::TooLarge { path: path.to_owned(), size });
+            return Err(resource::Error::TooLarge {
+                path: path.to_owned(),
+                size,
+            });
         }
         Ok(content.to_vec())
     }
@@ -248,8 +287,9 @@ async fn list(link: &Link) -> Result<Found, LinkError> {
     let (mut entries, mut bytes) = (0, 0);
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
-        let params =
-            cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        let params = cursor
+            .as_ref()
+            .map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         let page = link.custom("skills/list", params).await?;
         let Some(skills) = page.get("skills").and_then(Value::as_array) else {
             return Err(link.odd("the list of skills has no `skills`"));
@@ -257,7 +297,11 @@ async fn list(link: &Link) -> Result<Found, LinkError> {
         for entry in skills {
             let read = Manifest::read(entry).and_then(|manifest| {
                 let twice = found.contains_key(&manifest.uri);
-                if twice { Err("it is listed twice".to_owned()) } else { Ok(manifest) }
+                if twice {
+                    Err("it is listed twice".to_owned())
+                } else {
+                    Ok(manifest)
+                }
             });
             entries += 1;
             match read {
@@ -275,7 +319,10 @@ async fn list(link: &Link) -> Result<Found, LinkError> {
         if entries > MAX_SKILLS || bytes > MAX_LISTED {
             return Err(link.odd("it lists too much"));
         }
-        cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        cursor = page
+            .get("nextCursor")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         if cursor.is_none() {
             return Ok((found, faults));
         }
@@ -298,9 +345,9 @@ async fn read(link: &Link, uri: String) -> Result<Vec<u8>, LinkError> {
     });
     let bytes = match content {
         Some(ResourceContents::TextResourceContents { text, .. }) => text.into_bytes(),
-        Some(ResourceContents::BlobResourceContents { blob, .. }) => {
-            STANDARD.decode(blob).map_err(|_| link.odd("its content is no base 64"))?
-        }
+        Some(ResourceContents::BlobResourceContents { blob, .. }) => STANDARD
+            .decode(blob)
+            .map_err(|_| link.odd("its content is no base 64"))?,
         _ => return Err(link.odd("it sent another file than was asked for")),
     };
     if bytes.len() as u64 > MAX_BYTES {

@@ -72,7 +72,10 @@ pub(crate) async fn list(
             return Err(link.odd("the list of tools does not end"));
         }
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-        let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
+        let request = ListToolsRequest {
+            params: Some(params),
+            ..ListToolsRequest::default()
+        };
         let request = ClientRequest::ListToolsRequest(request);
         let ServerResult::ListToolsResult(page) = link.request(request).await? else {
             return Err(link.odd("it is no list of tools"));
@@ -108,7 +111,11 @@ pub(crate) async fn list(
 impl RemoteTool {
     fn new(link: &Arc<Link>, tool: &rmcp::model::Tool) -> Result<Self, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let own: String = tool.name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+        let own: String = tool
+            .name
+            .chars()
+            .map(|c| if plain(c) { c } else { '_' })
+            .collect();
         let name = format!("mcp__{}__{own}", link.name());
         if own.is_empty() || name.len() > MAX_NAME {
             let most = MAX_NAME - (name.len() - own.len());
@@ -121,8 +128,10 @@ impl RemoteTool {
         }
         tame(&mut schema, 0);
         let checks = Schema::new(&schema).map_err(|fault| fault.to_string())?;
-        let text =
-            shorten(clean(tool.description.as_deref().unwrap_or_default()).trim(), MAX_DESCRIPTION);
+        let text = shorten(
+            clean(tool.description.as_deref().unwrap_or_default()).trim(),
+            MAX_DESCRIPTION,
+        );
         let description = format!("{text}\n(A tool of the MCP server `{}`.)", link.name());
         Ok(Self {
             link: Arc::clone(link),
@@ -174,9 +183,14 @@ impl Tool for RemoteTool {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let fields = plain_fields(input);
-        let arguments: Vec<(&str, &str)> =
-            fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let action = Action::Tool { name: &self.name, arguments: &arguments };
+        let arguments: Vec<(&str, &str)> = fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let action = Action::Tool {
+            name: &self.name,
+            arguments: &arguments,
+        };
         let shown = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
         workshop.permit(loaded, &action, &format!("Calling {}: {shown}", self.name))?;
         let mut params = CallToolRequestParams::new(self.own.to_string());
@@ -192,7 +206,11 @@ impl Tool for RemoteTool {
         let result = called.map_err(|error| failed(format!("{}: {error}.", self.name)))?;
         let is_error = result.is_error == Some(true);
         let answer = read(result);
-        if is_error { Err(failed(answer.text)) } else { Ok(answer) }
+        if is_error {
+            Err(failed(answer.text))
+        } else {
+            Ok(answer)
+        }
     }
 }
 
@@ -241,7 +259,10 @@ fn read(result: CallToolResult) -> ToolAnswer {
                     && PICTURES.contains(&&*image.mime_type)
                     && STANDARD.decode(&image.data).is_ok() =>
             {
-                images.push(Image { media_type: image.mime_type.into(), data: image.data.into() });
+                images.push(Image {
+                    media_type: image.mime_type.into(),
+                    data: image.data.into(),
+                });
             }
             ContentBlock::Resource(embedded) => match embedded.resource {
                 ResourceContents::TextResourceContents { text, .. } => texts.push(text),

@@ -62,7 +62,10 @@ pub(crate) fn question_text(question: &Question<'_>) -> String {
     if let Some(skill) = question.skill {
         text.push_str(&format!("\nThe skill {} wants it.", sanitize::line(skill)));
     }
-    text.push_str(&format!("\nWhy you are asked: {}", question.decision.reason));
+    text.push_str(&format!(
+        "\nWhy you are asked: {}",
+        question.decision.reason
+    ));
     shorten(&text, MAX_QUESTION)
 }
 
@@ -73,14 +76,19 @@ pub(crate) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
 
 /// Whether the client can show a person a form.
 pub(crate) fn offers_forms(context: &RequestContext<RoleServer>) -> bool {
-    let offers = context.client_capabilities().and_then(|known| known.elicitation);
+    let offers = context
+        .client_capabilities()
+        .and_then(|known| known.elicitation);
     offers.is_some_and(|offers| offers.form.is_some() || offers.url.is_none())
 }
 
 /// A yes for the session counts for the next call.
 pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<Grant>) {
     let mut gate = workshop.gate();
-    let new: Vec<_> = grants.into_iter().filter(|grant| !gate.grants.contains(grant)).collect();
+    let new: Vec<_> = grants
+        .into_iter()
+        .filter(|grant| !gate.grants.contains(grant))
+        .collect();
     gate.grants.extend(new);
 }
 
@@ -93,7 +101,9 @@ pub(crate) async fn working<T: Send + 'static>(
     let broken = |_| ErrorData::internal_error("the work ended without an answer", None);
     if !can_ask(context) {
         let workshop = Arc::clone(workshop);
-        return tokio::task::spawn_blocking(move || work(&workshop)).await.map_err(broken);
+        return tokio::task::spawn_blocking(move || work(&workshop))
+            .await
+            .map_err(broken);
     }
     let (asker, mut questions) = Asker::new();
     let mut own = workshop.derive();
@@ -131,7 +141,9 @@ async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option
         response = sent.await_response() => response.ok()?,
         () = context.ct.cancelled() => return None,
     };
-    let ClientResult::ElicitResult(result) = response else { return None };
+    let ClientResult::ElicitResult(result) = response else {
+        return None;
+    };
     if result.action != ElicitationAction::Accept {
         return None;
     }
@@ -153,8 +165,11 @@ pub(crate) fn form(message: String) -> Option<ElicitRequest> {
         "required": ["answer"],
     });
     let requested_schema = serde_json::from_value(schema).ok()?;
-    let params =
-        ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+    let params = ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema,
+    };
     Some(ElicitRequest::new(params))
 }
 

@@ -130,7 +130,11 @@ impl Handler {
     /// What is remembered of whoever asks.
     fn session(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
         let passes = self.may_pass && is_modern(context);
-        Arc::clone(if passes { &self.shared.passing } else { &self.session })
+        Arc::clone(if passes {
+            &self.shared.passing
+        } else {
+            &self.session
+        })
     }
 
     /// Waits until there is room for more work.
@@ -147,7 +151,10 @@ impl Handler {
     ) -> Result<T, ErrorData> {
         let _permit = self.permit().await?;
         let (shared, session) = (Arc::clone(&self.shared), self.session(context));
-        working(context, &self.workshop, move |workshop| work(&shared, workshop, &session)).await
+        working(context, &self.workshop, move |workshop| {
+            work(&shared, workshop, &session)
+        })
+        .await
     }
 
     fn watched(&self) -> Watched {
@@ -162,7 +169,9 @@ impl Handler {
 
 /// Whether a request is of protocol 2026-07-28 or later.
 pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+    context
+        .protocol_version()
+        .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
@@ -227,7 +236,13 @@ impl ServerHandler for Handler {
     ) -> Result<GetPromptResponse, ErrorData> {
         let got = self.work(&context, move |shared, workshop, _| {
             let given = request.arguments.as_ref();
-            prompts::get(workshop, &shared.shelf, &shared.declared, &request.name, given)
+            prompts::get(
+                workshop,
+                &shared.shelf,
+                &shared.declared,
+                &request.name,
+                given,
+            )
         });
         Ok(got.await??.into())
     }
@@ -288,7 +303,10 @@ impl ServerHandler for Handler {
         let Shared { hub, shelf, .. } = &*self.shared;
         if shelf.now().find(&request.uri).is_none() {
             let text = format!("nothing is served at `{}`", request.uri);
-            return Err(ErrorData::resource_not_found(text, Some(json!({ "uri": request.uri }))));
+            return Err(ErrorData::resource_not_found(
+                text,
+                Some(json!({ "uri": request.uri })),
+            ));
         }
         let mut followed = self.session.followed();
         if followed.len() >= MAX_FOLLOWED {
@@ -317,7 +335,10 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list(&self.shared.tools, &self.workshop)))
+        Ok(ListToolsResult::with_all_items(tools::list(
+            &self.shared.tools,
+            &self.workshop,
+        )))
     }
 
     async fn call_tool(
@@ -336,7 +357,9 @@ impl ServerHandler for Handler {
                 return Ok(tools::told(RUN_SKILL, Err(error))?.into());
             }
             // Large, and moved with every request otherwise.
-            return Ok(Box::pin(run_skill::run(engine, &context, &input)).await?.into());
+            return Ok(Box::pin(run_skill::run(engine, &context, &input))
+                .await?
+                .into());
         }
         if name == LOAD_SKILL {
             // Handing a small skill to a thread and back would take longer than reading it.
@@ -356,8 +379,10 @@ impl ServerHandler for Handler {
         }
         // What runs something before it asks must not run it again.
         if rounds::can_answer(&context) && name != LOAD_SKILL {
-            let asked =
-                Rounds::new(request.request_state.as_deref(), request.input_responses.as_ref());
+            let asked = Rounds::new(
+                request.request_state.as_deref(),
+                request.input_responses.as_ref(),
+            );
             let _permit = self.permit().await?;
             let (shared, session) = (Arc::clone(&self.shared), self.session(&context));
             let work = move |workshop: &Workshop| {
@@ -379,8 +404,16 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let hints = if is_modern(&context) { Hints::Given } else { Hints::Left };
-        let CustomRequest { method, params: given, .. } = request;
+        let hints = if is_modern(&context) {
+            Hints::Given
+        } else {
+            Hints::Left
+        };
+        let CustomRequest {
+            method,
+            params: given,
+            ..
+        } = request;
         let answer = match &*method {
             "skills/list" => {
                 let ListParams { cursor } = params(given)?;
@@ -404,12 +437,16 @@ impl ServerHandler for Handler {
                 self.work(&context, work).await?
             }
             // The library takes what it cannot read for a method that it does not know.
-            known if METHODS.contains(&known) => {
-                Err(ErrorData::invalid_params("the parameters do not fit the method", None))
-            }
+            known if METHODS.contains(&known) => Err(ErrorData::invalid_params(
+                "the parameters do not fit the method",
+                None,
+            )),
             _ => Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
-                format!("there is no method `{}`", prowess_diag::sanitize::line(&method)),
+                format!(
+                    "there is no method `{}`",
+                    prowess_diag::sanitize::line(&method)
+                ),
                 None,
             )),
         };
@@ -418,6 +455,10 @@ impl ServerHandler for Handler {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let news = self.shared.hub.listen(|| self.watched());
-        tokio::spawn(notify::tell(context.peer, Arc::downgrade(&self.session), news));
+        tokio::spawn(notify::tell(
+            context.peer,
+            Arc::downgrade(&self.session),
+            news,
+        ));
     }
 }

@@ -111,7 +111,9 @@ impl Server {
                 continue;
             };
             // A connection beyond the limit is closed at once.
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                continue;
+            };
             let (house, cancel) = (Arc::clone(&house), cancel.clone());
             tokio::spawn(async move {
                 tokio::select! {
@@ -134,7 +136,10 @@ impl Server {
     ) -> Result<(), ServeError> {
         let runtime = super::runtime(tokio::runtime::Builder::new_multi_thread())?;
         let served = runtime.block_on(async {
-            let failed = |source| ServeError::Listen { address: address.to_string(), source };
+            let failed = |source| ServeError::Listen {
+                address: address.to_string(),
+                source,
+            };
             let listener = TcpListener::bind(address).await.map_err(failed)?;
             ready(listener.local_addr().map_err(failed)?);
             self.serve_http(listener, http, cancel).await
@@ -169,20 +174,29 @@ async fn connection(stream: TcpStream, house: Arc<House>) {
     // Messages are small, and somebody waits for each.
     let _ = stream.set_nodelay(true);
     let patience = house.limits.patience;
-    let stream = Steady { stream, patience, stalled: None };
+    let stream = Steady {
+        stream,
+        patience,
+        stalled: None,
+    };
     let answer = service_fn(move |request| {
         let house = Arc::clone(&house);
         async move { Ok::<_, Infallible>(house.answer(request).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(64 * 1024);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_buf_size(64 * 1024);
     // A connection that breaks is nobody's fault here.
     let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
 }
 
 impl House {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let guest = self.door.admit(request.method(), request.uri(), request.headers());
+        let guest = self
+            .door
+            .admit(request.method(), request.uri(), request.headers());
         let (token, origin) = match guest {
             Ok(Guest::Client { token, origin }) => (token, origin),
             Ok(Guest::Asking { origin }) => return asking(&origin),
@@ -198,7 +212,9 @@ impl House {
             Ok(response) | Err(response) => response,
         };
         let headers = response.headers_mut();
-        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        headers
+            .entry(CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-store"));
         if let Some(origin) = origin.and_then(|origin| HeaderValue::from_str(&origin).ok()) {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
             headers.insert(VARY, HeaderValue::from_static("origin"));
@@ -223,9 +239,13 @@ impl House {
         }
         let request = self.collect(request).await?;
         if is_beginning(request.body()) && self.is_full().await {
-            let mut response =
-                plain(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("30"));
+            let mut response = plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "there are too many sessions",
+            );
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from_static("30"));
             return Err(response);
         }
         let is_end = request.method() == Method::DELETE;
@@ -234,7 +254,11 @@ impl House {
         if is_end && response.status() == StatusCode::ACCEPTED {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        if let Some(session) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
+        if let Some(session) = response
+            .headers()
+            .get(SESSION)
+            .and_then(|id| id.to_str().ok())
+        {
             let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
             owners.entry(session.into()).or_insert(token);
         }
@@ -245,7 +269,10 @@ impl House {
     async fn collect(&self, request: Request<Incoming>) -> Result<Request<Bytes>, Response<Body>> {
         let (parts, body) = request.into_parts();
         let too_large = || plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
-        let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let announced = parts
+            .headers
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok());
         if announced
             .and_then(|length| length.parse::<u64>().ok())
             .is_some_and(|length| length > self.limits.body as u64)
@@ -255,7 +282,10 @@ impl House {
         let reading = Limited::new(body, self.limits.body).collect();
         let bytes = match tokio::time::timeout(self.limits.patience, reading).await {
             Err(_) => {
-                return Err(plain(StatusCode::REQUEST_TIMEOUT, "the request took too long"));
+                return Err(plain(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "the request took too long",
+                ));
             }
             Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
             Ok(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "the request broke off")),
@@ -266,7 +296,11 @@ impl House {
             return Err(fault(StatusCode::BAD_REQUEST, -32600, &text));
         }
         if parts.method == Method::POST && serde_json::from_slice::<Peek>(&bytes).is_err() {
-            return Err(fault(StatusCode::BAD_REQUEST, -32700, "this is no JSON object"));
+            return Err(fault(
+                StatusCode::BAD_REQUEST,
+                -32700,
+                "this is no JSON object",
+            ));
         }
         Ok(Request::from_parts(parts, bytes))
     }
@@ -301,10 +335,16 @@ fn asking(origin: &str) -> Response<Body> {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }
     headers.insert(VARY, HeaderValue::from_static("origin"));
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("POST, GET, DELETE"),
+    );
     let allowed = "authorization, content-type, accept, mcp-session-id, mcp-protocol-version, \
                    mcp-method, mcp-name, last-event-id";
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(allowed),
+    );
     response
 }
 
@@ -363,8 +403,13 @@ impl Steady {
             return result;
         }
         let end = Instant::now() + self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
-        stalled.as_mut().poll(context).map(|()| Err(std::io::ErrorKind::TimedOut.into()))
+        let stalled = self
+            .stalled
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+        stalled
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(std::io::ErrorKind::TimedOut.into()))
     }
 }
 

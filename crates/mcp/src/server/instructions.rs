@@ -23,14 +23,30 @@ pub(crate) fn text(workshop: &Workshop, budget: Budget) -> String {
     let view = View::new(&catalog, &workshop.visibility, Who::Model);
     let ranked = workshop.usage.as_ref().map(|store| {
         let project = workshop.places.workspace.to_string_lossy().into_owned();
-        let rows = store.rows(&UsageQuery::project(project)).unwrap_or_default();
+        let rows = store
+            .rows(&UsageQuery::project(project))
+            .unwrap_or_default();
         let used = rank::union(rows.iter().map(|row| &row.usage));
-        let skills: Vec<_> = view.visible().map(|(entry, _)| entry.skill.clone()).collect();
-        rank::rank(&skills, &used, &RankOptions::new(workshop.clock.now(), LAST_USED))
+        let skills: Vec<_> = view
+            .visible()
+            .map(|(entry, _)| entry.skill.clone())
+            .collect();
+        rank::rank(
+            &skills,
+            &used,
+            &RankOptions::new(workshop.clock.now(), LAST_USED),
+        )
     });
     let entries = index::entries(&view, &ranked.unwrap_or_default());
-    let options =
-        IndexOptions { budget, generation: catalog.generation(), ..IndexOptions::default() };
+    let options = IndexOptions {
+        budget,
+        generation: catalog.generation(),
+        ..IndexOptions::default()
+    };
     let listing = index::index(&entries, &options);
-    if listing.text.is_empty() { LEAD.to_owned() } else { format!("{LEAD}\n\n{}", listing.text) }
+    if listing.text.is_empty() {
+        LEAD.to_owned()
+    } else {
+        format!("{LEAD}\n\n{}", listing.text)
+    }
 }

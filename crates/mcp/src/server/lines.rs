@@ -85,7 +85,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// Reads a line, as far as it may be long. What was read stays when the future is dropped.
     async fn next_line(&mut self) -> Came {
         loop {
-            let Ok(available) = self.input.fill_buf().await else { return Came::End };
+            let Ok(available) = self.input.fill_buf().await else {
+                return Came::End;
+            };
             if available.is_empty() {
                 return Came::End;
             }
@@ -117,7 +119,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.line = line;
             self.line.clear();
         }
-        let Some(message) = read? else { return Ok(None) };
+        let Some(message) = read? else {
+            return Ok(None);
+        };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let JsonRpcMessage::Request(request) = &message else {
             // What was cancelled gets no answer.
@@ -141,7 +145,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
         if !waiting.insert(request.id.clone()) {
             let text = "a request of this id waits for its answer".to_owned();
-            return Err(refusal(ErrorCode::INVALID_REQUEST, text, Some(request.id.clone())));
+            return Err(refusal(
+                ErrorCode::INVALID_REQUEST,
+                text,
+                Some(request.id.clone()),
+            ));
         }
         Ok(Some(message))
     }
@@ -165,7 +173,10 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             let sent = output.send(line(&message)?).await;
             // An answer that nobody takes still waits.
             if let Some(id) = answered {
-                waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                waiting
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .remove(&id);
             }
             sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
@@ -226,7 +237,10 @@ fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
 
 /// Reads a message; the error is the answer.
 fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
-    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    let line = line
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(line)
+        .trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
@@ -239,9 +253,15 @@ fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMe
         Err(error) => error,
     };
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        return Err(refusal(ErrorCode::PARSE_ERROR, format!("this is no JSON: {error}"), None));
+        return Err(refusal(
+            ErrorCode::PARSE_ERROR,
+            format!("this is no JSON: {error}"),
+            None,
+        ));
     };
-    let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    let id = value
+        .get("id")
+        .and_then(|id| serde_json::from_value(id.clone()).ok());
     let method = value.get("method").and_then(Value::as_str);
     match (method, id) {
         // Nobody answers a notification, not even a wrong one.
@@ -277,7 +297,10 @@ pub(crate) fn is_too_deep(json: &[u8]) -> bool {
 }
 
 fn refusal(code: ErrorCode, text: String, id: Option<RequestId>) -> Box<ServerJsonRpcMessage> {
-    Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id))
+    Box::new(ServerJsonRpcMessage::error(
+        ErrorData::new(code, text, None),
+        id,
+    ))
 }
 
 #[cfg(test)]

@@ -91,7 +91,9 @@ impl Server {
         if options.engine.is_some() {
             tools.add(Arc::new(RunSkill));
         }
-        Self { shared: Arc::new(Shared::new(workshop, Arc::new(tools), options)) }
+        Self {
+            shared: Arc::new(Shared::new(workshop, Arc::new(tools), options)),
+        }
     }
 
     /// Serves one client over two streams, until it closes its own. What is under way then may be
@@ -149,6 +151,9 @@ impl Server {
 pub(crate) fn runtime(
     mut builder: tokio::runtime::Builder,
 ) -> Result<tokio::runtime::Runtime, ServeError> {
-    builder.worker_threads(2).max_blocking_threads(64).enable_all();
+    builder
+        .worker_threads(2)
+        .max_blocking_threads(64)
+        .enable_all();
     builder.build().map_err(ServeError::Broken)
 }

@@ -57,7 +57,11 @@ pub(crate) struct Watched {
 impl Hub {
     pub(crate) fn new() -> Self {
         let (sender, _) = broadcast::channel(MOST_WAITING);
-        Self { sender, begun: Once::new(), followed: Mutex::default() }
+        Self {
+            sender,
+            begun: Once::new(),
+            followed: Mutex::default(),
+        }
     }
 
     /// Listens from now on. The first one to listen starts the watch.
@@ -101,7 +105,9 @@ impl Hub {
         for uri in uris {
             let now = shelf.version(&uri);
             let mut followed = self.followed();
-            let Some((_, known)) = followed.get_mut(&uri) else { continue };
+            let Some((_, known)) = followed.get_mut(&uri) else {
+                continue;
+            };
             if *known != now {
                 *known = now;
                 drop(followed);
@@ -112,7 +118,12 @@ impl Hub {
 }
 
 fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Subscription) {
-    let Watched { workshop, tools, shelf, folders } = watched;
+    let Watched {
+        workshop,
+        tools,
+        shelf,
+        folders,
+    } = watched;
     let mut names = tools::names(tools, workshop);
     let _watching = folders.then(|| {
         let watching = workshop.registry.watch(WatchOptions::default());
@@ -146,7 +157,9 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, session: Weak<Session>, mut new
             Err(RecvError::Lagged(_)) => News::Skills { tools: true },
             Err(RecvError::Closed) => return,
         };
-        let Some(session) = session.upgrade() else { return };
+        let Some(session) = session.upgrade() else {
+            return;
+        };
         let sent = match heard {
             News::Skills { tools } => {
                 let mut sent = peer.notify_resource_list_changed().await;

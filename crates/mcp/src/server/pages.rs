@@ -15,7 +15,9 @@ pub(crate) struct Page<T> {
 
 /// What a cursor names; the empty text for the first page.
 pub(crate) fn place(cursor: Option<&str>) -> Result<String, ErrorData> {
-    let Some(cursor) = cursor else { return Ok(String::new()) };
+    let Some(cursor) = cursor else {
+        return Ok(String::new());
+    };
     let wrong = || ErrorData::invalid_params("this cursor is none of ours", None);
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
     String::from_utf8(bytes).map_err(|_| wrong())
@@ -45,7 +47,9 @@ mod tests {
         let mut cursor = None;
         loop {
             let from = place(cursor.as_deref()).unwrap();
-            let page = page(all.into_iter().filter(|item| **item > *from), 2, |item| item);
+            let page = page(all.into_iter().filter(|item| **item > *from), 2, |item| {
+                item
+            });
             seen.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {

@@ -39,14 +39,19 @@ impl Declared {
     fn of(&self, registry: &Registry, served: &Served) -> Arc<[String]> {
         let skill = &served.skill;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, names)) =
-            known().get(&skill.id).filter(|(seen, _)| *seen == skill.fingerprint)
+        if let Some((_, names)) = known()
+            .get(&skill.id)
+            .filter(|(seen, _)| *seen == skill.fingerprint)
         {
             return Arc::clone(names);
         }
         let text = registry.text(&skill.id).unwrap_or_default();
-        let names: Arc<[String]> =
-            parse(&text).manifest.arguments.iter().map(|text| text.value.to_string()).collect();
+        let names: Arc<[String]> = parse(&text)
+            .manifest
+            .arguments
+            .iter()
+            .map(|text| text.value.to_string())
+            .collect();
         known().insert(skill.id.clone(), (skill.fingerprint, Arc::clone(&names)));
         names
     }
@@ -66,7 +71,11 @@ pub(crate) fn list(
     let prompts = items.into_iter().map(|served| {
         let names = declared.of(&workshop.registry, served);
         let description = one_line(&served.skill.description);
-        Prompt::new(served.name.clone(), Some(description), Some(arguments(served, &names)))
+        Prompt::new(
+            served.name.clone(),
+            Some(description),
+            Some(arguments(served, &names)),
+        )
     });
     let mut result = ListPromptsResult::with_all_items(prompts.collect());
     result.next_cursor = next;
@@ -77,7 +86,11 @@ fn arguments(served: &Served, names: &[String]) -> Vec<PromptArgument> {
     let hint = served.skill.argument_hint.as_deref().map(one_line);
     if names.is_empty() {
         let hint = hint.unwrap_or_else(|| "What the skill is given, as one text".to_owned());
-        return vec![PromptArgument::new(ARGUMENTS).with_description(hint).with_required(false)];
+        return vec![
+            PromptArgument::new(ARGUMENTS)
+                .with_description(hint)
+                .with_required(false),
+        ];
     }
     let hints = hint.as_deref().map(words).unwrap_or_default();
     let argument = |(at, name): (usize, &String)| {
@@ -99,8 +112,12 @@ pub(crate) fn get(
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
     let shelved = shelf.now();
-    let found = shelved.all().find(|served| served.for_people && served.name == name);
-    let names = found.map(|served| declared.of(&workshop.registry, served)).unwrap_or_default();
+    let found = shelved
+        .all()
+        .find(|served| served.for_people && served.name == name);
+    let names = found
+        .map(|served| declared.of(&workshop.registry, served))
+        .unwrap_or_default();
     let arguments = match given {
         Some(given) => read_arguments(&names, given)?,
         None => Arguments::none(),
@@ -121,7 +138,9 @@ pub(crate) fn get(
 
 /// What was given, as if a person had typed it: declared arguments are words, in their order.
 fn read_arguments(names: &[String], given: &JsonObject) -> Result<Arguments, ErrorData> {
-    let unknown = given.keys().find(|key| *key != ARGUMENTS && !names.contains(key));
+    let unknown = given
+        .keys()
+        .find(|key| *key != ARGUMENTS && !names.contains(key));
     if let Some(unknown) = unknown {
         let text = format!("this prompt has no argument named `{unknown}`");
         return Err(ErrorData::invalid_params(text, None));
@@ -132,12 +151,20 @@ fn read_arguments(names: &[String], given: &JsonObject) -> Result<Arguments, Err
         other => other.to_string(),
     };
     if !names.iter().any(|name| given.contains_key(name)) {
-        let whole = given.get(ARGUMENTS).map(text).filter(|text| !text.trim().is_empty());
+        let whole = given
+            .get(ARGUMENTS)
+            .map(text)
+            .filter(|text| !text.trim().is_empty());
         return Ok(whole.map_or_else(Arguments::none, Arguments::from_text));
     }
-    let last = names.iter().rposition(|name| given.contains_key(name)).map_or(0, |at| at + 1);
+    let last = names
+        .iter()
+        .rposition(|name| given.contains_key(name))
+        .map_or(0, |at| at + 1);
     let word = |name: &String| given.get(name).map(text).unwrap_or_default();
-    Ok(Arguments::from_words(names[..last].iter().map(word).collect()))
+    Ok(Arguments::from_words(
+        names[..last].iter().map(word).collect(),
+    ))
 }
 
 /// `completion/complete`: the choices that an `argument-hint` names, names of skills, their files.
@@ -151,8 +178,9 @@ pub(crate) fn complete(
     let (argument, begun) = (&*request.argument.name, &*request.argument.value);
     let values: Vec<String> = match &request.r#ref {
         Reference::Prompt(prompt) => {
-            let found =
-                shelved.all().find(|served| served.for_people && served.name == prompt.name);
+            let found = shelved
+                .all()
+                .find(|served| served.for_people && served.name == prompt.name);
             let Some(served) = found else {
                 let text = format!("there is no prompt named `{}`", prompt.name);
                 return Err(ErrorData::invalid_params(text, None));
@@ -160,10 +188,16 @@ pub(crate) fn complete(
             let names = declared.of(&workshop.registry, served);
             let place = names.iter().position(|name| name == argument).unwrap_or(0);
             let hint = served.skill.argument_hint.as_deref().unwrap_or_default();
-            words(hint).get(place).map(|hint| choices(hint)).unwrap_or_default()
+            words(hint)
+                .get(place)
+                .map(|hint| choices(hint))
+                .unwrap_or_default()
         }
         Reference::Resource(template) if template.uri == TEMPLATE => {
-            let given = request.context.as_ref().and_then(|context| context.arguments.as_ref());
+            let given = request
+                .context
+                .as_ref()
+                .and_then(|context| context.arguments.as_ref());
             let skill = given.and_then(|given| given.get("skill"));
             match (argument, skill) {
                 ("skill", _) => {
@@ -184,16 +218,24 @@ pub(crate) fn complete(
             }
         }
         Reference::Resource(_) => {
-            return Err(ErrorData::invalid_params("this template is none of ours", None));
+            return Err(ErrorData::invalid_params(
+                "this template is none of ours",
+                None,
+            ));
         }
         _ => Vec::new(),
     };
     let begun = begun.to_lowercase();
-    let fitting: Vec<String> =
-        values.into_iter().filter(|value| value.to_lowercase().starts_with(&begun)).collect();
+    let fitting: Vec<String> = values
+        .into_iter()
+        .filter(|value| value.to_lowercase().starts_with(&begun))
+        .collect();
     let total = u32::try_from(fitting.len()).unwrap_or(u32::MAX);
     let has_more = fitting.len() > CompletionInfo::MAX_VALUES;
-    let shown = fitting.into_iter().take(CompletionInfo::MAX_VALUES).collect();
+    let shown = fitting
+        .into_iter()
+        .take(CompletionInfo::MAX_VALUES)
+        .collect();
     let info = CompletionInfo::with_pagination(shown, Some(total), has_more)
         .map_err(|error| ErrorData::internal_error(error, None))?;
     Ok(CompleteResult::new(info))
@@ -202,7 +244,9 @@ pub(crate) fn complete(
 /// The words of a hint: `[issue] [low|high]` has two.
 fn words(hint: &str) -> Vec<&str> {
     let brackets: &[_] = &['[', ']', '<', '>', '(', ')'];
-    let clean = hint.split_whitespace().map(|word| word.trim_matches(brackets));
+    let clean = hint
+        .split_whitespace()
+        .map(|word| word.trim_matches(brackets));
     clean.filter(|word| !word.is_empty()).collect()
 }
 
@@ -211,8 +255,15 @@ fn choices(hint: &str) -> Vec<String> {
     if !hint.contains('|') {
         return Vec::new();
     }
-    let choice = |choice: &str| choice.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
-    hint.split('|').map(choice).filter(|choice| !choice.is_empty()).collect()
+    let choice = |choice: &str| {
+        choice
+            .trim_matches(|c: char| !c.is_alphanumeric())
+            .to_owned()
+    };
+    hint.split('|')
+        .map(choice)
+        .filter(|choice| !choice.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -230,11 +281,21 @@ mod tests {
     fn declared_arguments_are_words_in_their_order() {
         let names = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let read = |value: Value| {
-            let Value::Object(given) = value else { panic!("an object") };
+            let Value::Object(given) = value else {
+                panic!("an object")
+            };
             read_arguments(&names, &given).map(|arguments| arguments.raw().map(str::to_owned))
         };
-        assert_eq!(read(json!({ "b": "two words", "a": "x" })).unwrap().unwrap(), "x 'two words'");
-        assert_eq!(read(json!({ "arguments": "as typed" })).unwrap().unwrap(), "as typed");
+        assert_eq!(
+            read(json!({ "b": "two words", "a": "x" }))
+                .unwrap()
+                .unwrap(),
+            "x 'two words'"
+        );
+        assert_eq!(
+            read(json!({ "arguments": "as typed" })).unwrap().unwrap(),
+            "as typed"
+        );
         assert_eq!(read(json!({})).unwrap(), None);
         assert!(read(json!({ "d": "x" })).is_err());
     }

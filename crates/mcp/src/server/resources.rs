@@ -80,7 +80,9 @@ pub(crate) fn read(
     let shelved = shelf.now();
     if with_index && address == INDEX {
         let text = ResourceContents::text(index(shelf, &shelved), INDEX);
-        return Ok(ReadResourceResult::new(vec![text.with_mime_type("application/json")]));
+        return Ok(ReadResourceResult::new(vec![
+            text.with_mime_type("application/json"),
+        ]));
     }
     let none = |why: &str| {
         let text = format!("nothing is served at `{address}`{why}");
@@ -93,14 +95,18 @@ pub(crate) fn read(
     if !may_read(workshop, served, &path) {
         return Err(none(""));
     }
-    let contents = session.held(&served.skill.id).unwrap_or_else(|| shelf.look(served));
-    let bytes = shelf.read(served, &path, &contents).map_err(|fault| match fault {
-        FileFault::Missing => none(": the skill has no such file"),
-        fault => {
-            let text = format!("cannot read `{address}`: {fault}");
-            ErrorData::internal_error(text, Some(json!({ "uri": address })))
-        }
-    })?;
+    let contents = session
+        .held(&served.skill.id)
+        .unwrap_or_else(|| shelf.look(served));
+    let bytes = shelf
+        .read(served, &path, &contents)
+        .map_err(|fault| match fault {
+            FileFault::Missing => none(": the skill has no such file"),
+            fault => {
+                let text = format!("cannot read `{address}`: {fault}");
+                ErrorData::internal_error(text, Some(json!({ "uri": address })))
+            }
+        })?;
     let known = mime_type(&path);
     let contents = match String::from_utf8(bytes) {
         Ok(text) => {
@@ -120,7 +126,12 @@ fn may_read(workshop: &Workshop, served: &Served, path: &str) -> bool {
     let skill = &served.skill;
     let mut also: Vec<&str> = vec![&skill.name];
     also.extend(skill.alias.as_deref());
-    let action = Action::Skill { name: &served.name, also: &also, action: "read", arguments: path };
+    let action = Action::Skill {
+        name: &served.name,
+        also: &also,
+        action: "read",
+        arguments: path,
+    };
     let decision = workshop.gate().decide(&action, &Actor::default());
     match decision.verdict {
         Verdict::Allow => true,
@@ -147,7 +158,9 @@ fn index(shelf: &Shelf, shelved: &Shelved) -> String {
         if contents.fault.is_some() {
             return None;
         }
-        let digest = contents.file(MAIN).and_then(|file| file.digest.as_ref().map(digest_text));
+        let digest = contents
+            .file(MAIN)
+            .and_then(|file| file.digest.as_ref().map(digest_text));
         Some(json!({
             "name": served.skill.name,
             "type": "skill-md",
@@ -196,5 +209,8 @@ pub(crate) fn mime_type(path: &str) -> Option<&'static str> {
     let name = path.rsplit('/').next()?;
     let (_, end) = name.rsplit_once('.')?;
     let end = end.to_ascii_lowercase();
-    TYPES.binary_search_by(|(known, _)| (*known).cmp(&end)).ok().map(|at| TYPES[at].1)
+    TYPES
+        .binary_search_by(|(known, _)| (*known).cmp(&end))
+        .ok()
+        .map(|at| TYPES[at].1)
 }

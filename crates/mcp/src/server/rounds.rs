@@ -50,13 +50,17 @@ impl Rounds {
     /// Takes up what a client sends back.
     pub(crate) fn new(state: Option<&str>, responses: Option<&InputResponses>) -> Self {
         let state = state.filter(|state| state.len() <= MAX_STATE);
-        let mut state: State =
-            state.and_then(|state| serde_json::from_str(state).ok()).unwrap_or_default();
+        let mut state: State = state
+            .and_then(|state| serde_json::from_str(state).ok())
+            .unwrap_or_default();
         if let Some(open) = state.open.take()
             && let Some(response) = responses.and_then(|responses| responses.get(QUESTION))
         {
             let is_accepted = response.get("action").and_then(Value::as_str) == Some("accept");
-            let answer = response.get("content").filter(|_| is_accepted).and_then(read_answer);
+            let answer = response
+                .get("content")
+                .filter(|_| is_accepted)
+                .and_then(read_answer);
             let word = match answer {
                 Some(Answer::Session) => Word::Session,
                 Some(Answer::Once) => Word::Once,
@@ -64,7 +68,9 @@ impl Rounds {
             };
             state.answered.push((open, word));
         }
-        Self { state: Mutex::new(state) }
+        Self {
+            state: Mutex::new(state),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -77,7 +83,10 @@ impl Rounds {
         let request = form(state.open.clone()?)?;
         let requests =
             InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(request))]);
-        Some(InputRequiredResult::new(Some(requests), serde_json::to_string(&*state).ok()))
+        Some(InputRequiredResult::new(
+            Some(requests),
+            serde_json::to_string(&*state).ok(),
+        ))
     }
 }
 
@@ -85,7 +94,11 @@ impl Approver for Rounds {
     fn ask(&self, question: &Question<'_>) -> Answer {
         let text = question_text(question);
         let mut state = self.state();
-        let known = state.answered.iter().find(|(asked, _)| *asked == text).map(|(_, word)| *word);
+        let known = state
+            .answered
+            .iter()
+            .find(|(asked, _)| *asked == text)
+            .map(|(_, word)| *word);
         match known {
             Some(Word::Once) => Answer::Once,
             Some(Word::Session) => Answer::Session,

@@ -39,7 +39,10 @@ impl Tool for RunSkill {
     fn input_schema(&self) -> Value {
         object(
             &[
-                ("name", json!({ "type": "string", "description": "The skill." })),
+                (
+                    "name",
+                    json!({ "type": "string", "description": "The skill." }),
+                ),
                 (
                     "arguments",
                     json!({ "type": ["string", "object"], "description": "What it is given: one text, or values by name." }),
@@ -58,7 +61,10 @@ impl Tool for RunSkill {
         object(
             &[
                 ("outcome", json!({ "type": "string", "enum": outcomes })),
-                ("value", json!({ "description": "The result; null where there is none." })),
+                (
+                    "value",
+                    json!({ "description": "The result; null where there is none." }),
+                ),
                 ("text", json!({ "type": "string" })),
                 ("session", json!({ "type": "string" })),
                 ("turns", json!({ "type": "integer", "minimum": 0 })),
@@ -78,7 +84,10 @@ impl Tool for RunSkill {
         _loaded: &mut Loaded,
         _input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        Err(ToolError::new(Why::Failed, "This program runs no skills on their own."))
+        Err(ToolError::new(
+            Why::Failed,
+            "This program runs no skills on their own.",
+        ))
     }
 }
 
@@ -88,7 +97,10 @@ pub(crate) async fn run(
     context: &RequestContext<RoleServer>,
     input: &Value,
 ) -> Result<CallToolResult, ErrorData> {
-    let name = input.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = input
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let sub = SubRun {
         arguments: input
             .get("arguments")
@@ -100,7 +112,11 @@ pub(crate) async fn run(
     };
     let (asker, mut questions) = Asker::new();
     let (reports, mut waiting) = mpsc::channel(MOST_REPORTS);
-    let engine = with(engine, ask::can_ask(context).then_some(asker), Reports { sender: reports });
+    let engine = with(
+        engine,
+        ask::can_ask(context).then_some(asker),
+        Reports { sender: reports },
+    );
     let cancel = context.ct.clone();
     let mut running = std::pin::pin!(engine.run_skill(sub, &cancel));
     let mut count = 0.0;
@@ -155,7 +171,9 @@ struct Reports {
 
 impl Watcher for Reports {
     fn update(&self, _session: &str, depth: u8, update: Update<'_>) {
-        let Update::Event(stamped) = update else { return };
+        let Update::Event(stamped) = update else {
+            return;
+        };
         let inner = if depth > 1 { "inner skill: " } else { "" };
         let message = match &stamped.event {
             Event::Asked { turn, .. } => format!("{inner}turn {turn}"),
@@ -168,7 +186,9 @@ impl Watcher for Reports {
 }
 
 async fn report(context: &RequestContext<RoleServer>, count: f64, message: String) {
-    let Some(token) = context.meta.get_progress_token() else { return };
+    let Some(token) = context.meta.get_progress_token() else {
+        return;
+    };
     let progress = ProgressNotificationParam::new(token, count).with_message(message);
     let _ = context.peer.notify_progress(progress).await;
 }
@@ -180,9 +200,12 @@ fn told(finished: &Finished) -> CallToolResult {
             ("submitted", value, text.clone(), false)
         }
         Outcome::Submitted(value) => ("submitted", value, value.to_string(), false),
-        Outcome::Declined { why } => {
-            ("declined", &nothing, format!("It gave no result: {why}"), true)
-        }
+        Outcome::Declined { why } => (
+            "declined",
+            &nothing,
+            format!("It gave no result: {why}"),
+            true,
+        ),
         Outcome::Exhausted { limit } => {
             let text = format!("It ended without a result: {limit} was reached");
             ("exhausted", &nothing, text, true)
@@ -201,8 +224,11 @@ fn told(finished: &Finished) -> CallToolResult {
         "tokens": finished.spent.usage.tokens(),
     });
     let content = vec![ContentBlock::text(text)];
-    let mut result =
-        if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    let mut result = if is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
     result.structured_content = Some(structured);
     result
 }

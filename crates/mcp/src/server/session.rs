@@ -29,7 +29,13 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(hub: &Arc<Hub>, fresh: Option<Duration>) -> Self {
         let (held, loaded, followed) = Default::default();
-        Self { held, fresh, loaded, followed, hub: Arc::downgrade(hub) }
+        Self {
+            held,
+            fresh,
+            loaded,
+            followed,
+            hub: Arc::downgrade(hub),
+        }
     }
 
     /// Remembers what a client was told about a skill.
@@ -62,7 +68,9 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let Some(hub) = self.hub.upgrade() else { return };
+        let Some(hub) = self.hub.upgrade() else {
+            return;
+        };
         for uri in &*self.followed() {
             hub.leave(uri);
         }

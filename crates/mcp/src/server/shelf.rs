@@ -135,7 +135,12 @@ pub(crate) enum FileFault {
 impl Shelf {
     pub(crate) fn new(registry: Arc<Registry>, visibility: Policy) -> Self {
         let (current, contents) = Default::default();
-        Self { registry, visibility, current, contents }
+        Self {
+            registry,
+            visibility,
+            current,
+            contents,
+        }
     }
 
     /// The skills as they are now.
@@ -144,8 +149,11 @@ impl Shelf {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.generation != catalog.generation() || current.by_root.is_empty() {
             *current = Arc::new(shelve(&catalog, &self.visibility));
-            let known: BTreeSet<&SkillId> =
-                current.by_root.values().map(|served| &served.skill.id).collect();
+            let known: BTreeSet<&SkillId> = current
+                .by_root
+                .values()
+                .map(|served| &served.skill.id)
+                .collect();
             self.contents().retain(|id, _| known.contains(id));
         }
         Arc::clone(&current)
@@ -166,22 +174,29 @@ impl Shelf {
 
     fn hash(&self, served: &Served, before: Option<&Contents>) -> Contents {
         let skill = &*served.skill;
-        let failed =
-            |fault| Contents { files: Vec::new(), frontmatter: Map::new(), fault: Some(fault) };
+        let failed = |fault| Contents {
+            files: Vec::new(),
+            frontmatter: Map::new(),
+            fault: Some(fault),
+        };
         let unreadable = |error: ReadError| failed(Fault::Unreadable(error.to_string()));
         if matches!(skill.form, Form::File | Form::Command) {
             // A file alone is a skill with one file.
             return match self.registry.text(&skill.id) {
                 Ok(text) => {
-                    let mut contents =
-                        Contents { files: vec![content(MAIN, &text, None)], ..failed(Fault::Name) };
+                    let mut contents = Contents {
+                        files: vec![content(MAIN, &text, None)],
+                        ..failed(Fault::Name)
+                    };
                     contents.judge(served, &text);
                     contents
                 }
                 Err(error) => unreadable(error),
             };
         }
-        let Some(listed) = self.registry.files(&skill.id) else { return failed(Fault::Unnamed) };
+        let Some(listed) = self.registry.files(&skill.id) else {
+            return failed(Fault::Unnamed);
+        };
         let main = main_file(skill);
         let published = |path: String| if path == main { MAIN.to_owned() } else { path };
         let total: u64 = listed.iter().map(|(_, size)| *size).sum();
@@ -191,10 +206,18 @@ impl Shelf {
             _ => None,
         };
         if fault.is_some() {
-            let bare =
-                |(path, size)| Content { path: published(path), size, digest: None, stamp: None };
+            let bare = |(path, size)| Content {
+                path: published(path),
+                size,
+                digest: None,
+                stamp: None,
+            };
             let files = listed.into_iter().map(bare).collect();
-            return Contents { files, frontmatter: Map::new(), fault };
+            return Contents {
+                files,
+                frontmatter: Map::new(),
+                fault,
+            };
         }
         let known: HashMap<&str, &Content> = before
             .iter()
@@ -207,8 +230,9 @@ impl Shelf {
         for (path, _) in listed {
             let stamp = folder.and_then(|folder| stamp(&folder.join(&path)));
             let public = published(path.clone());
-            let same =
-                known.get(public.as_str()).filter(|old| stamp.is_some() && old.stamp == stamp);
+            let same = known
+                .get(public.as_str())
+                .filter(|old| stamp.is_some() && old.stamp == stamp);
             if let Some(old) = same.filter(|_| public != MAIN) {
                 contents.files.push((*old).clone());
                 continue;
@@ -266,7 +290,11 @@ impl Shelf {
             Some(digest) => digest == sha256(&bytes),
             None => bytes.len() as u64 == file.size,
         };
-        if is_same { Ok(bytes) } else { Err(FileFault::Changed) }
+        if is_same {
+            Ok(bytes)
+        } else {
+            Err(FileFault::Changed)
+        }
     }
 
     /// Something that is different when a file is: for whoever follows one address.
@@ -285,7 +313,9 @@ impl Shelved {
     /// Every skill, in order of address, from behind one on.
     pub(crate) fn after<'s>(&'s self, root: &str) -> impl Iterator<Item = &'s Arc<Served>> {
         use std::ops::Bound::{Excluded, Unbounded};
-        self.by_root.range::<str, _>((Excluded(root), Unbounded)).map(|(_, served)| served)
+        self.by_root
+            .range::<str, _>((Excluded(root), Unbounded))
+            .map(|(_, served)| served)
     }
 
     /// Every skill, in order of address.
@@ -314,7 +344,10 @@ impl Shelved {
 impl Contents {
     /// A file by its path.
     pub(crate) fn file(&self, path: &str) -> Option<&Content> {
-        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+        let at = self
+            .files
+            .binary_search_by(|file| file.path.as_str().cmp(path))
+            .ok()?;
         self.files.get(at)
     }
 
@@ -325,7 +358,10 @@ impl Contents {
         for file in &self.files {
             let inner = match folder {
                 "" => Some(file.path.as_str()),
-                folder => file.path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+                folder => file
+                    .path
+                    .strip_prefix(folder)
+                    .and_then(|rest| rest.strip_prefix('/')),
             };
             let Some(inner) = inner else { continue };
             match inner.split_once('/') {
@@ -348,7 +384,12 @@ impl Contents {
                     | ProblemKind::Nul
             )
         });
-        let text = |key: &str| self.frontmatter.get(key).and_then(Value::as_str).map(str::trim);
+        let text = |key: &str| {
+            self.frontmatter
+                .get(key)
+                .and_then(Value::as_str)
+                .map(str::trim)
+        };
         self.fault = match (text("name"), text("description")) {
             _ if is_broken => Some(Fault::Frontmatter),
             (Some(named), _) if named != &*served.skill.name || !name::faults(named).is_empty() => {
@@ -363,7 +404,9 @@ impl Contents {
 
 impl Stamp {
     fn is_at_rest(self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let rest = i128::try_from(now.saturating_sub(RESTLESS).as_nanos()).unwrap_or(i128::MAX);
         self.changed < rest
     }
@@ -379,17 +422,37 @@ fn shelve(catalog: &Catalog, visibility: &Policy) -> Shelved {
             continue;
         }
         let skill = &entry.skill;
-        let shown = if for_models { models.name(entry) } else { people.name(entry) };
-        let scope = entry.is_shadowed().then_some(skill.id.origin.scope.as_str());
-        let nested = skill.id.origin.nested.split('/').filter(|part| !part.is_empty());
+        let shown = if for_models {
+            models.name(entry)
+        } else {
+            people.name(entry)
+        };
+        let scope = entry
+            .is_shadowed()
+            .then_some(skill.id.origin.scope.as_str());
+        let nested = skill
+            .id
+            .origin
+            .nested
+            .split('/')
+            .filter(|part| !part.is_empty());
         let root = uri::root(scope.into_iter().chain(nested).chain([&*skill.name]));
         // A second one at the same address is reached by its name, as a tool.
         by_root.entry(root.clone()).or_insert_with(|| {
             let (name, skill) = (shown.to_owned(), Arc::clone(skill));
-            Arc::new(Served { root, name, skill, for_models, for_people })
+            Arc::new(Served {
+                root,
+                name,
+                skill,
+                for_models,
+                for_people,
+            })
         });
     }
-    Shelved { generation: catalog.generation(), by_root }
+    Shelved {
+        generation: catalog.generation(),
+        by_root,
+    }
 }
 
 /// What SKILL.md is really called.
@@ -401,7 +464,9 @@ fn main_file(skill: &Skill) -> &str {
 }
 
 fn folder(skill: &Skill) -> Option<&Path> {
-    Path::new(&*skill.location).parent().filter(|_| skill.form == Form::Folder)
+    Path::new(&*skill.location)
+        .parent()
+        .filter(|_| skill.form == Form::Folder)
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
@@ -419,7 +484,12 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 fn content(path: &str, bytes: &[u8], stamp: Option<Stamp>) -> Content {
     let (size, digest) = (bytes.len() as u64, Some(sha256(bytes)));
-    Content { path: path.to_owned(), size, digest, stamp }
+    Content {
+        path: path.to_owned(),
+        size,
+        digest,
+        stamp,
+    }
 }
 
 fn sha256(bytes: &[u8]) -> [u8; 32] {

@@ -70,11 +70,14 @@ pub(crate) fn get(
 ) -> Result<Value, ErrorData> {
     let shelved = shelf.now();
     let none = |why: String| ErrorData::invalid_params(why, Some(json!({ "uri": address })));
-    let served =
-        shelved.skill(address).ok_or_else(|| none(format!("no skill is served at `{address}`")))?;
+    let served = shelved
+        .skill(address)
+        .ok_or_else(|| none(format!("no skill is served at `{address}`")))?;
     let contents = shelf.look(served);
     if let Some(fault) = &contents.fault {
-        return Err(none(format!("the skill at `{address}` is not served: {fault}")));
+        return Err(none(format!(
+            "the skill at `{address}` is not served: {fault}"
+        )));
     }
     let mut result = Map::new();
     result.insert("skill".to_owned(), entry(served, &contents));
@@ -98,7 +101,10 @@ pub(crate) fn directory(
     let (served, folder) = shelved.find(address).ok_or_else(none)?;
     let contents = shelf.look(served);
     if let Some(fault @ (Fault::Unreadable(_) | Fault::Unnamed)) = &contents.fault {
-        return Err(ErrorData::internal_error(format!("cannot read `{address}`: {fault}"), None));
+        return Err(ErrorData::internal_error(
+            format!("cannot read `{address}`: {fault}"),
+            None,
+        ));
     }
     let children = contents.children(&folder).ok_or_else(none)?;
     let rest = children.into_iter().filter(|(name, _)| **name > *from);
@@ -106,7 +112,11 @@ pub(crate) fn directory(
     let resources: Vec<Value> = items
         .into_iter()
         .map(|(name, file)| {
-            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let path = if folder.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{folder}/{name}")
+            };
             let uri = uri::join(&served.root, &path);
             match file {
                 Some(file) => {

@@ -11,7 +11,12 @@ use serde_json::{Value, json};
 use super::session::Session;
 
 /// The tools that clients get; what runs something only where that was wanted.
-const READING: [&str; 4] = ["list_skills", "search_skills", LOAD_SKILL, "load_skill_resource"];
+const READING: [&str; 4] = [
+    "list_skills",
+    "search_skills",
+    LOAD_SKILL,
+    "load_skill_resource",
+];
 /// Gives a client the text of a skill.
 pub(crate) const LOAD_SKILL: &str = "load_skill";
 /// Runs a command in the name of a skill.
@@ -19,7 +24,13 @@ pub(crate) const RUN_COMMAND: &str = "run_command_line";
 
 /// Keeps the tools that a client may have. Others of the host stay as they are.
 pub(crate) fn keep(tools: &mut Toolset, commands: bool) {
-    const OURS: [&str; 5] = ["unload_skill", "skill", "submit", "run_command_line", "run_skill"];
+    const OURS: [&str; 5] = [
+        "unload_skill",
+        "skill",
+        "submit",
+        "run_command_line",
+        "run_skill",
+    ];
     tools.retain(|name| {
         READING.contains(&name) || (commands && name == RUN_COMMAND) || !OURS.contains(&name)
     });
@@ -32,7 +43,10 @@ pub(crate) fn list(tools: &Toolset, workshop: &Workshop) -> Vec<Tool> {
 
 /// The names of all tools, to see whether they changed.
 pub(crate) fn names(tools: &Toolset, workshop: &Workshop) -> Vec<String> {
-    tools.tools(workshop).map(|tool| tool.name().to_owned()).collect()
+    tools
+        .tools(workshop)
+        .map(|tool| tool.name().to_owned())
+        .collect()
 }
 
 fn tool(spec: ToolSpec) -> Tool {
@@ -42,9 +56,13 @@ fn tool(spec: ToolSpec) -> Tool {
         .destructive(spec.destructive)
         .idempotent(spec.read_only)
         .open_world(!spec.read_only);
-    let tool = Tool::new(String::from(spec.name), spec.description, object(spec.input_schema))
-        .with_title(title)
-        .with_annotations(annotations);
+    let tool = Tool::new(
+        String::from(spec.name),
+        spec.description,
+        object(spec.input_schema),
+    )
+    .with_title(title)
+    .with_annotations(annotations);
     match object(spec.output_schema) {
         schema if schema.is_empty() => tool,
         schema => tool.with_raw_output_schema(Arc::new(schema)),
@@ -62,7 +80,10 @@ fn object(value: Value) -> JsonObject {
 fn title(name: &str) -> String {
     let words = name.replace('_', " ");
     let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
 }
 
 /// Calls a tool. What a model can mend is an answer with an error in it; what no model can is an
@@ -116,7 +137,11 @@ pub(crate) fn told(
     answer: Result<ToolAnswer, ToolError>,
 ) -> Result<CallToolResult, ErrorData> {
     match answer {
-        Ok(ToolAnswer { text, value, images }) => {
+        Ok(ToolAnswer {
+            text,
+            value,
+            images,
+        }) => {
             let mut content = vec![ContentBlock::text(text)];
             content.extend(images.into_iter().map(|Image { media_type, data }| {
                 ContentBlock::image(String::from(data), String::from(media_type))
@@ -125,12 +150,15 @@ pub(crate) fn told(
             result.structured_content = Some(value);
             Ok(result)
         }
-        Err(error) if error.why() == Some(Why::NoTool) => {
-            Err(ErrorData::invalid_params(error.to_string(), Some(json!({ "name": name }))))
-        }
+        Err(error) if error.why() == Some(Why::NoTool) => Err(ErrorData::invalid_params(
+            error.to_string(),
+            Some(json!({ "name": name })),
+        )),
         Err(error @ ToolError::Fatal { .. }) => {
             Err(ErrorData::internal_error(error.to_string(), None))
         }
-        Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(error.to_string())])),
+        Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(
+            error.to_string(),
+        )])),
     }
 }

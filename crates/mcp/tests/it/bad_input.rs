@@ -42,7 +42,11 @@ fn every_wrong_line_gets_its_code_and_the_next_one_is_read() {
             -32602,
             json!(9),
         ),
-        ("{\"jsonrpc\": \"2.0\", \"id\": \"a\", \"method\": \"no/such\"}", -32601, json!("a")),
+        (
+            "{\"jsonrpc\": \"2.0\", \"id\": \"a\", \"method\": \"no/such\"}",
+            -32601,
+            json!("a"),
+        ),
     ] {
         raw.write(format!("{line}\n").as_bytes());
         let answer = raw.receive();
@@ -65,7 +69,11 @@ fn what_comes_before_the_handshake_does_no_harm() {
     raw.send(&json!({ "jsonrpc": "2.0", "id": 99, "result": {} }));
     raw.write(b"garbage\n");
     assert_eq!(raw.receive()["error"]["code"], -32700);
-    assert_eq!(raw.refused("tools/list", json!({})), -32602, "neither handshake nor metadata");
+    assert_eq!(
+        raw.refused("tools/list", json!({})),
+        -32602,
+        "neither handshake nor metadata"
+    );
     raw.request("ping", json!({}));
     raw.request("initialize", handshake("2025-06-18"));
     assert!(raw.request("tools/list", json!({}))["tools"].is_array());
@@ -137,7 +145,10 @@ fn a_flood_is_answered_or_refused() {
             Some(_) => panic!("{message}"),
         }
     }
-    assert!(answered >= 1_000 && answered + refused <= MANY, "{answered} and {refused}");
+    assert!(
+        answered >= 1_000 && answered + refused <= MANY,
+        "{answered} and {refused}"
+    );
     assert!(raw.peak_memory() < 150, "{} MiB", raw.peak_memory());
     assert!(raw.request("tools/list", json!({}))["tools"].is_array());
 }

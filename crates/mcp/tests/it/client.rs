@@ -47,7 +47,10 @@ impl Hostile {
                 "inputSchema": { "type": "object", "properties": { "amount": { "type": "integer" } }, "required": ["amount"] },
             }],
         });
-        let hostile = Self { folder: tempfile::tempdir().unwrap(), plan };
+        let hostile = Self {
+            folder: tempfile::tempdir().unwrap(),
+            plan,
+        };
         hostile.write();
         hostile
     }
@@ -102,7 +105,12 @@ impl Hostile {
 
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let built = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
+    let built = test
+        .parent()
+        .and_then(Path::parent)
+        .unwrap()
+        .join("examples")
+        .join(name);
     assert!(built.is_file(), "`cargo test` builds {}", built.display());
     built
 }
@@ -143,7 +151,10 @@ fn web(port: u16, token: &str) -> McpServer {
     let url = format!("http://127.0.0.1:{port}/mcp");
     McpServer {
         name: "web".into(),
-        reach: Reach::Web { url, headers: headers.into() },
+        reach: Reach::Web {
+            url,
+            headers: headers.into(),
+        },
         timeout: Some(5),
     }
 }
@@ -178,7 +189,10 @@ impl World {
         let registry = Registry::default();
         client.add_skills(&registry);
         let mut workshop = Workshop::reading(Arc::new(registry.clone()), Arc::new(SystemClock));
-        let person = Arc::new(Person { answer, asked: Mutex::default() });
+        let person = Arc::new(Person {
+            answer,
+            asked: Mutex::default(),
+        });
         workshop.approver = Arc::clone(&person) as Arc<dyn Approver>;
         workshop.visibility = Policy::default();
         let mut gate = Gate::default();
@@ -188,12 +202,23 @@ impl World {
         workshop.gate = Mutex::new(gate);
         let mut tools = Toolset::new(&Choice::default()).unwrap();
         client.tools().into_iter().for_each(|tool| tools.add(tool));
-        Self { client, registry, workshop, tools, person, loaded: Loaded::default() }
+        Self {
+            client,
+            registry,
+            workshop,
+            tools,
+            person,
+            loaded: Loaded::default(),
+        }
     }
 
     fn call(&mut self, tool: &str, input: Value) -> Result<String, String> {
-        let called = self.tools.call(&self.workshop, &mut self.loaded, tool, &input);
-        called.map(|answer| answer.text).map_err(|error| error.to_string())
+        let called = self
+            .tools
+            .call(&self.workshop, &mut self.loaded, tool, &input);
+        called
+            .map(|answer| answer.text)
+            .map_err(|error| error.to_string())
     }
 
     fn load(&mut self, name: &str) -> Result<String, String> {
@@ -208,7 +233,11 @@ impl World {
     }
 
     fn names(&self) -> Vec<String> {
-        self.registry.list().iter().map(|skill| skill.name.to_string()).collect()
+        self.registry
+            .list()
+            .iter()
+            .map(|skill| skill.name.to_string())
+            .collect()
     }
 }
 
@@ -222,15 +251,26 @@ fn a_skill_of_a_server_is_text_and_nothing_else() {
     let mut world = world(&hostile);
     assert_eq!(world.names(), ["docs:refunds"]);
     let text = world.load("docs:refunds").unwrap();
-    assert!(text.starts_with("This skill comes from the MCP server `docs`"), "{text}");
+    assert!(
+        text.starts_with("This skill comes from the MCP server `docs`"),
+        "{text}"
+    );
     assert!(text.contains("- references/policy.md (13 B)"), "{text}");
-    assert!(text.contains("[command not run: this skill is not trusted]"), "{text}");
+    assert!(
+        text.contains("[command not run: this skill is not trusted]"),
+        "{text}"
+    );
     let told = world.file("references/policy.md").unwrap();
     assert_eq!(told, format!("[from the MCP server `docs`]\n{POLICY}"));
     assert!(!Path::new("/tmp/never").exists());
     // It named a tool of its own server in `allowed-tools`: the person is asked nevertheless.
-    world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap_err();
-    assert_eq!(*world.person.asked.lock().unwrap(), [r#"Calling mcp__docs__pay: {"amount":5}"#]);
+    world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap_err();
+    assert_eq!(
+        *world.person.asked.lock().unwrap(),
+        [r#"Calling mcp__docs__pay: {"amount":5}"#]
+    );
     assert_eq!(hostile.count("tools/call pay"), 0);
 }
 
@@ -242,7 +282,9 @@ fn sep_2640_nothing_is_fetched_ahead() {
     assert_eq!(hostile.reads(), [""; 0]);
     // Listing and searching are no use of a skill.
     world.call("list_skills", json!({})).unwrap();
-    world.call("search_skills", json!({ "query": "money" })).unwrap();
+    world
+        .call("search_skills", json!({ "query": "money" }))
+        .unwrap();
     assert_eq!(hostile.reads(), [""; 0]);
     world.load("docs:refunds").unwrap();
     assert_eq!(hostile.reads(), ["skill://shop/refunds/SKILL.md"]);
@@ -263,7 +305,12 @@ fn sep_2640_an_unlisted_file_is_refused() {
     let mut world = world(&hostile);
     world.load("docs:refunds").unwrap();
     let reads = hostile.reads().len();
-    for path in ["unlisted.md", "../other/SKILL.md", "/etc/passwd", "references"] {
+    for path in [
+        "unlisted.md",
+        "../other/SKILL.md",
+        "/etc/passwd",
+        "references",
+    ] {
         world.file(path).unwrap_err();
     }
     assert_eq!(hostile.reads().len(), reads);
@@ -298,7 +345,10 @@ fn sep_2640_another_digest_is_refused() {
 fn sep_2640_another_size_is_refused() {
     let (_hostile, mut world) = lying(|plan| plan["skills"][0]["resources"][1]["size"] = 5.into());
     let error = world.file("references/policy.md").unwrap_err();
-    assert!(error.contains("it has 13 bytes, and 5 were listed"), "{error}");
+    assert!(
+        error.contains("it has 13 bytes, and 5 were listed"),
+        "{error}"
+    );
 }
 
 /// Scenario of SEP-2640.
@@ -307,13 +357,22 @@ fn sep_2640_another_frontmatter_is_refused() {
     let (_hostile, mut world) =
         lying(|plan| plan["skills"][0]["frontmatter"]["description"] = "Helps.".into());
     let error = world.load("docs:refunds").unwrap_err();
-    assert!(error.contains("its `description` is not what was listed"), "{error}");
+    assert!(
+        error.contains("its `description` is not what was listed"),
+        "{error}"
+    );
     // A key that was not listed, as well.
     let (_hostile, mut world) = lying(|plan| {
-        plan["skills"][0]["frontmatter"].as_object_mut().unwrap().remove("hooks");
+        plan["skills"][0]["frontmatter"]
+            .as_object_mut()
+            .unwrap()
+            .remove("hooks");
     });
     let error = world.load("docs:refunds").unwrap_err();
-    assert!(error.contains("its `hooks` is not what was listed"), "{error}");
+    assert!(
+        error.contains("its `hooks` is not what was listed"),
+        "{error}"
+    );
 }
 
 /// Case 137: what does not fit is refused, and `allowed-tools`, hooks and commands of a skill from a
@@ -323,13 +382,17 @@ fn case_137_a_server_skill_grants_nothing() {
     let hostile = Hostile::honest();
     let mut world = world(&hostile);
     world.load("docs:refunds").unwrap();
-    world.call("mcp__docs__pay", json!({ "amount": 7 })).unwrap_err();
+    world
+        .call("mcp__docs__pay", json!({ "amount": 7 }))
+        .unwrap_err();
     assert_eq!(hostile.count("tools/call pay"), 0);
     // A person may allow the tool; a skill may not.
     let rules = [(Effect::Allow, "mcp__docs__pay")];
     let mut world = World::new(&[hostile.server("docs")], Answer::No, &rules);
     world.load("docs:refunds").unwrap();
-    let text = world.call("mcp__docs__pay", json!({ "amount": 7 })).unwrap();
+    let text = world
+        .call("mcp__docs__pay", json!({ "amount": 7 }))
+        .unwrap();
     assert!(text.contains("\"amount\":7"), "{text}");
     assert_eq!(hostile.count("tools/call pay"), 1);
     // It does nothing as itself either.
@@ -346,11 +409,19 @@ fn case_137_a_server_skill_grants_nothing() {
 fn case_138_no_server_takes_a_name() {
     let (one, two) = (Hostile::honest(), Hostile::honest());
     let mut world = World::new(&[one.server("docs"), two.server("shop")], Answer::No, &[]);
-    let own = NewSkill::builder("refunds", "Ours.").instructions("Do it our way.").build().unwrap();
+    let own = NewSkill::builder("refunds", "Ours.")
+        .instructions("Do it our way.")
+        .build()
+        .unwrap();
     world.registry.register(own).unwrap();
     assert_eq!(world.names(), ["docs:refunds", "refunds", "shop:refunds"]);
     assert!(world.load("refunds").unwrap().contains("Do it our way."));
-    assert!(world.load("shop:refunds").unwrap().contains("MCP server `shop`"));
+    assert!(
+        world
+            .load("shop:refunds")
+            .unwrap()
+            .contains("MCP server `shop`")
+    );
     assert_eq!((one.reads().len(), two.reads().len()), (0, 1));
     // Gone is gone: no other skill of the name comes in its place.
     assert!(world.registry.remove("refunds"));
@@ -373,9 +444,14 @@ fn another_file_is_another_digest() {
         plan["mode"] = "change-on-call".into();
     });
     let changes = world.registry.subscribe();
-    let mut world = World { person: yes(), ..world };
+    let mut world = World {
+        person: yes(),
+        ..world
+    };
     world.workshop.approver = Arc::clone(&world.person) as Arc<dyn Approver>;
-    world.call("mcp__docs__pay", json!({ "amount": 1 })).unwrap();
+    world
+        .call("mcp__docs__pay", json!({ "amount": 1 }))
+        .unwrap();
     // The server says a thousand times that something changed; it is asked once or twice.
     changes.next_within(PATIENCE).expect("a change");
     assert_ne!(standing(&world), before);
@@ -384,7 +460,10 @@ fn another_file_is_another_digest() {
 }
 
 fn yes() -> Arc<Person> {
-    Arc::new(Person { answer: Answer::Once, asked: Mutex::default() })
+    Arc::new(Person {
+        answer: Answer::Once,
+        asked: Mutex::default(),
+    })
 }
 
 #[test]
@@ -397,22 +476,35 @@ fn tools_have_names_of_their_own_and_a_gate() {
         tools.push(json!({ "name": "x".repeat(80), "inputSchema": schema }));
         tools.push(json!({ "name": "odd", "inputSchema": { "type": "nonsense" } }));
     });
-    let mut world =
-        World::new(&[hostile.server("docs")], Answer::Once, &[(Effect::Deny, "mcp__docs__a_b_c")]);
+    let mut world = World::new(
+        &[hostile.server("docs")],
+        Answer::Once,
+        &[(Effect::Deny, "mcp__docs__a_b_c")],
+    );
     let views = world.client.servers();
-    assert_eq!(&*views[0].tools, ["mcp__docs__pay".into(), "mcp__docs__a_b_c".into()]);
+    assert_eq!(
+        &*views[0].tools,
+        ["mcp__docs__pay".into(), "mcp__docs__a_b_c".into()]
+    );
     assert_eq!(views[0].left.len(), 3, "{:?}", views[0].left);
     let specs = world.tools.specs(&world.workshop);
-    let pay = specs.iter().find(|spec| &*spec.name == "mcp__docs__pay").unwrap();
+    let pay = specs
+        .iter()
+        .find(|spec| &*spec.name == "mcp__docs__pay")
+        .unwrap();
     assert_eq!(pay.description, "Pays.\n(A tool of the MCP server `docs`.)");
     assert!(!pay.read_only);
     // Forbidden by name is not even offered.
     assert!(!specs.iter().any(|spec| &*spec.name == "mcp__docs__a_b_c"));
     world.call("mcp__docs__a_b_c", json!({})).unwrap_err();
     // The schema counts before anybody is asked.
-    world.call("mcp__docs__pay", json!({ "amount": "much" })).unwrap_err();
+    world
+        .call("mcp__docs__pay", json!({ "amount": "much" }))
+        .unwrap_err();
     assert!(world.person.asked.lock().unwrap().is_empty());
-    world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap();
+    world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap();
     assert_eq!(world.person.asked.lock().unwrap().len(), 1);
     assert_eq!(hostile.count("tools/call pay"), 1);
 }
@@ -434,7 +526,10 @@ fn what_a_server_lists_badly_is_left_out() {
     let hostile = Hostile::with(|plan| plan["endless"] = true.into());
     let world = self::world(&hostile);
     let report = world.registry.report();
-    assert!(report.faults[0].why.to_string().contains("does not end"), "{report:?}");
+    assert!(
+        report.faults[0].why.to_string().contains("does not end"),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -448,15 +543,22 @@ fn another_file_than_was_asked_for_is_refused() {
 fn a_server_that_dies_is_not_asked_twice_and_started_again() {
     let mut hostile = Hostile::with(|plan| plan["mode"] = "die-on-call".into());
     let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
-    let error = world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap_err();
+    let error = world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap_err();
     assert!(error.contains("ended before it answered"), "{error}");
     assert_eq!(hostile.count("tools/call pay"), 1);
     hostile.change(|plan| plan["mode"] = Value::Null);
     // It died at once, so it is left alone for a moment; then it is started again.
-    let error = world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap_err();
+    let error = world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap_err();
     assert!(error.contains("is tried again in"), "{error}");
     let begin = Instant::now();
-    while world.call("mcp__docs__pay", json!({ "amount": 5 })).is_err() {
+    while world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .is_err()
+    {
         assert!(begin.elapsed() < PATIENCE, "it is never started again");
         std::thread::yield_now();
     }
@@ -470,7 +572,9 @@ fn a_server_that_never_answers_is_given_up() {
     let mut server = hostile.server("docs");
     server.timeout = Some(1);
     let mut world = World::new(&[server], Answer::Once, &[]);
-    let error = world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap_err();
+    let error = world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap_err();
     assert!(error.contains("did not answer within 1 s"), "{error}");
     // It is told, and the next question is answered.
     assert!(world.load("docs:refunds").is_ok());
@@ -479,7 +583,10 @@ fn a_server_that_never_answers_is_given_up() {
 
 #[test]
 fn a_server_that_fails_takes_nothing_from_the_others() {
-    let (dead, good) = (Hostile::with(|plan| plan["mode"] = "die".into()), Hostile::honest());
+    let (dead, good) = (
+        Hostile::with(|plan| plan["mode"] = "die".into()),
+        Hostile::honest(),
+    );
     let none = McpServer {
         reach: Reach::Program {
             command: "/nothing/of/this/name".to_owned(),
@@ -489,10 +596,18 @@ fn a_server_that_fails_takes_nothing_from_the_others() {
         },
         ..dead.server("none")
     };
-    let world = World::new(&[dead.server("dead"), none, good.server("docs")], Answer::No, &[]);
+    let world = World::new(
+        &[dead.server("dead"), none, good.server("docs")],
+        Answer::No,
+        &[],
+    );
     let views = world.client.servers();
     let fault = |at: usize| views[at].fault.clone().unwrap();
-    assert!(fault(0).contains("it said: cannot find my licence"), "{}", fault(0));
+    assert!(
+        fault(0).contains("it said: cannot find my licence"),
+        "{}",
+        fault(0)
+    );
     assert!(fault(1).contains("there is no program"), "{}", fault(1));
     assert_eq!(views[2].fault, None);
     assert_eq!(world.names(), ["docs:refunds"]);
@@ -501,8 +616,14 @@ fn a_server_that_fails_takes_nothing_from_the_others() {
 #[test]
 fn noise_and_endless_lines_are_passed_over() {
     let hostile = Hostile::with(|plan| {
-        plan["say"] =
-            json!(["Welcome!", "{\"jsonrpc\":", "[[[[", "\u{feff}", "{\"id\":1}", "null"]);
+        plan["say"] = json!([
+            "Welcome!",
+            "{\"jsonrpc\":",
+            "[[[[",
+            "\u{feff}",
+            "{\"id\":1}",
+            "null"
+        ]);
         plan["mode"] = "long-line".into();
         plan["mebibytes"] = 256.into();
     });
@@ -553,10 +674,17 @@ fn errors_are_for_the_model() {
     let mut world = world(&hostile);
     let error = world
         .tools
-        .call(&world.workshop, &mut world.loaded, "mcp__docs__pay", &json!({ "amount": 5 }))
+        .call(
+            &world.workshop,
+            &mut world.loaded,
+            "mcp__docs__pay",
+            &json!({ "amount": 5 }),
+        )
         .unwrap_err();
     assert_eq!(error.why(), Some(Why::Denied));
-    let ToolError::ForModel { text, .. } = error else { panic!("{error:?}") };
+    let ToolError::ForModel { text, .. } = error else {
+        panic!("{error:?}")
+    };
     assert!(text.contains("no rule allows"), "{text}");
 }
 
@@ -567,7 +695,9 @@ fn a_server_on_the_web_is_the_same() {
     let mut world = World::new(&[web(house.port, &house.tokens[0])], Answer::No, &rules);
     assert_eq!(world.names(), ["web:deploy"]);
     assert!(world.load("web:deploy").unwrap().contains("Do "));
-    let text = world.call("mcp__web__load_skill", json!({ "name": "deploy" })).unwrap();
+    let text = world
+        .call("mcp__web__load_skill", json!({ "name": "deploy" }))
+        .unwrap();
     assert!(text.contains("Do "), "{text}");
     // It says when its skills change, over the stream that we listen to.
     let changes = world.registry.subscribe();
@@ -585,7 +715,10 @@ fn a_wrong_key_is_said_to_be_one() {
     let house = House::open(&[]);
     let world = World::new(&[web(house.port, &"c".repeat(64))], Answer::No, &[]);
     let fault = world.client.servers()[0].fault.clone().unwrap();
-    assert!(fault.contains("HTTP 401: the server wants a key"), "{fault}");
+    assert!(
+        fault.contains("HTTP 401: the server wants a key"),
+        "{fault}"
+    );
     assert!(!fault.contains("cccc"), "{fault}");
 }
 
@@ -593,11 +726,23 @@ fn a_wrong_key_is_said_to_be_one() {
 #[test]
 fn a_web_server_that_is_none_is_given_up() {
     for (head, body) in [
-        ("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n", Some("<html>hello</html>")),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n",
+            Some("<html>hello</html>"),
+        ),
         ("HTTP/1.1 500 No\r\n", Some("")),
-        ("HTTP/1.1 302 Found\r\nLocation: http://example.com/\r\n", Some("")),
-        ("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n", None),
-        ("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n", None),
+        (
+            "HTTP/1.1 302 Found\r\nLocation: http://example.com/\r\n",
+            Some(""),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n",
+            None,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n",
+            None,
+        ),
         ("nonsense", Some("")),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -642,10 +787,14 @@ fn a_trusted_skill_may_name_a_tool_of_a_server() {
         .build()
         .unwrap();
     world.registry.register(own).unwrap();
-    world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap_err();
+    world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap_err();
     assert_eq!(world.person.asked.lock().unwrap().len(), 1);
     world.load("payroll").unwrap();
-    world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap();
+    world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap();
     assert_eq!(world.person.asked.lock().unwrap().len(), 1);
     assert_eq!(hostile.count("tools/call pay"), 1);
 }
@@ -664,7 +813,10 @@ fn bytes_that_were_read_before_are_checked_as_well() {
     let catalog = world.registry.snapshot();
     let of = |part: &str| {
         let mut all = catalog.entries().iter().map(|entry| &entry.skill);
-        all.find(|skill| skill.id.path.contains(part)).unwrap().id.clone()
+        all.find(|skill| skill.id.path.contains(part))
+            .unwrap()
+            .id
+            .clone()
     };
     assert_eq!(world.registry.text(&of("shop")).unwrap(), TEXT.as_bytes());
     let error = world.registry.text(&of("other")).unwrap_err().to_string();
@@ -676,7 +828,9 @@ fn bytes_that_were_read_before_are_checked_as_well() {
 fn a_flood_of_questions_ends_the_connection() {
     let hostile = Hostile::with(|plan| plan["mode"] = "ask-on-call".into());
     let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
-    let error = world.call("mcp__docs__pay", json!({ "amount": 5 })).unwrap_err();
+    let error = world
+        .call("mcp__docs__pay", json!({ "amount": 5 }))
+        .unwrap_err();
     assert!(error.contains("ended before it answered"), "{error}");
     assert!(peak() < 250 * 1024, "{} kB", peak());
 }
@@ -684,7 +838,10 @@ fn a_flood_of_questions_ends_the_connection() {
 /// The most memory that this process used so far, in kB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
@@ -724,7 +881,10 @@ fn schemas_are_tamed() {
         spec.input_schema.to_string()
     };
     let heavy = schema("mcp__docs__heavy");
-    assert!(!heavy.contains("9000") && heavy.contains("\"xy\""), "{heavy:.300}");
+    assert!(
+        !heavy.contains("9000") && heavy.contains("\"xy\""),
+        "{heavy:.300}"
+    );
     // A field of that name is no pattern.
     assert!(schema("mcp__docs__pattern").contains("\"required\":[\"pattern\"]"));
 }
@@ -740,8 +900,15 @@ fn pictures_are_pictures() {
     });
     let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
     let input = json!({ "amount": 5 });
-    let answer = world.tools.call(&world.workshop, &mut world.loaded, "mcp__docs__pay", &input);
+    let answer = world
+        .tools
+        .call(&world.workshop, &mut world.loaded, "mcp__docs__pay", &input);
     let answer = answer.unwrap();
     assert_eq!(answer.images.len(), 1);
-    assert_eq!(answer.text.matches("cannot be shown").count(), 2, "{}", answer.text);
+    assert_eq!(
+        answer.text.matches("cannot be shown").count(),
+        2,
+        "{}",
+        answer.text
+    );
 }

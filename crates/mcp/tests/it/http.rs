@@ -38,7 +38,9 @@ impl Answer {
     fn message(&self) -> Value {
         let line = self.body.lines().rev().find_map(|line| {
             let line = line.strip_prefix("data:").unwrap_or(line).trim();
-            line.starts_with('{').then(|| serde_json::from_str(line).ok()).flatten()
+            line.starts_with('{')
+                .then(|| serde_json::from_str(line).ok())
+                .flatten()
         });
         line.unwrap_or_else(|| panic!("{} {}", self.status, self.body))
     }
@@ -54,17 +56,35 @@ impl House {
         write_private(&file, &format!("{}\n{}\n", tokens[0], tokens[1]));
         let mut child = Command::new(crate::support::server())
             .arg(&skills)
-            .args(["--http", "127.0.0.1:0", "--allow-origin", ORIGIN, "--token-file"])
+            .args([
+                "--http",
+                "127.0.0.1:0",
+                "--allow-origin",
+                ORIGIN,
+                "--token-file",
+            ])
             .arg(&file)
             .args(options)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap();
+        BufReader::new(child.stderr.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let port = line
+            .trim()
+            .trim_end_matches("/mcp")
+            .rsplit(':')
+            .next()
+            .unwrap();
         let port = port.parse().unwrap_or_else(|_| panic!("{line}"));
-        Self { child, port, tokens, world }
+        Self {
+            child,
+            port,
+            tokens,
+            world,
+        }
     }
 
     fn connect(&self) -> TcpStream {
@@ -83,7 +103,9 @@ impl House {
             request.push_str(&format!("Content-Length: {}\r\n", body.len()));
         }
         let mut stream = self.connect();
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        stream
+            .write_all(format!("{request}\r\n{body}").as_bytes())
+            .unwrap();
         answer(stream)
     }
 
@@ -106,7 +128,11 @@ impl House {
     }
 
     fn begin(&self, token: usize) -> Answer {
-        self.post(token, None, &message(1, "initialize", &handshake("2025-11-25")))
+        self.post(
+            token,
+            None,
+            &message(1, "initialize", &handshake("2025-11-25")),
+        )
     }
 }
 
@@ -132,8 +158,15 @@ fn answer(mut stream: TcpStream) -> Answer {
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok());
-    Answer { status: status.unwrap_or(0), head: head.to_owned(), body: body.to_owned() }
+    let status = head
+        .split_whitespace()
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    Answer {
+        status: status.unwrap_or(0),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    }
 }
 
 /// Every host with every origin, token, method and path.
@@ -214,9 +247,15 @@ fn the_door() {
         // Nobody but the page that was named may read an answer.
         let allowed = answer.header("access-control-allow-origin");
         let is_welcome = host.1 && origin.0 == Some(ORIGIN);
-        assert!(allowed.is_none() || is_welcome && allowed == Some(ORIGIN), "{case}");
+        assert!(
+            allowed.is_none() || is_welcome && allowed == Some(ORIGIN),
+            "{case}"
+        );
         assert!(allowed.is_some() || !is_welcome || status > 204, "{case}");
-        assert!(answer.header("access-control-allow-credentials").is_none(), "{case}");
+        assert!(
+            answer.header("access-control-allow-credentials").is_none(),
+            "{case}"
+        );
     };
     std::thread::scope(|scope| {
         for token in &tokens {
@@ -255,7 +294,9 @@ fn headers_that_stand_twice_are_refused() {
         assert!(statuses.contains(&status), "{name}: {status}");
     }
     // The request line has a host, too.
-    let status = house.raw("POST", "http://evil.example/mcp", &right, &body).status;
+    let status = house
+        .raw("POST", "http://evil.example/mcp", &right, &body)
+        .status;
     assert_eq!(status, 403);
 }
 
@@ -269,10 +310,18 @@ fn bodies_are_bounded() {
 
     // Too large, as announced, and piece by piece.
     let mut stream = house.connect();
-    write!(stream, "POST /mcp HTTP/1.1\r\n{host}Content-Length: 1073741824\r\n\r\n").unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\n{host}Content-Length: 1073741824\r\n\r\n"
+    )
+    .unwrap();
     assert_eq!(answer(stream).status, 413);
     let mut stream = house.connect();
-    write!(stream, "POST /mcp HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n").unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n"
+    )
+    .unwrap();
     let piece = "x".repeat(1024 * 1024);
     for _ in 0..6 {
         if write!(stream, "100000\r\n{piece}\r\n").is_err() {
@@ -285,12 +334,20 @@ fn bodies_are_bounded() {
     // Too slow: the body, and the head.
     let begin = Instant::now();
     let mut stream = house.connect();
-    write!(stream, "POST /mcp HTTP/1.1\r\n{host}Content-Length: 10\r\n\r\n{{").unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\n{host}Content-Length: 10\r\n\r\n{{"
+    )
+    .unwrap();
     assert_eq!(answer(stream).status, 408);
     let mut stream = house.connect();
     write!(stream, "POST /mcp HTTP/1.1\r\nHost: ").unwrap();
     answer(stream);
-    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+    assert!(
+        begin.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        begin.elapsed()
+    );
 
     // No JSON, and too deep.
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100), "]".repeat(100));
@@ -317,16 +374,28 @@ fn sessions_belong_to_their_token_and_are_counted() {
 
     let list = message(2, "tools/list", &json!({}));
     assert_eq!(house.post(0, Some(&ids[0]), &list).status, 200);
-    assert_eq!(house.post(1, Some(&ids[0]), &list).status, 404, "somebody else's");
+    assert_eq!(
+        house.post(1, Some(&ids[0]), &list).status,
+        404,
+        "somebody else's"
+    );
     assert_eq!(house.post(0, Some("made-up"), &list).status, 404);
     let mut headers = house.headers(1);
     headers.push(("Mcp-Session-Id", ids[0].clone()));
-    assert_eq!(house.raw("DELETE", "/mcp", &headers, "").status, 404, "nor may others end it");
+    assert_eq!(
+        house.raw("DELETE", "/mcp", &headers, "").status,
+        404,
+        "nor may others end it"
+    );
 
     let mut headers = house.headers(0);
     headers.push(("Mcp-Session-Id", ids[0].clone()));
     assert_eq!(house.raw("DELETE", "/mcp", &headers, "").status, 204);
-    assert_eq!(house.post(0, Some(&ids[0]), &list).status, 404, "it is over");
+    assert_eq!(
+        house.post(0, Some(&ids[0]), &list).status,
+        404,
+        "it is over"
+    );
     assert_eq!(house.begin(1).status, 200, "there is room again");
 }
 
@@ -335,7 +404,9 @@ fn sessions_belong_to_their_token_and_are_counted() {
 fn whoever_does_not_listen_is_cut_off() {
     let house = House::open(&["--patience", "1000"]);
     let mut stream = house.connect();
-    stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    stream
+        .set_write_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
     let body = message(1, "tools/list", &modern(json!({})));
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nContent-Length: {}\r\n\r\n{body}",

@@ -38,12 +38,17 @@ fn read(raw: &mut Raw, uri: &str) -> Vec<u8> {
     assert_eq!(content["uri"], uri);
     match content.get("text") {
         Some(plain) => text(plain).as_bytes().to_vec(),
-        None => base64::prelude::BASE64_STANDARD.decode(text(&content["blob"])).unwrap(),
+        None => base64::prelude::BASE64_STANDARD
+            .decode(text(&content["blob"]))
+            .unwrap(),
     }
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("sha256:{hex}")
 }
 
@@ -92,19 +97,30 @@ fn enumeration() {
         capabilities["extensions"]["io.modelcontextprotocol/skills"],
         json!({ "directoryRead": true })
     );
-    assert!(capabilities["resources"].is_object(), "the extension needs resources");
+    assert!(
+        capabilities["resources"].is_object(),
+        "the extension needs resources"
+    );
     assert!(capabilities.get("experimental").is_none());
 
     let (skills, omitted, pages) = all(&mut raw);
     assert_eq!((skills.len(), omitted.len(), pages), (120, 0, 3));
-    let found: BTreeSet<String> =
-        skills.iter().map(|skill| text(&skill["frontmatter"]["name"]).to_owned()).collect();
+    let found: BTreeSet<String> = skills
+        .iter()
+        .map(|skill| text(&skill["frontmatter"]["name"]).to_owned())
+        .collect();
     assert_eq!(found, names, "each once");
     for skill in &skills {
         let uri = text(&skill["uri"]);
-        let path = uri.strip_prefix("skill://").and_then(|rest| rest.strip_suffix("/SKILL.md"));
+        let path = uri
+            .strip_prefix("skill://")
+            .and_then(|rest| rest.strip_suffix("/SKILL.md"));
         let last = path.unwrap().rsplit('/').next();
-        assert_eq!(last, skill["frontmatter"]["name"].as_str(), "the name is in the address");
+        assert_eq!(
+            last,
+            skill["frontmatter"]["name"].as_str(),
+            "the name is in the address"
+        );
         assert!(skill["resources"].is_array());
     }
     // The entry is the same from both methods, and for a skill that no list names.
@@ -112,7 +128,10 @@ fn enumeration() {
     assert_eq!(got["skill"], skills[7]);
     assert_eq!(got["resultType"], "complete");
     let quiet = raw.request("skills/get", json!({ "uri": "skill://quiet/SKILL.md" }));
-    assert_eq!(quiet["skill"]["frontmatter"]["disable-model-invocation"], true);
+    assert_eq!(
+        quiet["skill"]["frontmatter"]["disable-model-invocation"],
+        true
+    );
 
     for uri in [
         "skill://nobody/SKILL.md",
@@ -121,10 +140,17 @@ fn enumeration() {
         "file:///etc/passwd",
         "",
     ] {
-        assert_eq!(raw.refused("skills/get", json!({ "uri": uri })), -32602, "{uri}");
+        assert_eq!(
+            raw.refused("skills/get", json!({ "uri": uri })),
+            -32602,
+            "{uri}"
+        );
     }
     assert_eq!(raw.refused("skills/get", json!({})), -32602);
-    assert_eq!(raw.refused("skills/list", json!({ "cursor": "nonsense" })), -32602);
+    assert_eq!(
+        raw.refused("skills/list", json!({ "cursor": "nonsense" })),
+        -32602
+    );
     assert_eq!(raw.refused("skills/other", json!({})), -32601);
 }
 
@@ -167,17 +193,30 @@ fn manifest() {
     assert_eq!(main["contents"][0]["mimeType"], "text/markdown");
 
     // Whatever is not in the manifest is not served.
-    for path in
-        ["leak", ".git/config", "../outside", "%2e%2e/outside", "templates", "nothing.md", ""]
-    {
+    for path in [
+        "leak",
+        ".git/config",
+        "../outside",
+        "%2e%2e/outside",
+        "templates",
+        "nothing.md",
+        "",
+    ] {
         let uri = format!("skill://pdf-forms/{path}");
-        assert_eq!(raw.refused("resources/read", json!({ "uri": uri })), -32002, "{uri}");
+        assert_eq!(
+            raw.refused("resources/read", json!({ "uri": uri })),
+            -32002,
+            "{uri}"
+        );
     }
 
     // Case 135: a changed file has a new digest; before the client knows it, it gets no bytes.
     let invoice = world.path().join("pdf-forms/templates/invoice.md");
     std::fs::write(&invoice, "# INVOICE\n").unwrap();
-    assert_eq!(raw.refused("resources/read", json!({ "uri": uris[4] })), -32603);
+    assert_eq!(
+        raw.refused("resources/read", json!({ "uri": uris[4] })),
+        -32603
+    );
     std::fs::write(world.path().join("pdf-forms/new.md"), "new").unwrap();
     let new = "skill://pdf-forms/new.md";
     assert_eq!(
@@ -190,7 +229,10 @@ fn manifest() {
     assert_eq!(read(&mut raw, uris[4]), b"# INVOICE\n");
     assert_eq!(read(&mut raw, new), b"new");
     std::fs::remove_file(&invoice).unwrap();
-    assert_eq!(raw.refused("resources/read", json!({ "uri": uris[4] })), -32603);
+    assert_eq!(
+        raw.refused("resources/read", json!({ "uri": uris[4] })),
+        -32603
+    );
 }
 
 #[test]
@@ -203,12 +245,27 @@ fn skills_that_hosts_would_refuse_are_reported() {
     }
     plain(world.path(), "large");
     std::fs::write(world.path().join("large/data"), vec![0; 16 * 1024 * 1024]).unwrap();
-    skill(world.path(), "silent", "---\nname: silent\n---\nNo description.\n");
-    skill(world.path(), "other-name", "---\nname: Other Name\ndescription: x\n---\n");
-    skill(world.path(), "broken", "---\nname: broken\ndescription: a: b: c\n---\n");
+    skill(
+        world.path(),
+        "silent",
+        "---\nname: silent\n---\nNo description.\n",
+    );
+    skill(
+        world.path(),
+        "other-name",
+        "---\nname: Other Name\ndescription: x\n---\n",
+    );
+    skill(
+        world.path(),
+        "broken",
+        "---\nname: broken\ndescription: a: b: c\n---\n",
+    );
     let mut raw = Raw::connect(world.path(), &[]);
     let (skills, omitted, _) = all(&mut raw);
-    let names: Vec<&str> = skills.iter().map(|skill| text(&skill["frontmatter"]["name"])).collect();
+    let names: Vec<&str> = skills
+        .iter()
+        .map(|skill| text(&skill["frontmatter"]["name"]))
+        .collect();
     assert_eq!(names, ["good"]);
     let reasons: Vec<String> = omitted
         .iter()
@@ -221,10 +278,17 @@ fn skills_that_hosts_would_refuse_are_reported() {
         ("other-name", "name"),
         ("silent", "description"),
     ] {
-        let found = reasons.iter().find(|text| text.starts_with(name)).expect(name);
+        let found = reasons
+            .iter()
+            .find(|text| text.starts_with(name))
+            .expect(name);
         assert!(found.contains(reason), "{found}");
         let uri = format!("skill://{name}/SKILL.md");
-        assert_eq!(raw.refused("skills/get", json!({ "uri": uri })), -32602, "{name}");
+        assert_eq!(
+            raw.refused("skills/get", json!({ "uri": uri })),
+            -32602,
+            "{name}"
+        );
         // They are resources and tools like all others.
         assert!(!read(&mut raw, &uri).is_empty());
     }
@@ -236,7 +300,11 @@ fn directory() {
     rich(world.path());
     std::fs::create_dir(world.path().join("pdf-forms/wide")).unwrap();
     for at in 0..250 {
-        std::fs::write(world.path().join(format!("pdf-forms/wide/{at:03}.txt")), "x").unwrap();
+        std::fs::write(
+            world.path().join(format!("pdf-forms/wide/{at:03}.txt")),
+            "x",
+        )
+        .unwrap();
     }
     let mut raw = Raw::connect(world.path(), &[]);
     let mut children = |uri: &str, cursor: Option<&Value>| {
@@ -253,7 +321,10 @@ fn directory() {
         .unwrap()
         .iter()
         .map(|child| {
-            (text(&child["name"]).to_owned(), child["mimeType"].as_str().unwrap_or("-").to_owned())
+            (
+                text(&child["name"]).to_owned(),
+                child["mimeType"].as_str().unwrap_or("-").to_owned(),
+            )
         })
         .collect();
     let expected = [
@@ -264,7 +335,10 @@ fn directory() {
         ("templates", "inode/directory"),
         ("wide", "inode/directory"),
     ];
-    assert_eq!(seen, expected.map(|(name, kind)| (name.to_owned(), kind.to_owned())));
+    assert_eq!(
+        seen,
+        expected.map(|(name, kind)| (name.to_owned(), kind.to_owned()))
+    );
     let templates = children("skill://pdf-forms/templates", None);
     let uris: Vec<&str> = templates["resources"]
         .as_array()
@@ -274,7 +348,10 @@ fn directory() {
         .collect();
     assert_eq!(
         uris,
-        ["skill://pdf-forms/templates/invoice.md", "skill://pdf-forms/templates/regional"]
+        [
+            "skill://pdf-forms/templates/invoice.md",
+            "skill://pdf-forms/templates/regional"
+        ]
     );
     let first = children("skill://pdf-forms/wide", None);
     let second = children("skill://pdf-forms/wide", first.get("nextCursor"));
@@ -289,7 +366,11 @@ fn directory() {
         "skill://",
         "skill://pdf-forms/..",
     ] {
-        assert_eq!(raw.refused("resources/directory/read", json!({ "uri": uri })), -32602, "{uri}");
+        assert_eq!(
+            raw.refused("resources/directory/read", json!({ "uri": uri })),
+            -32602,
+            "{uri}"
+        );
     }
 }
 
@@ -298,13 +379,23 @@ fn directory() {
 fn reading_is_not_using() {
     let world = tempfile::tempdir().unwrap();
     let mark = world.path().join("mark");
-    let text = format!("---\nname: runs\ndescription: x\n---\nNow: !`touch {}`\n", mark.display());
+    let text = format!(
+        "---\nname: runs\ndescription: x\n---\nNow: !`touch {}`\n",
+        mark.display()
+    );
     skill(world.path(), "runs", &text);
     let mut raw = Raw::connect(world.path(), &["--commands"]);
     let uri = "skill://runs/SKILL.md";
-    assert_eq!(read(&mut raw, uri), text.as_bytes(), "the author's text, nothing filled in");
+    assert_eq!(
+        read(&mut raw, uri),
+        text.as_bytes(),
+        "the author's text, nothing filled in"
+    );
     assert!(!mark.exists());
-    let listed = raw.request("tools/call", json!({ "name": "list_skills", "arguments": {} }));
+    let listed = raw.request(
+        "tools/call",
+        json!({ "name": "list_skills", "arguments": {} }),
+    );
     assert_eq!(listed["structuredContent"]["skills"][0]["loaded"], false);
 }
 
@@ -327,9 +418,15 @@ fn hints_are_for_those_who_know_them() {
     plain(world.path(), "deploy");
     let mut raw = Raw::start(world.path(), &[]);
     let list = raw.request("skills/list", modern(json!({})));
-    assert_eq!((&list["ttlMs"], &list["cacheScope"]), (&json!(60_000), &json!("private")));
+    assert_eq!(
+        (&list["ttlMs"], &list["cacheScope"]),
+        (&json!(60_000), &json!("private"))
+    );
     let uri = "skill://nobody/SKILL.md";
-    assert_eq!(raw.refused("resources/read", modern(json!({ "uri": uri }))), -32602);
+    assert_eq!(
+        raw.refused("resources/read", modern(json!({ "uri": uri }))),
+        -32602
+    );
     let mut raw = Raw::connect(world.path(), &[]);
     let list = raw.request("skills/list", json!({}));
     assert!(list.get("ttlMs").is_none() && list.get("cacheScope").is_none());
@@ -340,7 +437,10 @@ fn the_old_index_is_there_for_those_who_want_it() {
     let world = tempfile::tempdir().unwrap();
     plain(world.path(), "deploy");
     let params = || json!({ "uri": "skill://index.json" });
-    assert_eq!(Raw::connect(world.path(), &[]).refused("resources/read", params()), -32002);
+    assert_eq!(
+        Raw::connect(world.path(), &[]).refused("resources/read", params()),
+        -32002
+    );
     let mut raw = Raw::connect(world.path(), &["--legacy-index"]);
     let index: Value = serde_json::from_slice(&read(&mut raw, "skill://index.json")).unwrap();
     let main = read(&mut raw, "skill://deploy/SKILL.md");
@@ -359,8 +459,14 @@ fn news_come_by_themselves() {
     plain(world.path(), "deploy");
     std::fs::write(world.path().join("deploy/notes.md"), "one").unwrap();
     let mut raw = Raw::connect(world.path(), &[]);
-    raw.request("resources/subscribe", json!({ "uri": "skill://deploy/notes.md" }));
-    assert_eq!(raw.refused("resources/subscribe", json!({ "uri": "skill://no/x" })), -32002);
+    raw.request(
+        "resources/subscribe",
+        json!({ "uri": "skill://deploy/notes.md" }),
+    );
+    assert_eq!(
+        raw.refused("resources/subscribe", json!({ "uri": "skill://no/x" })),
+        -32002
+    );
     std::thread::sleep(std::time::Duration::from_millis(1_500));
     std::fs::write(world.path().join("deploy/notes.md"), "two!").unwrap();
     let news = raw.receive();

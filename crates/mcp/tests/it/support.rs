@@ -14,7 +14,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The example `serve`, which lies beside the tests.
 pub(crate) fn server() -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let built = test.parent().and_then(Path::parent).unwrap().join("examples/serve");
+    let built = test
+        .parent()
+        .and_then(Path::parent)
+        .unwrap()
+        .join("examples/serve");
     assert!(built.is_file(), "`cargo test` builds {}", built.display());
     built
 }
@@ -63,7 +67,12 @@ impl Raw {
             }
         });
         let input = child.stdin.take();
-        Self { child, input, lines, next: 0 }
+        Self {
+            child,
+            input,
+            lines,
+            next: 0,
+        }
     }
 
     /// The same, after the handshake of older protocols.
@@ -121,7 +130,9 @@ impl Raw {
     /// Asks, and returns the code of the error.
     pub(crate) fn refused(&mut self, method: &str, params: Value) -> i64 {
         let answer = self.ask(method, &params);
-        answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {answer}"))
+        answer["error"]["code"]
+            .as_i64()
+            .unwrap_or_else(|| panic!("{method}: {answer}"))
     }
 
     /// Closes our end, and returns how long the server took to end.
@@ -138,8 +149,16 @@ impl Raw {
     /// The most memory that the server used so far, in MiB.
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM:"))
+            .unwrap();
+        line.split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            / 1024
     }
 }
 

@@ -44,7 +44,10 @@ const WHOLE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model"
 fn reply() -> Reply {
     let thought = |text: &str, value: Value| Part::Reasoning {
         text: text.into(),
-        opaque: Some(Opaque { provider: "anthropic".into(), value }),
+        opaque: Some(Opaque {
+            provider: "anthropic".into(),
+            value,
+        }),
     };
     Reply {
         parts: vec![
@@ -142,7 +145,11 @@ fn a_request_is_written_exactly_so() {
     });
     let asked = &server.asked()[0];
     assert_eq!(asked.body, expected.to_string());
-    assert!(asked.head.starts_with("post /v1/messages http/1.1\r\n"), "{}", asked.head);
+    assert!(
+        asked.head.starts_with("post /v1/messages http/1.1\r\n"),
+        "{}",
+        asked.head
+    );
     for header in [
         format!("x-api-key: {KEY}\r\n"),
         "anthropic-version: 2023-06-01\r\n".into(),
@@ -156,27 +163,54 @@ fn a_request_is_written_exactly_so() {
 fn effort_is_told_as_the_model_understands_it() {
     let body = |model: &str, effort, choice| {
         let mut request = hello();
-        request.options = Options { effort, choice, max_tokens: Some(100_000), cache: false };
+        request.options = Options {
+            effort,
+            choice,
+            max_tokens: Some(100_000),
+            cache: false,
+        };
         let body = remote(Arc::new(Anthropic), model, 1).body(&request);
         let body: Value = serde_json::from_slice(&body).unwrap();
         (body["thinking"].clone(), body["output_config"].clone())
     };
     let (auto, adaptive) = (ToolChoice::Auto, json!({"type": "adaptive"}));
     for (model, effort, expected) in [
-        ("claude-opus-4-6", Effort::Max, (adaptive.clone(), json!({"effort": "max"}))),
-        ("claude-opus-4-6", Effort::Xhigh, (adaptive.clone(), json!({"effort": "high"}))),
-        ("claude-opus-4-7", Effort::Xhigh, (adaptive, json!({"effort": "xhigh"}))),
+        (
+            "claude-opus-4-6",
+            Effort::Max,
+            (adaptive.clone(), json!({"effort": "max"})),
+        ),
+        (
+            "claude-opus-4-6",
+            Effort::Xhigh,
+            (adaptive.clone(), json!({"effort": "high"})),
+        ),
+        (
+            "claude-opus-4-7",
+            Effort::Xhigh,
+            (adaptive, json!({"effort": "xhigh"})),
+        ),
         (
             "claude-opus-4-20250514",
             Effort::High,
-            (json!({"type": "enabled", "budget_tokens": 16_384}), Value::Null),
+            (
+                json!({"type": "enabled", "budget_tokens": 16_384}),
+                Value::Null,
+            ),
         ),
-        ("claude-3-5-haiku-latest", Effort::High, (Value::Null, Value::Null)),
+        (
+            "claude-3-5-haiku-latest",
+            Effort::High,
+            (Value::Null, Value::Null),
+        ),
         ("some-other", Effort::High, (Value::Null, Value::Null)),
     ] {
         assert_eq!(body(model, Some(effort), auto), expected, "{model}");
     }
-    assert_eq!(body("claude-opus-4-6", None, auto), (Value::Null, Value::Null));
+    assert_eq!(
+        body("claude-opus-4-6", None, auto),
+        (Value::Null, Value::Null)
+    );
     let forced = body("claude-opus-4-6", Some(Effort::High), ToolChoice::Required);
     assert_eq!(forced, (Value::Null, Value::Null));
 }
@@ -185,8 +219,11 @@ fn effort_is_told_as_the_model_understands_it() {
 fn thinking_does_not_begin_in_the_middle_of_calls() {
     let mut request = conversation("another", json!({}));
     request.messages.truncate(3);
-    request.options =
-        Options { effort: Some(Effort::Low), max_tokens: Some(4_000), ..Options::default() };
+    request.options = Options {
+        effort: Some(Effort::Low),
+        max_tokens: Some(4_000),
+        ..Options::default()
+    };
     let body = remote(Arc::new(Anthropic), "claude-sonnet-4-5", 1).body(&request);
     assert!(!String::from_utf8(body).unwrap().contains("thinking"));
 }
@@ -211,9 +248,19 @@ fn why_it_stopped() {
 #[test]
 fn errors_have_their_kinds() {
     for (status, kind, message, expected) in [
-        ("401 X", "authentication_error", "invalid x-api-key", ModelErrorKind::Auth),
+        (
+            "401 X",
+            "authentication_error",
+            "invalid x-api-key",
+            ModelErrorKind::Auth,
+        ),
         ("403 X", "permission_error", "no", ModelErrorKind::Auth),
-        ("404 X", "not_found_error", "model: foo", ModelErrorKind::BadRequest),
+        (
+            "404 X",
+            "not_found_error",
+            "model: foo",
+            ModelErrorKind::BadRequest,
+        ),
         (
             "400 X",
             "invalid_request_error",
@@ -226,11 +273,31 @@ fn errors_have_their_kinds() {
             "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
             ModelErrorKind::ContextTooLong,
         ),
-        ("400 X", "invalid_request_error", "max_tokens: wrong", ModelErrorKind::BadRequest),
-        ("413 X", "request_too_large", "too large", ModelErrorKind::ContextTooLong),
-        ("429 X", "rate_limit_error", "slow", ModelErrorKind::RateLimit { after: None }),
+        (
+            "400 X",
+            "invalid_request_error",
+            "max_tokens: wrong",
+            ModelErrorKind::BadRequest,
+        ),
+        (
+            "413 X",
+            "request_too_large",
+            "too large",
+            ModelErrorKind::ContextTooLong,
+        ),
+        (
+            "429 X",
+            "rate_limit_error",
+            "slow",
+            ModelErrorKind::RateLimit { after: None },
+        ),
         ("500 X", "api_error", "oops", ModelErrorKind::Transport),
-        ("529 X", "overloaded_error", "Overloaded", ModelErrorKind::Transport),
+        (
+            "529 X",
+            "overloaded_error",
+            "Overloaded",
+            ModelErrorKind::Transport,
+        ),
     ] {
         let body = json!({"type": "error", "error": {"type": kind, "message": message}});
         let server = Server::once(whole(status, "", &body.to_string()));
@@ -245,7 +312,11 @@ fn errors_have_their_kinds() {
 fn an_error_in_the_stream() {
     for (kind, message, expected) in [
         ("overloaded_error", "Overloaded", ModelErrorKind::Transport),
-        ("invalid_request_error", "prompt is too long: 9 > 8", ModelErrorKind::ContextTooLong),
+        (
+            "invalid_request_error",
+            "prompt is too long: 9 > 8",
+            ModelErrorKind::ContextTooLong,
+        ),
     ] {
         let event = json!({"type": "error", "error": {"type": kind, "message": message}});
         let server = Server::once(sse(&event.to_string()));
@@ -261,7 +332,13 @@ fn an_input_that_is_no_json_has_a_fault() {
     let model = remote(Arc::new(Anthropic), "m", server.port);
     let reply = ask(&model, &hello()).0.unwrap();
     let call = reply.calls().next().unwrap();
-    assert!(call.fault.as_ref().unwrap().starts_with("the input is no JSON"), "{call:?}");
+    assert!(
+        call.fault
+            .as_ref()
+            .unwrap()
+            .starts_with("the input is no JSON"),
+        "{call:?}"
+    );
     assert_eq!(call.input, json!("{\"a\": \"xy"));
 }
 
@@ -285,5 +362,8 @@ fn empty_texts_are_left_out() {
     let body = remote(Arc::new(Anthropic), "m", 1).body(&request);
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["messages"].as_array().unwrap().len(), 1);
-    assert_eq!(remote(Arc::new(Anthropic), "m", 1).about().name, "test/m".into());
+    assert_eq!(
+        remote(Arc::new(Anthropic), "m", 1).about().name,
+        "test/m".into()
+    );
 }

@@ -29,7 +29,10 @@ const WHOLE: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","model":"gp
 fn reply() -> Reply {
     Reply {
         parts: vec![
-            Part::Reasoning { text: "hm".into(), opaque: None },
+            Part::Reasoning {
+                text: "hm".into(),
+                opaque: None,
+            },
             Part::text("I look."),
             Part::Call(ToolCall::new("call_a", "look", json!({"a": "xy"}))),
             Part::Call(ToolCall::new("call_b", "list", json!({}))),
@@ -113,15 +116,29 @@ fn a_request_is_written_exactly_so() {
     });
     let asked = &server.asked()[0];
     assert_eq!(asked.body, expected.to_string());
-    assert!(asked.head.starts_with("post /chat/completions http/1.1\r\n"), "{}", asked.head);
-    assert!(asked.head.contains(&format!("authorization: bearer {KEY}\r\n")), "{}", asked.head);
+    assert!(
+        asked
+            .head
+            .starts_with("post /chat/completions http/1.1\r\n"),
+        "{}",
+        asked.head
+    );
+    assert!(
+        asked
+            .head
+            .contains(&format!("authorization: bearer {KEY}\r\n")),
+        "{}",
+        asked.head
+    );
 }
 
 #[test]
 fn other_servers_get_the_older_words() {
     let mut request = hello();
     request.options.max_tokens = Some(5);
-    let body = remote(Arc::new(OpenAiChat::Compatible), "m", 1).with_stream(false).body(&request);
+    let body = remote(Arc::new(OpenAiChat::Compatible), "m", 1)
+        .with_stream(false)
+        .body(&request);
     let expected = json!({
         "model": "m", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 5,
     });
@@ -140,10 +157,19 @@ fn calls_without_good_numbers_are_told_apart() {
         call
     };
     for (what, pieces) in [
-        ("no number", vec![piece(json!([whole("a", Value::Null), whole("b", Value::Null)]))]),
+        (
+            "no number",
+            vec![piece(json!([
+                whole("a", Value::Null),
+                whole("b", Value::Null)
+            ]))],
+        ),
         (
             "always 0",
-            vec![piece(json!([whole("a", json!(0))])), piece(json!([whole("b", json!(0))]))],
+            vec![
+                piece(json!([whole("a", json!(0))])),
+                piece(json!([whole("b", json!(0))])),
+            ],
         ),
         (
             "an object",
@@ -156,7 +182,9 @@ fn calls_without_good_numbers_are_told_apart() {
         ),
     ] {
         let server = Server::once(sse(&[pieces.join("\n"), end.clone()].join("\n")));
-        let reply = ask(&remote(official(), "m", server.port), &hello()).0.unwrap();
+        let reply = ask(&remote(official(), "m", server.port), &hello())
+            .0
+            .unwrap();
         let call = |name: &str| Part::Call(ToolCall::new("same", name, json!({"x": 1})));
         assert_eq!(reply.parts, [call("a"), call("b")], "{what}");
         assert_eq!(reply.stop, Stop::ToolUse, "{what}");
@@ -166,14 +194,31 @@ fn calls_without_good_numbers_are_told_apart() {
 #[test]
 fn why_it_stopped() {
     for (choice, stop) in [
-        (json!({"delta": {"content": "x"}, "finish_reason": "stop"}), Stop::End),
-        (json!({"delta": {"content": "x"}, "finish_reason": "length"}), Stop::MaxTokens),
-        (json!({"delta": {}, "finish_reason": "content_filter"}), Stop::Refused),
-        (json!({"delta": {"refusal": "No."}, "finish_reason": "stop"}), Stop::Refused),
-        (json!({"delta": {}, "finish_reason": "odd"}), Stop::Other("odd".into())),
+        (
+            json!({"delta": {"content": "x"}, "finish_reason": "stop"}),
+            Stop::End,
+        ),
+        (
+            json!({"delta": {"content": "x"}, "finish_reason": "length"}),
+            Stop::MaxTokens,
+        ),
+        (
+            json!({"delta": {}, "finish_reason": "content_filter"}),
+            Stop::Refused,
+        ),
+        (
+            json!({"delta": {"refusal": "No."}, "finish_reason": "stop"}),
+            Stop::Refused,
+        ),
+        (
+            json!({"delta": {}, "finish_reason": "odd"}),
+            Stop::Other("odd".into()),
+        ),
     ] {
         let server = Server::once(sse(&json!({"choices": [choice]}).to_string()));
-        let reply = ask(&remote(official(), "m", server.port), &hello()).0.unwrap();
+        let reply = ask(&remote(official(), "m", server.port), &hello())
+            .0
+            .unwrap();
         assert_eq!(reply.stop, stop);
     }
 }
@@ -182,12 +227,27 @@ fn why_it_stopped() {
 fn errors_have_their_kinds() {
     let error = |message: &str, code: Value| json!({"error": {"message": message, "code": code}});
     for (status, body, expected) in [
-        ("401 X", error("Incorrect API key", json!("invalid_api_key")), ModelErrorKind::Auth),
-        ("404 X", error("no such model", json!("model_not_found")), ModelErrorKind::BadRequest),
-        ("400 X", error("x", json!("context_length_exceeded")), ModelErrorKind::ContextTooLong),
+        (
+            "401 X",
+            error("Incorrect API key", json!("invalid_api_key")),
+            ModelErrorKind::Auth,
+        ),
+        (
+            "404 X",
+            error("no such model", json!("model_not_found")),
+            ModelErrorKind::BadRequest,
+        ),
         (
             "400 X",
-            error("This model's maximum context length is 8192 tokens.", json!(400)),
+            error("x", json!("context_length_exceeded")),
+            ModelErrorKind::ContextTooLong,
+        ),
+        (
+            "400 X",
+            error(
+                "This model's maximum context length is 8192 tokens.",
+                json!(400),
+            ),
             ModelErrorKind::ContextTooLong,
         ),
         (
@@ -201,14 +261,31 @@ fn errors_have_their_kinds() {
             error("slow", json!("rate_limit_exceeded")),
             ModelErrorKind::RateLimit { after: None },
         ),
-        ("429 X", error("quota", json!("insufficient_quota")), ModelErrorKind::BadRequest),
-        ("503 X", error("down", json!(null)), ModelErrorKind::Transport),
-        ("400 X", json!({"error": "just words"}), ModelErrorKind::BadRequest),
+        (
+            "429 X",
+            error("quota", json!("insufficient_quota")),
+            ModelErrorKind::BadRequest,
+        ),
+        (
+            "503 X",
+            error("down", json!(null)),
+            ModelErrorKind::Transport,
+        ),
+        (
+            "400 X",
+            json!({"error": "just words"}),
+            ModelErrorKind::BadRequest,
+        ),
         ("302 X", json!({}), ModelErrorKind::BadRequest),
     ] {
-        let server =
-            Server::once(whole(status, "location: http://evil.example/\r\n", &body.to_string()));
-        let got = ask(&remote(official(), "m", server.port), &hello()).0.unwrap_err();
+        let server = Server::once(whole(
+            status,
+            "location: http://evil.example/\r\n",
+            &body.to_string(),
+        ));
+        let got = ask(&remote(official(), "m", server.port), &hello())
+            .0
+            .unwrap_err();
         assert_eq!(got.kind, expected, "{body}: {got}");
     }
 }
@@ -217,6 +294,8 @@ fn errors_have_their_kinds() {
 fn an_error_in_the_stream() {
     let event = json!({"error": {"code": 429, "message": "slow down"}});
     let server = Server::once(sse(&event.to_string()));
-    let error = ask(&remote(official(), "m", server.port), &hello()).0.unwrap_err();
+    let error = ask(&remote(official(), "m", server.port), &hello())
+        .0
+        .unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::RateLimit { after: None });
 }

@@ -26,7 +26,12 @@ fn wires() -> [Arc<dyn Wire>; 4] {
 
 fn fails(steps: Vec<Step>, deadlines: Deadlines) -> (ModelError, Vec<Delta>) {
     let server = Server::new([steps]);
-    let model = remote_within(Arc::new(OpenAiChat::Compatible), "m", server.port, deadlines);
+    let model = remote_within(
+        Arc::new(OpenAiChat::Compatible),
+        "m",
+        server.port,
+        deadlines,
+    );
     let (reply, shown) = ask(&model, &hello());
     (reply.unwrap_err(), shown)
 }
@@ -35,15 +40,27 @@ const BEGIN: &str = r#"{"choices":[{"delta":{"content":"Once"}}]}"#;
 
 #[test]
 fn nobody_listens() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = ask(&remote(Arc::new(Anthropic), "m", port), &hello()).0.unwrap_err();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let error = ask(&remote(Arc::new(Anthropic), "m", port), &hello())
+        .0
+        .unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Transport);
     assert!(error.message.starts_with("no connection: "), "{error}");
 }
 
 #[test]
 fn no_first_byte() {
-    let (error, _) = fails(vec![Step::Hold], Deadlines { first: SHORT, ..patient() });
+    let (error, _) = fails(
+        vec![Step::Hold],
+        Deadlines {
+            first: SHORT,
+            ..patient()
+        },
+    );
     assert_eq!(
         (error.kind, error.message.as_str()),
         (ModelErrorKind::Timeout, "no answer in time")
@@ -53,7 +70,13 @@ fn no_first_byte() {
 #[test]
 fn a_stall_in_the_middle() {
     let steps = vec![Step::Send(sse(BEGIN)), Step::Hold];
-    let (error, shown) = fails(steps, Deadlines { idle: SHORT, ..patient() });
+    let (error, shown) = fails(
+        steps,
+        Deadlines {
+            idle: SHORT,
+            ..patient()
+        },
+    );
     assert_eq!(error.kind, ModelErrorKind::Timeout);
     assert_eq!(error.message, "the answer stopped in the middle");
     assert_eq!(shown, [text("Once")]);
@@ -62,7 +85,13 @@ fn a_stall_in_the_middle() {
 #[test]
 fn one_byte_after_the_other() {
     let steps = vec![Step::Send(sse_head()), Step::Drip];
-    let (error, _) = fails(steps, Deadlines { total: SHORT, ..patient() });
+    let (error, _) = fails(
+        steps,
+        Deadlines {
+            total: SHORT,
+            ..patient()
+        },
+    );
     assert_eq!(error.kind, ModelErrorKind::Timeout);
     assert_eq!(error.message, "the answer took too long");
 }
@@ -80,7 +109,13 @@ fn an_event_of_fifty_megabytes() {
 fn an_answer_without_end() {
     let mut steps = vec![Step::Send(sse_head())];
     steps.extend(vec![Step::Send(b": x\n\n".repeat(1_000)); 30]);
-    let (error, _) = fails(steps, Deadlines { bytes: 100_000, ..patient() });
+    let (error, _) = fails(
+        steps,
+        Deadlines {
+            bytes: 100_000,
+            ..patient()
+        },
+    );
     assert_eq!(error.kind, ModelErrorKind::BadReply);
     assert_eq!(error.message, "the answer has more than 100000 bytes");
 }
@@ -108,7 +143,15 @@ fn what_is_not_http() {
 
 #[test]
 fn nonsense_in_every_format() {
-    let kinds: &[&str] = &["not json", "{", "[1,2]", "7", "\"x\"", "null", "{\"type\":7}"];
+    let kinds: &[&str] = &[
+        "not json",
+        "{",
+        "[1,2]",
+        "7",
+        "\"x\"",
+        "null",
+        "{\"type\":7}",
+    ];
     let typed: &[&str] = &[
         r#"{"type":"content_block_delta","index":"x","delta":{}}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
@@ -124,7 +167,11 @@ fn nonsense_in_every_format() {
             let server = Server::once(sse(event));
             let (reply, shown) = ask(&remote(wire.clone(), "m", server.port), &hello());
             let error = reply.unwrap_err();
-            assert_eq!(error.kind, ModelErrorKind::BadReply, "{wire:?}: {event}: {error}");
+            assert_eq!(
+                error.kind,
+                ModelErrorKind::BadReply,
+                "{wire:?}: {event}: {error}"
+            );
             assert_eq!(shown, [], "{wire:?}: {event}");
         }
     }
@@ -135,12 +182,18 @@ fn an_empty_stream_in_every_format() {
     for wire in wires() {
         for events in ["", "[DONE]", r#"{"type":"ping"}"#] {
             let server = Server::once(sse(events));
-            let error = ask(&remote(wire.clone(), "m", server.port), &hello()).0.unwrap_err();
+            let error = ask(&remote(wire.clone(), "m", server.port), &hello())
+                .0
+                .unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::BadReply, "{wire:?}: {events}");
         }
         let server = Server::once(prowess_test::server::json("200 OK", "", "{}"));
         let model = remote(wire.clone(), "m", server.port).with_stream(false);
-        assert_eq!(ask(&model, &hello()).0.unwrap_err().kind, ModelErrorKind::BadReply, "{wire:?}");
+        assert_eq!(
+            ask(&model, &hello()).0.unwrap_err().kind,
+            ModelErrorKind::BadReply,
+            "{wire:?}"
+        );
     }
 }
 
@@ -149,14 +202,22 @@ fn a_page_of_a_server_in_between_is_not_quoted() {
     let page = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 23\r\nconnection: close\r\n\r\n\
                 <html>nginx</html>\n\n\n\n\n";
     let (error, _) = fails(vec![Step::Send(page.into())], patient());
-    assert_eq!((error.kind, error.message.as_str()), (ModelErrorKind::Transport, "status 502"));
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ModelErrorKind::Transport, "status 502")
+    );
 }
 
 #[test]
 fn a_long_error_is_cut() {
-    let body = format!(r#"{{"error":{{"message":"{}"}}}}"#, "a\\u001b".repeat(5_000));
-    let (error, _) =
-        fails(vec![Step::Send(prowess_test::server::json("400 X", "", &body))], patient());
+    let body = format!(
+        r#"{{"error":{{"message":"{}"}}}}"#,
+        "a\\u001b".repeat(5_000)
+    );
+    let (error, _) = fails(
+        vec![Step::Send(prowess_test::server::json("400 X", "", &body))],
+        patient(),
+    );
     assert!(error.message.chars().count() <= 600 && !error.message.contains('\u{1b}'));
 }
 

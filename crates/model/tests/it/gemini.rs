@@ -25,19 +25,30 @@ const STREAM: &str = r#"
 const WHOLE: &str = r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"I look."},{"functionCall":{"name":"look","args":{"a":"xy"}},"thoughtSignature":"CsIB"},{"functionCall":{"id":"f2","name":"list"}},{"text":"","thoughtSignature":"EjQ="}],"role":"model"},"finishReason":"STOP","safetyRatings":[]}],"usageMetadata":{"promptTokenCount":1025,"cachedContentTokenCount":1000,"candidatesTokenCount":25,"thoughtsTokenCount":64},"modelVersion":"gemini-2.5-pro"}"#;
 
 fn opaque(signature: &str) -> Opaque {
-    Opaque { provider: "gemini".into(), value: json!({"thoughtSignature": signature}) }
+    Opaque {
+        provider: "gemini".into(),
+        value: json!({"thoughtSignature": signature}),
+    }
 }
 
 fn reply() -> Reply {
-    let look =
-        ToolCall { opaque: Some(opaque("CsIB")), ..ToolCall::new("", "look", json!({"a": "xy"})) };
+    let look = ToolCall {
+        opaque: Some(opaque("CsIB")),
+        ..ToolCall::new("", "look", json!({"a": "xy"}))
+    };
     Reply {
         parts: vec![
-            Part::Reasoning { text: "hm".into(), opaque: None },
+            Part::Reasoning {
+                text: "hm".into(),
+                opaque: None,
+            },
             Part::text("I look."),
             Part::Call(look),
             Part::Call(ToolCall::new("f2", "list", json!({}))),
-            Part::Reasoning { text: String::new(), opaque: Some(opaque("EjQ=")) },
+            Part::Reasoning {
+                text: String::new(),
+                opaque: Some(opaque("EjQ=")),
+            },
         ],
         stop: Stop::ToolUse,
         usage: usage(),
@@ -48,20 +59,29 @@ fn reply() -> Reply {
 #[test]
 fn an_answer_in_pieces() {
     let server = Server::once(sse(STREAM));
-    let (got, shown) = ask(&remote(Arc::new(Gemini), "gemini-2.5-pro", server.port), &hello());
+    let (got, shown) = ask(
+        &remote(Arc::new(Gemini), "gemini-2.5-pro", server.port),
+        &hello(),
+    );
     assert_eq!(got, Ok(reply()));
     assert_eq!(shown, seen(&["h", "m"], &["I lo", "ok."]));
     let head = &server.asked()[0].head;
     let path = "post /v1beta/models/gemini-2.5-pro:streamgeneratecontent?alt=sse http/1.1\r\n";
     assert!(head.starts_with(path), "{head}");
-    assert!(head.contains(&format!("x-goog-api-key: {KEY}\r\n")), "{head}");
+    assert!(
+        head.contains(&format!("x-goog-api-key: {KEY}\r\n")),
+        "{head}"
+    );
 }
 
 #[test]
 fn an_answer_as_a_whole() {
     let server = check_whole(Arc::new(Gemini), "gemini-2.5-pro", WHOLE, reply());
     let head = &server.asked()[0].head;
-    assert!(head.starts_with("post /v1beta/models/gemini-2.5-pro:generatecontent http"), "{head}");
+    assert!(
+        head.starts_with("post /v1beta/models/gemini-2.5-pro:generatecontent http"),
+        "{head}"
+    );
 }
 
 #[test]
@@ -125,8 +145,14 @@ fn effort_is_told_as_the_model_understands_it() {
         body["generationConfig"]["thinkingConfig"].clone()
     };
     let level = |level: &str| json!({"thinkingLevel": level, "includeThoughts": true});
-    assert_eq!(config("gemini-3-flash-preview", Effort::Medium), level("medium"));
-    assert_eq!(config("gemini-3-pro-preview", Effort::Medium), level("high"));
+    assert_eq!(
+        config("gemini-3-flash-preview", Effort::Medium),
+        level("medium")
+    );
+    assert_eq!(
+        config("gemini-3-pro-preview", Effort::Medium),
+        level("high")
+    );
     assert_eq!(config("gemini-2.0-flash", Effort::Medium), Value::Null);
     assert_eq!(hello().messages[0].role, Role::User);
 }
@@ -134,10 +160,22 @@ fn effort_is_told_as_the_model_understands_it() {
 #[test]
 fn why_it_stopped() {
     for (body, stop) in [
-        (json!({"candidates": [{"finishReason": "MAX_TOKENS"}]}), Ok(Stop::MaxTokens)),
-        (json!({"candidates": [{"finishReason": "SAFETY"}]}), Ok(Stop::Refused)),
-        (json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}), Ok(Stop::Refused)),
-        (json!({"candidates": [{"finishReason": "OTHER"}]}), Ok(Stop::Other("OTHER".into()))),
+        (
+            json!({"candidates": [{"finishReason": "MAX_TOKENS"}]}),
+            Ok(Stop::MaxTokens),
+        ),
+        (
+            json!({"candidates": [{"finishReason": "SAFETY"}]}),
+            Ok(Stop::Refused),
+        ),
+        (
+            json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),
+            Ok(Stop::Refused),
+        ),
+        (
+            json!({"candidates": [{"finishReason": "OTHER"}]}),
+            Ok(Stop::Other("OTHER".into())),
+        ),
         (
             json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}),
             Err(ModelErrorKind::BadReply),
@@ -149,7 +187,11 @@ fn why_it_stopped() {
     ] {
         let server = Server::once(sse(&body.to_string()));
         let got = ask(&remote(Arc::new(Gemini), "m", server.port), &hello()).0;
-        assert_eq!(got.map(|reply| reply.stop).map_err(|error| error.kind), stop, "{body}");
+        assert_eq!(
+            got.map(|reply| reply.stop).map_err(|error| error.kind),
+            stop,
+            "{body}"
+        );
     }
 }
 
@@ -157,23 +199,41 @@ fn why_it_stopped() {
 fn errors_have_their_kinds() {
     let after = Some(Duration::from_secs(30));
     for (status, message, expected) in [
-        ("400 X", "API key not valid. Please pass a valid API key.", ModelErrorKind::Auth),
+        (
+            "400 X",
+            "API key not valid. Please pass a valid API key.",
+            ModelErrorKind::Auth,
+        ),
         (
             "400 X",
             "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
             ModelErrorKind::ContextTooLong,
         ),
-        ("400 X", "Invalid value at 'contents'", ModelErrorKind::BadRequest),
+        (
+            "400 X",
+            "Invalid value at 'contents'",
+            ModelErrorKind::BadRequest,
+        ),
         ("403 X", "denied", ModelErrorKind::Auth),
-        ("429 X", "Resource exhausted", ModelErrorKind::RateLimit { after }),
-        ("503 X", "The model is overloaded.", ModelErrorKind::Transport),
+        (
+            "429 X",
+            "Resource exhausted",
+            ModelErrorKind::RateLimit { after },
+        ),
+        (
+            "503 X",
+            "The model is overloaded.",
+            ModelErrorKind::Transport,
+        ),
     ] {
         let detail =
             json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30s"});
         let error = json!({"code": 1, "message": message, "status": "X", "details": [detail]});
         // When it streams, an error comes in a list.
         let server = Server::once(whole(status, "", &json!([{"error": error}]).to_string()));
-        let got = ask(&remote(Arc::new(Gemini), "m", server.port), &hello()).0.unwrap_err();
+        let got = ask(&remote(Arc::new(Gemini), "m", server.port), &hello())
+            .0
+            .unwrap_err();
         assert_eq!(got.kind, expected, "{message}");
         assert!(got.message.starts_with(message), "{got}");
     }

@@ -33,10 +33,14 @@ fn no_error_and_no_debug_shows_the_key() {
             assert!(server.asked()[0].head.contains(KEY), "it was sent");
         }
         let server = Server::once(sse(&echo));
-        let error = ask(&remote(wire.clone(), "m", server.port), &hello()).0.unwrap_err();
+        let error = ask(&remote(wire.clone(), "m", server.port), &hello())
+            .0
+            .unwrap_err();
         assert!(!format!("{error:?}").contains(KEY), "{error:?}");
         let server = Server::once(sse(&format!("{KEY}{{")));
-        let error = ask(&remote(wire, "m", server.port), &hello()).0.unwrap_err();
+        let error = ask(&remote(wire, "m", server.port), &hello())
+            .0
+            .unwrap_err();
         assert!(!format!("{error:?}").contains(KEY), "{error:?}");
     }
 }
@@ -62,7 +66,10 @@ fn choosing_shows_no_key() {
     assert!(!format!("{settings:?}").contains(KEY));
     let chosen = open("anthropic", &|_| None, &settings).unwrap();
     assert!(!format!("{chosen:?}").contains(KEY));
-    let bad = |name: &str| name.ends_with("_API_KEY").then(|| format!("{KEY}\nand more"));
+    let bad = |name: &str| {
+        name.ends_with("_API_KEY")
+            .then(|| format!("{KEY}\nand more"))
+    };
     settings.key = None;
     for provider in ["anthropic", "openai", "gemini"] {
         let error = open(provider, &bad, &settings).unwrap_err();

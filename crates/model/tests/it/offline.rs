@@ -29,12 +29,25 @@ fn a_script_is_played_line_by_line() {
             Part::Call(ToolCall::new("call-3-2", "list", json!({}))),
         ],
         stop: Stop::ToolUse,
-        usage: Usage { input: 5, output: 2, ..Usage::default() },
+        usage: Usage {
+            input: 5,
+            output: 2,
+            ..Usage::default()
+        },
         model: "scripted".into(),
     };
     assert_eq!(reply, Ok(expected));
     let call = |name: &str| Delta::Call { name: name.into() };
-    assert_eq!(shown, [text("I l"), text("ööö"), text("k."), call("look"), call("list")]);
+    assert_eq!(
+        shown,
+        [
+            text("I l"),
+            text("ööö"),
+            text("k."),
+            call("look"),
+            call("list")
+        ]
+    );
     assert_eq!(ask(&model, &hello()).0.unwrap().stop, Stop::MaxTokens);
     let error = ask(&model, &hello()).0.unwrap_err();
     assert_eq!(
@@ -47,16 +60,30 @@ fn a_script_is_played_line_by_line() {
         "line 6 of the script expects `good bye` in the request, which is not there"
     );
     let error = ask(&model, &hello()).0.unwrap_err();
-    assert_eq!(error.message, "the script has 4 replies, and one more was asked for");
+    assert_eq!(
+        error.message,
+        "the script has 4 replies, and one more was asked for"
+    );
     assert_eq!((error.kind, model.left()), (ModelErrorKind::BadRequest, 0));
 }
 
 #[test]
 fn a_script_that_cannot_be_read() {
-    assert_eq!(ScriptedModel::parse("x", "\n# no\n").unwrap_err(), ScriptError::Empty);
-    for line in ["{", "[]", r#"{"txt": "slip"}"#, r#"{"calls": [{"input": {}}]}"#] {
+    assert_eq!(
+        ScriptedModel::parse("x", "\n# no\n").unwrap_err(),
+        ScriptError::Empty
+    );
+    for line in [
+        "{",
+        "[]",
+        r#"{"txt": "slip"}"#,
+        r#"{"calls": [{"input": {}}]}"#,
+    ] {
         let error = ScriptedModel::parse("x", &format!("\n{line}")).unwrap_err();
-        assert!(matches!(error, ScriptError::Line { line: 2, .. }), "{error}");
+        assert!(
+            matches!(error, ScriptError::Line { line: 2, .. }),
+            "{error}"
+        );
     }
 }
 
@@ -67,7 +94,10 @@ fn an_echo_says_the_last_text() {
     assert_eq!(reply.unwrap().parts, [Part::text("Thanks.")]);
     assert_eq!(shown, [text("Thanks.")]);
     request.messages.truncate(3);
-    assert_eq!(ask(&EchoModel::default(), &request).0.unwrap().parts, [Part::text("See:")]);
+    assert_eq!(
+        ask(&EchoModel::default(), &request).0.unwrap().parts,
+        [Part::text("See:")]
+    );
 }
 
 #[test]
@@ -75,7 +105,10 @@ fn a_recording_gives_the_same_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let script = "{\"text\":\"one\",\"calls\":[{\"name\":\"look\"}]}\n{\"text\":\"two\"}\n{\"text\":\"other\"}";
-    let other = Request { messages: vec![Message::user("other")].into(), ..Request::default() };
+    let other = Request {
+        messages: vec![Message::user("other")].into(),
+        ..Request::default()
+    };
     let inner = Arc::new(ScriptedModel::parse("demo", script).unwrap());
     let recorder = RecordingModel::open(inner, &path).unwrap();
     let first = [&hello(), &hello(), &other].map(|request| ask(&recorder, request));
@@ -83,22 +116,35 @@ fn a_recording_gives_the_same_again() {
     let second = [&hello(), &hello(), &other].map(|request| ask(&replay, request));
     assert_eq!(first, second);
     assert_eq!(&*replay.about().name, "replay/scripted/demo");
-    assert_eq!(ask(&replay, &hello()).0.unwrap().parts, [Part::text("two")], "the last again");
-    let unknown = Request { messages: vec![Message::user("new")].into(), ..Request::default() };
+    assert_eq!(
+        ask(&replay, &hello()).0.unwrap().parts,
+        [Part::text("two")],
+        "the last again"
+    );
+    let unknown = Request {
+        messages: vec![Message::user("new")].into(),
+        ..Request::default()
+    };
     let error = ask(&replay, &unknown).0.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::BadRequest);
     assert!(error.message.contains(&digest(&unknown)), "{error}");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 }
 
 #[test]
 fn a_digest_knows_what_counts() {
     let one = conversation("x", json!({"a": 1, "b": 2}));
-    assert_eq!(digest(&one), digest(&conversation("x", json!({"b": 2, "a": 1}))));
+    assert_eq!(
+        digest(&one),
+        digest(&conversation("x", json!({"b": 2, "a": 1})))
+    );
     let mut others = vec![one.clone(); 5];
     others[0].system.push("more".into());
     others[1].tools.pop();
@@ -116,5 +162,10 @@ fn a_recording_that_cannot_be_read() {
     let path = folder.path().join("tape.jsonl");
     assert!(ReplayModel::open(&path).is_err());
     std::fs::write(&path, "\n{}\n").unwrap();
-    assert!(ReplayModel::open(&path).unwrap_err().to_string().contains("line 2"));
+    assert!(
+        ReplayModel::open(&path)
+            .unwrap_err()
+            .to_string()
+            .contains("line 2")
+    );
 }

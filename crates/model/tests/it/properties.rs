@@ -88,7 +88,11 @@ fn every_cut_in_two_gives_the_same() {
         let whole = read(&*wire, [bytes]);
         assert_eq!(whole.0.as_ref().unwrap().calls().count(), 1, "{wire:?}");
         for at in 0..=bytes.len() {
-            assert_eq!(read(&*wire, [&bytes[..at], &bytes[at..]]), whole, "{wire:?} at {at}");
+            assert_eq!(
+                read(&*wire, [&bytes[..at], &bytes[at..]]),
+                whole,
+                "{wire:?} at {at}"
+            );
         }
         assert_eq!(read(&*wire, bytes.chunks(1)), whole, "{wire:?}");
     }

@@ -35,8 +35,10 @@ fn stream(last_output: &str) -> String {
         json!({"type": "response.output_item.done", "output_index": 1, "item": items[1]}),
     ];
     for (at, name) in [(2, "look"), (3, "list")] {
-        events.push(json!({"type": "response.output_item.added", "output_index": at,
-            "item": {"type": "function_call", "call_id": "x", "name": name, "arguments": ""}}));
+        events.push(
+            json!({"type": "response.output_item.added", "output_index": at,
+            "item": {"type": "function_call", "call_id": "x", "name": name, "arguments": ""}}),
+        );
         events.push(json!({"type": "response.function_call_arguments.delta", "delta": "{"}));
         events.push(
             json!({"type": "response.output_item.done", "output_index": at, "item": items[at]}),
@@ -44,7 +46,11 @@ fn stream(last_output: &str) -> String {
     }
     let last: Value = serde_json::from_str(&answer(last_output, "completed", "")).unwrap();
     events.push(json!({"type": "response.completed", "response": last}));
-    events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+    events
+        .iter()
+        .map(Value::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn reply() -> Reply {
@@ -56,7 +62,10 @@ fn reply() -> Reply {
         parts: vec![
             Part::Reasoning {
                 text: "hm".into(),
-                opaque: Some(Opaque { provider: "openai-responses".into(), value }),
+                opaque: Some(Opaque {
+                    provider: "openai-responses".into(),
+                    value,
+                }),
             },
             Part::text("I look."),
             Part::Call(ToolCall::new("call_a", "look", json!({"a": "xy"}))),
@@ -73,7 +82,10 @@ fn an_answer_in_pieces() {
     // The last event repeats the output, or leaves it out.
     for last in [OUTPUT, "[]"] {
         let server = Server::once(sse(&stream(last)));
-        let (got, shown) = ask(&remote(Arc::new(OpenAiResponses), "gpt-5", server.port), &hello());
+        let (got, shown) = ask(
+            &remote(Arc::new(OpenAiResponses), "gpt-5", server.port),
+            &hello(),
+        );
         assert_eq!(got, Ok(reply()));
         assert_eq!(shown, seen(&["hm"], &["I lo", "ok."]));
     }
@@ -81,7 +93,12 @@ fn an_answer_in_pieces() {
 
 #[test]
 fn an_answer_as_a_whole() {
-    check_whole(Arc::new(OpenAiResponses), "gpt-5", &answer(OUTPUT, "completed", ""), reply());
+    check_whole(
+        Arc::new(OpenAiResponses),
+        "gpt-5",
+        &answer(OUTPUT, "completed", ""),
+        reply(),
+    );
 }
 
 #[test]
@@ -90,8 +107,11 @@ fn a_request_is_written_exactly_so() {
     let model = remote(Arc::new(OpenAiResponses), "gpt-5", server.port);
     let own = json!({"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "e"});
     let mut request = conversation("openai-responses", own.clone());
-    request.options =
-        Options { max_tokens: Some(500), effort: Some(Effort::Medium), ..Options::default() };
+    request.options = Options {
+        max_tokens: Some(500),
+        effort: Some(Effort::Medium),
+        ..Options::default()
+    };
     ask(&model, &request).0.unwrap();
     let schema = json!({"type": "object", "properties": {"b": {}, "a": {"type": "string"}}});
     let image = json!({"type": "input_image", "image_url": "data:image/png;base64,iVBORw0="});
@@ -135,8 +155,18 @@ fn a_request_is_written_exactly_so() {
     });
     let asked = &server.asked()[0];
     assert_eq!(asked.body, expected.to_string());
-    assert!(asked.head.starts_with("post /responses http/1.1\r\n"), "{}", asked.head);
-    assert!(asked.head.contains(&format!("authorization: bearer {KEY}\r\n")), "{}", asked.head);
+    assert!(
+        asked.head.starts_with("post /responses http/1.1\r\n"),
+        "{}",
+        asked.head
+    );
+    assert!(
+        asked
+            .head
+            .contains(&format!("authorization: bearer {KEY}\r\n")),
+        "{}",
+        asked.head
+    );
 }
 
 #[test]
@@ -154,8 +184,14 @@ fn why_it_stopped() {
     let details = |reason: &str| format!(r#","incomplete_details":{{"reason":"{reason}"}}"#);
     for (body, stop) in [
         (answer("[]", "completed", ""), Stop::End),
-        (answer("[]", "incomplete", &details("max_output_tokens")), Stop::MaxTokens),
-        (answer("[]", "incomplete", &details("content_filter")), Stop::Refused),
+        (
+            answer("[]", "incomplete", &details("max_output_tokens")),
+            Stop::MaxTokens,
+        ),
+        (
+            answer("[]", "incomplete", &details("content_filter")),
+            Stop::Refused,
+        ),
         (answer(refusal, "completed", ""), Stop::Refused),
     ] {
         let server = Server::once(whole("200 OK", "", &body));
@@ -172,8 +208,14 @@ fn an_error_in_the_stream() {
     };
     for (event, expected) in [
         (failed("server_error"), ModelErrorKind::Transport),
-        (failed("rate_limit_exceeded"), ModelErrorKind::RateLimit { after: None }),
-        (failed("context_length_exceeded"), ModelErrorKind::ContextTooLong),
+        (
+            failed("rate_limit_exceeded"),
+            ModelErrorKind::RateLimit { after: None },
+        ),
+        (
+            failed("context_length_exceeded"),
+            ModelErrorKind::ContextTooLong,
+        ),
         (
             json!({"type": "error", "code": "invalid_prompt", "message": "no"}),
             ModelErrorKind::BadRequest,
@@ -186,6 +228,10 @@ fn an_error_in_the_stream() {
     ] {
         let server = Server::once(sse(&event.to_string()));
         let model = remote(Arc::new(OpenAiResponses), "m", server.port);
-        assert_eq!(ask(&model, &hello()).0.unwrap_err().kind, expected, "{event}");
+        assert_eq!(
+            ask(&model, &hello()).0.unwrap_err().kind,
+            expected,
+            "{event}"
+        );
     }
 }

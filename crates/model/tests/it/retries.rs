@@ -30,7 +30,11 @@ fn model(port: u16) -> (RemoteModel, Arc<Waits>) {
 }
 
 fn refusal(status: &str, headers: &str) -> Vec<Step> {
-    vec![Step::Send(json(status, headers, r#"{"error":{"message":"later"}}"#))]
+    vec![Step::Send(json(
+        status,
+        headers,
+        r#"{"error":{"message":"later"}}"#,
+    ))]
 }
 
 /// Asks a server that refuses always, and returns the error, the count of requests and the waits.
@@ -38,7 +42,13 @@ fn storm(status: &str, headers: &str) -> (ModelError, usize, Vec<u128>) {
     let server = Server::new(vec![refusal(status, headers); 20]);
     let (model, waits) = model(server.port);
     let error = ask(&model, &hello()).0.unwrap_err();
-    let waits = waits.0.lock().unwrap().iter().map(Duration::as_millis).collect();
+    let waits = waits
+        .0
+        .lock()
+        .unwrap()
+        .iter()
+        .map(Duration::as_millis)
+        .collect();
     (error, server.asked().len(), waits)
 }
 
@@ -70,12 +80,22 @@ fn what_the_provider_says_is_waited() {
 fn a_wait_beyond_the_budget_is_not_begun() {
     for (header, after) in [
         ("retry-after: 3600\r\n", Duration::from_hours(1)),
-        ("retry-after: 99999999999999999999\r\n", Duration::from_hours(24)),
-        ("retry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n", Duration::from_hours(24)),
+        (
+            "retry-after: 99999999999999999999\r\n",
+            Duration::from_hours(24),
+        ),
+        (
+            "retry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n",
+            Duration::from_hours(24),
+        ),
     ] {
         let (error, requests, waits) = storm("429 X", header);
         assert_eq!((requests, waits), (1, vec![]), "{header}");
-        assert_eq!(error.kind, ModelErrorKind::RateLimit { after: Some(after) }, "{header}");
+        assert_eq!(
+            error.kind,
+            ModelErrorKind::RateLimit { after: Some(after) },
+            "{header}"
+        );
     }
 }
 
@@ -103,16 +123,32 @@ fn an_answer_after_errors_counts() {
     assert_eq!(shown, [text("Hello")]);
     let asked = server.asked();
     assert_eq!(asked.len(), 3);
-    assert!(asked.iter().all(|one| one.body == asked[0].body), "the same bytes each time");
+    assert!(
+        asked.iter().all(|one| one.body == asked[0].body),
+        "the same bytes each time"
+    );
 }
 
 #[test]
 fn what_was_shown_is_taken_back() {
-    let cut = vec![Step::Send(sse(r#"{"choices":[{"delta":{"content":"Hel"}}]}"#))];
-    let server = Server::new([cut.clone(), refusal("500 X", ""), cut, vec![Step::Send(sse(GOOD))]]);
+    let cut = vec![Step::Send(sse(
+        r#"{"choices":[{"delta":{"content":"Hel"}}]}"#,
+    ))];
+    let server = Server::new([
+        cut.clone(),
+        refusal("500 X", ""),
+        cut,
+        vec![Step::Send(sse(GOOD))],
+    ]);
     let (reply, shown) = ask(&model(server.port).0, &hello());
     assert_eq!(reply.unwrap().parts, [Part::text("Hello")]);
-    let expected = [text("Hel"), Delta::Restart, text("Hel"), Delta::Restart, text("Hello")];
+    let expected = [
+        text("Hel"),
+        Delta::Restart,
+        text("Hel"),
+        Delta::Restart,
+        text("Hello"),
+    ];
     assert_eq!(shown, expected);
 }
 

@@ -65,7 +65,12 @@ pub(crate) fn remote_within(
     let about = ModelInfo {
         name: format!("test/{model}").into(),
         window: 1_000,
-        price: Some(Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 }),
+        price: Some(Price {
+            input: 3.0,
+            output: 15.0,
+            cache_read: 0.3,
+            cache_write: 3.75,
+        }),
         note: None,
     };
     let http = HTTP.with_deadlines(deadlines);
@@ -79,7 +84,11 @@ pub(crate) fn settings() -> Settings {
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// Asks, and returns what came and what was shown.
@@ -106,9 +115,14 @@ pub(crate) fn usage() -> Usage {
 
 /// What a person sees of the recorded answers: thoughts, words, and two calls.
 pub(crate) fn seen(thoughts: &[&str], words: &[&str]) -> Vec<Delta> {
-    let thoughts = thoughts.iter().map(|&thought| Delta::Reasoning(thought.into()));
+    let thoughts = thoughts
+        .iter()
+        .map(|&thought| Delta::Reasoning(thought.into()));
     let calls = ["look", "list"].map(|name| Delta::Call { name: name.into() });
-    thoughts.chain(words.iter().map(|word| text(word))).chain(calls).collect()
+    thoughts
+        .chain(words.iter().map(|word| text(word)))
+        .chain(calls)
+        .collect()
 }
 
 /// Asks for an answer that does not come in pieces, and returns the server that was asked.
@@ -120,11 +134,17 @@ pub(crate) fn check_whole(wire: Arc<dyn Wire>, model: &str, body: &str, reply: R
 }
 
 pub(crate) fn hello() -> Request {
-    Request { messages: vec![Message::user("hello")].into(), ..Request::default() }
+    Request {
+        messages: vec![Message::user("hello")].into(),
+        ..Request::default()
+    }
 }
 
 pub(crate) fn picture() -> Image {
-    Image { media_type: "image/png".into(), data: "iVBORw0=".into() }
+    Image {
+        media_type: "image/png".into(),
+        data: "iVBORw0=".into(),
+    }
 }
 
 /// A conversation with everything in it. `own` is the word of the provider that gets it.
@@ -136,18 +156,29 @@ pub(crate) fn conversation(own: &str, opaque: serde_json::Value) -> Request {
     };
     let thought = |provider: &str, value| Part::Reasoning {
         text: "hm".into(),
-        opaque: Some(Opaque { provider: provider.into(), value }),
+        opaque: Some(Opaque {
+            provider: provider.into(),
+            value,
+        }),
     };
     let one = ToolCall::new("c1", "look", json!({"b": 1, "a": "ü"}));
-    let two =
-        ToolCall { fault: Some("no JSON".into()), ..ToolCall::new("c2", "find", json!("{bad")) };
-    let good = ToolResult { images: vec![picture()], ..ToolResult::of(&one, "seen") };
+    let two = ToolCall {
+        fault: Some("no JSON".into()),
+        ..ToolCall::new("c2", "find", json!("{bad"))
+    };
+    let good = ToolResult {
+        images: vec![picture()],
+        ..ToolResult::of(&one, "seen")
+    };
     let bad = ToolResult::error(&two, "not found");
     Request {
         system: vec!["Be brief.".into(), "Use tools.".into()],
         tools: vec![tool("look"), tool("find")],
         messages: vec![
-            Message { role: Role::User, parts: vec![Part::text("See:"), Part::Image(picture())] },
+            Message {
+                role: Role::User,
+                parts: vec![Part::text("See:"), Part::Image(picture())],
+            },
             Message {
                 role: Role::Assistant,
                 parts: vec![
@@ -158,11 +189,17 @@ pub(crate) fn conversation(own: &str, opaque: serde_json::Value) -> Request {
                     Part::Call(two),
                 ],
             },
-            Message { role: Role::User, parts: vec![Part::Result(good), Part::Result(bad)] },
+            Message {
+                role: Role::User,
+                parts: vec![Part::Result(good), Part::Result(bad)],
+            },
             Message::assistant("Done."),
             Message::user("Thanks."),
         ]
         .into(),
-        options: Options { max_tokens: Some(500), ..Options::default() },
+        options: Options {
+            max_tokens: Some(500),
+            ..Options::default()
+        },
     }
 }

@@ -49,11 +49,23 @@ pub fn find(text: &str) -> Findings {
         findings.unreadable = Some("it is longer than 256 KiB");
         return findings;
     }
-    Scan { text, at: 0, found: &mut findings, comments: true }.list(None, 0);
+    Scan {
+        text,
+        at: 0,
+        found: &mut findings,
+        comments: true,
+    }
+    .list(None, 0);
     if text.contains('#') {
         // Where a comment begins is what parsers disagree about most: look behind it as well.
         let mut behind = Findings::default();
-        Scan { text, at: 0, found: &mut behind, comments: false }.list(None, 0);
+        Scan {
+            text,
+            at: 0,
+            found: &mut behind,
+            comments: false,
+        }
+        .list(None, 0);
         findings.commands.append(&mut behind.commands);
         findings.writes.append(&mut behind.writes);
     }
@@ -198,8 +210,13 @@ impl Scan<'_, '_> {
         while let Some(c) = self.next() {
             match c {
                 '`' => {
-                    Scan { text: &inner, at: 0, found: self.found, comments: self.comments }
-                        .list(None, depth + 1);
+                    Scan {
+                        text: &inner,
+                        at: 0,
+                        found: self.found,
+                        comments: self.comments,
+                    }
+                    .list(None, depth + 1);
                     return;
                 }
                 '\\' => match self.next() {
@@ -233,10 +250,13 @@ impl Scan<'_, '_> {
                 let start = self.at;
                 self.list(Some('}'), depth + 1);
                 // `${x:-r}m` may be `rm`.
-                let default =
-                    self.text[start..].get(..self.at.saturating_sub(start + 1)).unwrap_or_default();
+                let default = self.text[start..]
+                    .get(..self.at.saturating_sub(start + 1))
+                    .unwrap_or_default();
                 if behind > 0
-                    && default.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
+                    && default
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
                 {
                     word.text.push_str(default);
                 }
@@ -282,7 +302,9 @@ impl Scan<'_, '_> {
                             .take_while(|c| c.is_digit(radix))
                             .collect();
                         scan.at += digits.len();
-                        u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32)
+                        u32::from_str_radix(&digits, radix)
+                            .ok()
+                            .and_then(char::from_u32)
                     };
                     let decoded = match c {
                         'x' => number(self, 16, 2),
@@ -340,12 +362,21 @@ impl Scan<'_, '_> {
         }
         if triple {
             // A shell may be reading it.
-            Scan { text: &target.text, at: 0, found: self.found, comments: self.comments }
-                .list(None, depth + 1);
+            Scan {
+                text: &target.text,
+                at: 0,
+                found: self.found,
+                comments: self.comments,
+            }
+            .list(None, depth + 1);
         }
         // The lines of a here-document are searched like commands: a shell may be reading them.
         if !here && !target.text.is_empty() {
-            let list = if writes { &mut self.found.writes } else { &mut self.found.reads };
+            let list = if writes {
+                &mut self.found.writes
+            } else {
+                &mut self.found.reads
+            };
             list.push(target.text.into());
         }
     }
@@ -361,8 +392,10 @@ impl Scan<'_, '_> {
                 "function" => start += 2,
                 "time" => {
                     start += 1;
-                    start +=
-                        all[start..].iter().take_while(|word| word.text.starts_with('-')).count();
+                    start += all[start..]
+                        .iter()
+                        .take_while(|word| word.text.starts_with('-'))
+                        .count();
                 }
                 // `coproc NAME { …`
                 "coproc" if all.get(start + 2).is_some_and(|word| word.text == "{") => start += 2,
@@ -371,8 +404,13 @@ impl Scan<'_, '_> {
                     Some(value) => {
                         // Programs run what stands in some variables.
                         let value = value.to_owned();
-                        Scan { text: &value, at: 0, found: self.found, comments: self.comments }
-                            .list(None, depth + 1);
+                        Scan {
+                            text: &value,
+                            at: 0,
+                            found: self.found,
+                            comments: self.comments,
+                        }
+                        .list(None, depth + 1);
                         start += 1;
                     }
                     None => break,
@@ -380,7 +418,10 @@ impl Scan<'_, '_> {
             }
         }
         all.drain(..start.min(all.len()));
-        if all.iter().any(|word| word.text.contains('{') && word.text.contains(',')) {
+        if all
+            .iter()
+            .any(|word| word.text.contains('{') && word.text.contains(','))
+        {
             let spelled = all.iter().flat_map(braces).take(256).collect();
             self.found.commands.push(spelled);
         }
@@ -400,7 +441,10 @@ fn braces(word: &Loose) -> Vec<Loose> {
         None => vec![word.clone()],
         Some((before, inner, after)) => inner
             .split(',')
-            .map(|part| Loose { text: format!("{before}{part}{after}"), ..word.clone() })
+            .map(|part| Loose {
+                text: format!("{before}{part}{after}"),
+                ..word.clone()
+            })
             .collect(),
     }
 }
@@ -419,7 +463,9 @@ fn ends_pattern(words: &[Loose], last: Option<&Loose>, cases: &mut usize) -> boo
 
 /// `2` and `{fd}` right before a redirection.
 fn is_descriptor(word: &str) -> bool {
-    let named = word.strip_prefix('{').and_then(|word| word.strip_suffix('}'));
+    let named = word
+        .strip_prefix('{')
+        .and_then(|word| word.strip_suffix('}'));
     word.bytes().all(|b| b.is_ascii_digit()) || named.is_some_and(|name| !name.contains(','))
 }
 
@@ -430,7 +476,9 @@ fn assigned(word: &str) -> Option<&str> {
 
 /// `NAME=value` and `NAME+=value`.
 pub(crate) fn is_assignment(word: &str) -> bool {
-    let Some((name, _)) = word.split_once('=') else { return false };
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
     let name = name.strip_suffix('+').unwrap_or(name);
     // `a[1]=x` counts too.
     let name = name.split('[').next().unwrap_or_default();

@@ -109,7 +109,10 @@ pub fn lex(text: &str) -> Result<Script, Refusal> {
 /// would leave whole.
 pub fn lex_bound<'a>(text: &'a str, lookup: Lookup<'a>) -> Result<Script, Refusal> {
     if text.len() > MAX_BYTES {
-        return Err(Refusal { at: MAX_BYTES, why: "more than 8 KiB" });
+        return Err(Refusal {
+            at: MAX_BYTES,
+            why: "more than 8 KiB",
+        });
     }
     let lexer = Lexer {
         lookup,
@@ -185,9 +188,14 @@ impl<'a> Lexer<'a> {
             self.end_command(Join::Then)?;
         }
         if self.commands.is_empty() {
-            return Err(Refusal { at: 0, why: "no command" });
+            return Err(Refusal {
+                at: 0,
+                why: "no command",
+            });
         }
-        Ok(Script { commands: self.commands })
+        Ok(Script {
+            commands: self.commands,
+        })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -256,8 +264,10 @@ impl<'a> Lexer<'a> {
 
     fn word_or_descriptor(&mut self) -> Result<(), Refusal> {
         // Digits directly before `<` or `>` are a descriptor, not a word.
-        let digits =
-            self.text.as_bytes()[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits = self.text.as_bytes()[self.at..]
+            .iter()
+            .take_while(|b| b.is_ascii_digit())
+            .count();
         if digits > 0 && matches!(self.peek_at(digits), Some(b'<' | b'>')) {
             if digits > 1 {
                 return self.refuse("a descriptor above 9");
@@ -281,7 +291,10 @@ impl<'a> Lexer<'a> {
     fn no_descriptor(&self, word: &Word, start: usize) -> Result<(), Refusal> {
         if matches!(self.peek(), Some(b'<' | b'>')) && word.text.bytes().all(|b| b.is_ascii_digit())
         {
-            return Err(Refusal { at: start, why: "an unusual redirection" });
+            return Err(Refusal {
+                at: start,
+                why: "an unusual redirection",
+            });
         }
         Ok(())
     }
@@ -319,19 +332,28 @@ impl<'a> Lexer<'a> {
             _ => {}
         }
         let target = self.target()?;
-        self.redirects.push(Redirect::Write { from, append, target });
+        self.redirects.push(Redirect::Write {
+            from,
+            append,
+            target,
+        });
         Ok(())
     }
 
     fn copy(&mut self, from: Option<u8>) -> Result<(), Refusal> {
         self.bump();
         let to = self.peek().filter(u8::is_ascii_digit);
-        let ends =
-            matches!(self.peek_at(1), None | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&'));
+        let ends = matches!(
+            self.peek_at(1),
+            None | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&')
+        );
         match (from, to) {
             (Some(from), Some(to)) if ends => {
                 self.bump();
-                self.redirects.push(Redirect::Copy { from, to: to - b'0' });
+                self.redirects.push(Redirect::Copy {
+                    from,
+                    to: to - b'0',
+                });
                 Ok(())
             }
             _ => self.refuse("an unusual redirection"),
@@ -340,7 +362,10 @@ impl<'a> Lexer<'a> {
 
     fn target(&mut self) -> Result<Box<str>, Refusal> {
         self.skip_blanks();
-        if matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'#')) {
+        if matches!(
+            self.peek(),
+            None | Some(b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'#')
+        ) {
             return self.refuse("a redirection without a file");
         }
         let start = self.at;
@@ -424,7 +449,10 @@ impl<'a> Lexer<'a> {
             after_plain = true;
             self.at += c.len_utf8();
         }
-        Ok(Word { text: text.into(), globs: globs.into() })
+        Ok(Word {
+            text: text.into(),
+            globs: globs.into(),
+        })
     }
 
     /// `stash@{0}`, `main@{upstream}` and `{}`: braces without a comma or dots stay as they are.
@@ -435,7 +463,10 @@ impl<'a> Lexer<'a> {
             self.at += 2;
             return Ok(());
         }
-        let length = inner.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+        let length = inner
+            .bytes()
+            .take_while(|b| b.is_ascii_alphanumeric() || *b == b'-')
+            .count();
         let before = self.text.as_bytes()[..self.at].last();
         if before != Some(&b'@') || length == 0 || inner.as_bytes().get(length) != Some(&b'}') {
             return self.refuse("braces");
@@ -447,7 +478,10 @@ impl<'a> Lexer<'a> {
 
     /// Whether the character here is a whole word.
     fn is_alone(&self) -> bool {
-        matches!(self.peek_at(1), None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|'))
+        matches!(
+            self.peek_at(1),
+            None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|')
+        )
     }
 
     fn single(&mut self, text: &mut String) -> Result<(), Refusal> {
@@ -460,7 +494,10 @@ impl<'a> Lexer<'a> {
             }
             self.quoted(c, text)?;
         }
-        Err(Refusal { at: start, why: "a quote that is not closed" })
+        Err(Refusal {
+            at: start,
+            why: "a quote that is not closed",
+        })
     }
 
     fn double(&mut self, text: &mut String) -> Result<(), Refusal> {
@@ -495,7 +532,10 @@ impl<'a> Lexer<'a> {
                 _ => self.quoted(c, text)?,
             }
         }
-        Err(Refusal { at: start, why: "a quote that is not closed" })
+        Err(Refusal {
+            at: start,
+            why: "a quote that is not closed",
+        })
     }
 
     /// Reads `$name`, `${name}` or `$1` and tells its value.

@@ -5,7 +5,13 @@ fn words(line: &str) -> Vec<Vec<String>> {
         .unwrap_or_else(|refusal| panic!("{line:?}: {}", refusal.why))
         .commands
         .into_iter()
-        .map(|command| command.words.into_iter().map(|word| word.text.into()).collect())
+        .map(|command| {
+            command
+                .words
+                .into_iter()
+                .map(|word| word.text.into())
+                .collect()
+        })
         .collect()
 }
 
@@ -13,19 +19,34 @@ fn words(line: &str) -> Vec<Vec<String>> {
 fn accepted() {
     let cases: &[(&str, &[&[&str]])] = &[
         ("git status", &[&["git", "status"]]),
-        ("git commit -m \"a; b && c\"", &[&["git", "commit", "-m", "a; b && c"]]),
-        ("git commit -m 'it is $5'", &[&["git", "commit", "-m", "it is $5"]]),
+        (
+            "git commit -m \"a; b && c\"",
+            &[&["git", "commit", "-m", "a; b && c"]],
+        ),
+        (
+            "git commit -m 'it is $5'",
+            &[&["git", "commit", "-m", "it is $5"]],
+        ),
         ("a\\ b c", &[&["a b", "c"]]),
         ("gi\\\nt log", &[&["git", "log"]]),
-        ("git diff HEAD~1 stash@{0}", &[&["git", "diff", "HEAD~1", "stash@{0}"]]),
-        ("a && b || c | d; e\nf", &[&["a"], &["b"], &["c"], &["d"], &["e"], &["f"]]),
+        (
+            "git diff HEAD~1 stash@{0}",
+            &[&["git", "diff", "HEAD~1", "stash@{0}"]],
+        ),
+        (
+            "a && b || c | d; e\nf",
+            &[&["a"], &["b"], &["c"], &["d"], &["e"], &["f"]],
+        ),
         ("a &&\n b", &[&["a"], &["b"]]),
         ("a # a comment", &[&["a"]]),
         ("a b#c", &[&["a", "b#c"]]),
         ("a '' \"\"", &[&["a", "", ""]]),
         ("a \"x\\\\y\\z\"", &[&["a", "x\\y\\z"]]),
         ("a 2>&1 >/dev/null", &[&["a"]]),
-        ("find . -exec a {} +", &[&["find", ".", "-exec", "a", "{}", "+"]]),
+        (
+            "find . -exec a {} +",
+            &[&["find", ".", "-exec", "a", "{}", "+"]],
+        ),
         ("[ -f x ] && a", &[&["[", "-f", "x", "]"], &["a"]]),
     ];
     for (line, expected) in cases {
@@ -46,10 +67,22 @@ fn redirections_are_kept() {
     assert_eq!(
         script.commands[0].redirects,
         [
-            Redirect::Write { from: Some(1), append: false, target: "x".into() },
-            Redirect::Write { from: Some(2), append: true, target: "y z".into() },
+            Redirect::Write {
+                from: Some(1),
+                append: false,
+                target: "x".into()
+            },
+            Redirect::Write {
+                from: Some(2),
+                append: true,
+                target: "y z".into()
+            },
             Redirect::Read("in".into()),
-            Redirect::Write { from: None, append: false, target: "both".into() },
+            Redirect::Write {
+                from: None,
+                append: false,
+                target: "both".into()
+            },
             Redirect::Copy { from: 2, to: 1 },
         ]
     );
@@ -144,7 +177,10 @@ fn refused() {
 #[test]
 fn a_refusal_says_where() {
     let refusal = lex("git log $x").unwrap_err();
-    assert_eq!((refusal.at, refusal.why), (8, "a variable or substitution (`$`)"));
+    assert_eq!(
+        (refusal.at, refusal.why),
+        (8, "a variable or substitution (`$`)")
+    );
 }
 
 #[test]

@@ -105,7 +105,11 @@ fn write_simple(command: &Simple, text: &mut String) {
                 text.push('<');
                 quote(target, text);
             }
-            Redirect::Write { from, append, target } => {
+            Redirect::Write {
+                from,
+                append,
+                target,
+            } => {
                 match from {
                     Some(from) => text.push_str(&from.to_string()),
                     None => text.push('&'),

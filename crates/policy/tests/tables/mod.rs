@@ -19,10 +19,19 @@ pub(crate) fn asked(table: &[(&str, &str)]) {
         if decision.verdict != Verdict::Ask {
             failures.push(format!("{rule}  {command}  is allowed"));
         } else if decision.rule.is_none() {
-            failures.push(format!("{rule}  {command}  is asked, but: {}", decision.reason));
+            failures.push(format!(
+                "{rule}  {command}  is asked, but: {}",
+                decision.reason
+            ));
         }
     }
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), table.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        table.len(),
+        failures.join("\n")
+    );
 }
 
 /// Every command is allowed by its rules.
@@ -35,5 +44,11 @@ pub(crate) fn allowed(table: &[(&[&str], &str)]) {
             failures.push(format!("{rules:?}  {command}  {}", decision.reason));
         }
     }
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), table.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        table.len(),
+        failures.join("\n")
+    );
 }

@@ -16,7 +16,12 @@ const MAX_FILES: usize = 20_000;
 
 /// Returns the command files below a folder with their names, in order of path.
 pub fn command_files(root: &Path) -> (Vec<(PathBuf, String)>, Vec<Notice>) {
-    let mut finder = Finder { root, found: Vec::new(), notices: Vec::new(), seen: BTreeSet::new() };
+    let mut finder = Finder {
+        root,
+        found: Vec::new(),
+        notices: Vec::new(),
+        seen: BTreeSet::new(),
+    };
     finder.folder(root, "", 0);
     (finder.found, finder.notices)
 }
@@ -33,8 +38,15 @@ impl Finder<'_> {
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) {
         let unreadable = |error: &std::io::Error| {
             let reason = error.to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
-            Notice::Unreadable { path: folder.to_owned(), reason }
+            let reason = reason
+                .split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_lowercase();
+            Notice::Unreadable {
+                path: folder.to_owned(),
+                reason,
+            }
         };
         let id = match std::fs::metadata(folder) {
             Ok(facts) => (facts.dev(), facts.ino()),
@@ -42,16 +54,27 @@ impl Finder<'_> {
         };
         if self.seen.len() >= MAX_FOLDERS {
             let limit = MAX_FOLDERS;
-            return self.notices.push(Notice::TooMany { root: self.root.to_owned(), limit });
+            return self.notices.push(Notice::TooMany {
+                root: self.root.to_owned(),
+                limit,
+            });
         }
         if !self.seen.insert(id) {
-            return self.notices.push(Notice::SeenBefore { path: folder.to_owned() });
+            return self.notices.push(Notice::SeenBefore {
+                path: folder.to_owned(),
+            });
         }
-        let too_many = || Notice::TooMany { root: self.root.to_owned(), limit: MAX_FILES };
+        let too_many = || Notice::TooMany {
+            root: self.root.to_owned(),
+            limit: MAX_FILES,
+        };
         let mut paths: Vec<PathBuf> = match std::fs::read_dir(folder) {
             Ok(entries) => {
                 let may_count = entries.flatten().filter(may_count);
-                may_count.map(|entry| entry.path()).take(MAX_FILES + 1).collect()
+                may_count
+                    .map(|entry| entry.path())
+                    .take(MAX_FILES + 1)
+                    .collect()
             }
             Err(error) => return self.notices.push(unreadable(&error)),
         };
@@ -63,13 +86,17 @@ impl Finder<'_> {
             if self.found.len() >= MAX_FILES {
                 return self.notices.push(too_many());
             }
-            let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { continue };
+            let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
+                continue;
+            };
             if path.is_dir() && SKIPPED.contains(&&*name) {
                 continue;
             }
             if path.is_dir() {
                 if depth + 1 >= MAX_DEPTH {
-                    self.notices.push(Notice::TooDeep { path: folder.to_owned() });
+                    self.notices.push(Notice::TooDeep {
+                        path: folder.to_owned(),
+                    });
                 } else {
                     self.folder(&path, &format!("{prefix}{name}:"), depth + 1);
                 }

@@ -33,7 +33,11 @@ pub(super) fn for_each(
         if name == c"." || name == c".." {
             continue;
         }
-        let entry = Entry { name, file_type: entry.file_type(), inode: entry.ino() };
+        let entry = Entry {
+            name,
+            file_type: entry.file_type(),
+            inode: entry.ino(),
+        };
         if visit(entry).is_break() {
             break;
         }

@@ -37,7 +37,10 @@ pub(super) fn id_path(location: &str, file: &Path, folder: &Path, inner: &Path) 
     let end = folder.as_os_str().len();
     let start = end.saturating_sub(inner.as_os_str().len());
     let is_same = location.len() == file.as_os_str().len();
-    location.get(start..end).filter(|_| is_same).map_or_else(|| escape(inner), Box::from)
+    location
+        .get(start..end)
+        .filter(|_| is_same)
+        .map_or_else(|| escape(inner), Box::from)
 }
 
 /// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`, and so
@@ -108,8 +111,11 @@ mod tests {
             for root in ["/r", "/r/", "/", "/r/.", "", "r", "/other"].map(Path::new) {
                 let inner = folder.strip_prefix(root).unwrap_or(folder);
                 assert_eq!(below(folder, root), inner, "{file:?} {root:?}");
-                let expected =
-                    if inner.as_os_str().is_empty() { ".".into() } else { escape(inner) };
+                let expected = if inner.as_os_str().is_empty() {
+                    ".".into()
+                } else {
+                    escape(inner)
+                };
                 let found = id_path(&escape(file), file, folder, below(folder, root));
                 assert_eq!(found, expected, "{file:?} {root:?}");
             }
@@ -118,7 +124,14 @@ mod tests {
 
     #[test]
     fn a_path_comes_back_as_it_was() {
-        for bytes in [&b"a/b"[..], b"a\\xb", b"a\\x41", b"\xff/\\x5Cx", b"\\x", "é\\".as_bytes()] {
+        for bytes in [
+            &b"a/b"[..],
+            b"a\\xb",
+            b"a\\x41",
+            b"\xff/\\x5Cx",
+            b"\\x",
+            "é\\".as_bytes(),
+        ] {
             let path = Path::new(OsStr::from_bytes(bytes));
             assert_eq!(unescape(&escape(path)), path);
         }

@@ -21,8 +21,10 @@ pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
     if scopes::repository(current).is_none() || Some(current.as_path()) == place.home.as_deref() {
         return (roots, Vec::new());
     }
-    let vendors: Vec<&str> =
-        SKILL_FOLDERS.iter().filter_map(|folder| folder.split('/').next()).collect();
+    let vendors: Vec<&str> = SKILL_FOLDERS
+        .iter()
+        .filter_map(|folder| folder.split('/').next())
+        .collect();
     let is_vendor = {
         let vendors = vendors.clone();
         move |name: &str| vendors.contains(&name)
@@ -44,11 +46,18 @@ pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
     let mut notices = Vec::new();
     for (count, entry) in walk.enumerate() {
         if count >= MAX_ENTRIES {
-            notices.push(Notice::TooMany { root: current.clone(), limit: MAX_ENTRIES });
+            notices.push(Notice::TooMany {
+                root: current.clone(),
+                limit: MAX_ENTRIES,
+            });
             break;
         }
         let Ok(entry) = entry else { continue };
-        let Some(name) = entry.file_name().to_str().filter(|name| vendors.contains(name)) else {
+        let Some(name) = entry
+            .file_name()
+            .to_str()
+            .filter(|name| vendors.contains(name))
+        else {
             continue;
         };
         let Some(parent) = entry.path().parent().filter(|parent| *parent != current) else {
@@ -60,7 +69,9 @@ pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
 }
 
 fn root_in(parent: &Path, vendor: &str, current: &Path) -> Option<Root> {
-    let folder = SKILL_FOLDERS.iter().find(|folder| folder.split('/').next() == Some(vendor))?;
+    let folder = SKILL_FOLDERS
+        .iter()
+        .find(|folder| folder.split('/').next() == Some(vendor))?;
     let path: PathBuf = parent.join(folder);
     let nested = super::location::escape(parent.strip_prefix(current).ok()?).into_string();
     // A vendor folder inside another one is that agent's business.

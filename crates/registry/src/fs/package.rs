@@ -59,7 +59,10 @@ struct Inner {
 }
 
 impl Inner {
-    const UNKNOWN: Self = Self { may_nest: true, may_have_sidecar: true };
+    const UNKNOWN: Self = Self {
+        may_nest: true,
+        may_have_sidecar: true,
+    };
 }
 
 impl<'f> OnDisk<'f> {
@@ -82,7 +85,11 @@ impl<'f> OnDisk<'f> {
 
     /// Describes a folder of the open folder.
     pub(super) fn inside(handle: BorrowedFd<'f>, name: &'f CStr) -> Self {
-        Self { name: Some(name), folder: OnceCell::new(), ..Self::of(handle, None, "SKILL.md") }
+        Self {
+            name: Some(name),
+            folder: OnceCell::new(),
+            ..Self::of(handle, None, "SKILL.md")
+        }
     }
 
     /// Which version of `agents/openai.yaml` there is, if any.
@@ -111,8 +118,10 @@ impl<'f> OnDisk<'f> {
 
     fn folder_name(&self) -> Option<&str> {
         // Nearly every name is UTF-8, which is seen faster than what of a text is not.
-        let text =
-            |name: &'f CStr| name.to_str().map_or_else(|_| name.to_string_lossy(), Cow::from);
+        let text = |name: &'f CStr| {
+            name.to_str()
+                .map_or_else(|_| name.to_string_lossy(), Cow::from)
+        };
         let name = || self.name.map(text);
         self.folder.get_or_init(name).as_deref()
     }
@@ -133,7 +142,10 @@ impl<'f> OnDisk<'f> {
                 return Inner::UNKNOWN;
             };
             if left == 0 {
-                return Inner { may_nest: false, may_have_sidecar: false };
+                return Inner {
+                    may_nest: false,
+                    may_have_sidecar: false,
+                };
             }
             let mut may_have_sidecar = false;
             let mut path = self.path("").into_vec();
@@ -155,15 +167,25 @@ impl<'f> OnDisk<'f> {
                 left -= 1;
             }
             if left == 0 {
-                return Inner { may_nest: false, may_have_sidecar };
+                return Inner {
+                    may_nest: false,
+                    may_have_sidecar,
+                };
             }
-            self.open().map_or(Inner::UNKNOWN, |folder| glance(folder.as_fd()))
+            self.open()
+                .map_or(Inner::UNKNOWN, |folder| glance(folder.as_fd()))
         })
     }
 
     fn open(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
-        rustix::fs::openat(self.handle, self.path(".").as_os_str(), flags, Mode::empty()).ok()
+        rustix::fs::openat(
+            self.handle,
+            self.path(".").as_os_str(),
+            flags,
+            Mode::empty(),
+        )
+        .ok()
     }
 
     /// Everything in the folder, listed on first use.
@@ -211,7 +233,11 @@ impl Facts for OnDisk<'_> {
 
     fn nested_skills(&self) -> Vec<&str> {
         let may_nest = self.listing.get().is_some() || self.inner().may_nest;
-        if may_nest { self.listing().nested_skills() } else { Vec::new() }
+        if may_nest {
+            self.listing().nested_skills()
+        } else {
+            Vec::new()
+        }
     }
 
     fn sidecar(&self) -> Option<&str> {
@@ -219,7 +245,9 @@ impl Facts for OnDisk<'_> {
             return self.listing().sidecar();
         }
         let read = || read_sidecar(self.handle, &self.path(SIDECAR_PATH));
-        self.sidecar.get_or_init(|| self.inner().may_have_sidecar.then(read)?).as_deref()
+        self.sidecar
+            .get_or_init(|| self.inner().may_have_sidecar.then(read)?)
+            .as_deref()
     }
 }
 
@@ -242,7 +270,10 @@ impl Lister {
         }
         let (kind, executable) = look(folder, entry.name, entry.file_type);
         if kind == FileKind::Folder {
-            if SKIPPED.iter().any(|skipped| skipped.as_bytes() == entry.name.to_bytes()) {
+            if SKIPPED
+                .iter()
+                .any(|skipped| skipped.as_bytes() == entry.name.to_bytes())
+            {
                 return ControlFlow::Continue(());
             }
             // Links to folders are shown and not entered: what lies behind them is not ours.
@@ -256,7 +287,11 @@ impl Lister {
         } else {
             format!("{}{name}", self.prefix).into()
         };
-        self.files.push(PackageFile { path, kind, executable });
+        self.files.push(PackageFile {
+            path,
+            kind,
+            executable,
+        });
         ControlFlow::Continue(())
     }
 
@@ -283,7 +318,9 @@ impl Lister {
             self.prefix.clear();
             self.prefix.push_str(&path);
             self.prefix.push('/');
-            let listed = opened.ok().and_then(|inner| self.list(inner.as_fd(), depth + 1));
+            let listed = opened
+                .ok()
+                .and_then(|inner| self.list(inner.as_fd(), depth + 1));
             self.prefix.truncate(length);
             // A folder that cannot be read may hold anything: nothing in it counts as missing.
             if listed.is_none() {
@@ -304,7 +341,10 @@ impl Lister {
 
 /// Looks at the folders of an open folder, and into none of them.
 fn glance(folder: BorrowedFd<'_>) -> Inner {
-    let mut seen = Inner { may_nest: false, may_have_sidecar: false };
+    let mut seen = Inner {
+        may_nest: false,
+        may_have_sidecar: false,
+    };
     let result = entries::for_each(folder, &mut |entry| {
         let name = entry.name.to_bytes();
         match entry.file_type {
@@ -318,10 +358,18 @@ fn glance(folder: BorrowedFd<'_>) -> Inner {
             FileType::Unknown => seen = Inner::UNKNOWN,
             _ => {}
         }
-        if seen.may_nest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if seen.may_nest {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     // Everything is listed then, and that tells the rest.
-    if result.is_err() || seen.may_nest { Inner::UNKNOWN } else { seen }
+    if result.is_err() || seen.may_nest {
+        Inner::UNKNOWN
+    } else {
+        seen
+    }
 }
 
 fn exists(folder: BorrowedFd<'_>, path: impl Arg) -> bool {
@@ -339,7 +387,10 @@ fn folders_inside(folder: BorrowedFd<'_>, path: impl Arg) -> Option<u64> {
 }
 
 fn is_sidecar_folder(name: &[u8]) -> bool {
-    SIDECAR_PATH.as_bytes().strip_prefix(name).is_some_and(|rest| rest.starts_with(b"/"))
+    SIDECAR_PATH
+        .as_bytes()
+        .strip_prefix(name)
+        .is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 fn read_sidecar(folder: BorrowedFd<'_>, path: &OsStr) -> Option<String> {
@@ -353,8 +404,14 @@ fn read_sidecar(folder: BorrowedFd<'_>, path: &OsStr) -> Option<String> {
 /// further question to the system.
 fn look(folder: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> (FileKind, Option<bool>) {
     let is_script = || {
-        let ending = name.to_bytes().rsplit(|&byte| byte == b'.').next().unwrap_or_default();
-        SCRIPT_ENDINGS.iter().any(|known| known.as_bytes() == ending)
+        let ending = name
+            .to_bytes()
+            .rsplit(|&byte| byte == b'.')
+            .next()
+            .unwrap_or_default();
+        SCRIPT_ENDINGS
+            .iter()
+            .any(|known| known.as_bytes() == ending)
     };
     match file_type {
         FileType::Directory => (FileKind::Folder, None),

@@ -41,7 +41,15 @@ impl<'a> Found<'a> {
         bytes: Result<&'a [u8], ReadFault>,
         package: &'a dyn Facts,
     ) -> Self {
-        Self { path, bytes, stamp: None, root: 0, thread: 0, package, disk: None }
+        Self {
+            path,
+            bytes,
+            stamp: None,
+            root: 0,
+            thread: 0,
+            package,
+            disk: None,
+        }
     }
 }
 
@@ -53,27 +61,50 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
     let mut buffer = Vec::new();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let parent =
-        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = SKILL_FILES.into_iter().find(|file| name == OsStr::new(file));
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let file = SKILL_FILES
+        .into_iter()
+        .find(|file| name == OsStr::new(file));
     if let Some(file) = file
         && let Ok(folder) = rustix::fs::open(parent, flags, Mode::empty())
     {
-        read_named(folder.as_fd(), parent, folder_name(parent), file, &mut buffer, visit);
+        read_named(
+            folder.as_fd(),
+            parent,
+            folder_name(parent),
+            file,
+            &mut buffer,
+            visit,
+        );
         return true;
     }
     if let Ok(folder) = rustix::fs::open(path, flags, Mode::empty()) {
         let Some(file) = skill_file(folder.as_fd()) else {
             return false;
         };
-        read_named(folder.as_fd(), path, folder_name(path), file, &mut buffer, visit);
+        read_named(
+            folder.as_fd(),
+            path,
+            folder_name(path),
+            file,
+            &mut buffer,
+            visit,
+        );
         return true;
     }
     let bytes = read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer);
-    let package =
-        Package { file_name: Some(name.to_string_lossy().into_owned()), ..Package::default() };
+    let package = Package {
+        file_name: Some(name.to_string_lossy().into_owned()),
+        ..Package::default()
+    };
     let (bytes, stamp) = split(bytes, &buffer);
-    visit(Found { stamp, ..Found::named(path, bytes, &package) });
+    visit(Found {
+        stamp,
+        ..Found::named(path, bytes, &package)
+    });
     true
 }
 
@@ -94,7 +125,11 @@ pub(super) fn read_named(
     let package = OnDisk::of(folder, name, file);
     let (bytes, stamp) = split(bytes, buffer);
     let path = &path.join(file);
-    visit(Found { stamp, disk: Some(&package), ..Found::named(path, bytes, &package) });
+    visit(Found {
+        stamp,
+        disk: Some(&package),
+        ..Found::named(path, bytes, &package)
+    });
 }
 
 /// What was read, and which version of it.
@@ -115,7 +150,9 @@ pub(super) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Stamp> {
 /// Which version of a file a stat tells of.
 pub(super) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
     let time = |seconds: i64, nanoseconds: u64| {
-        seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds)
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add_unsigned(nanoseconds)
     };
     Stamp {
         size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -130,9 +167,10 @@ pub(super) fn folder_name(path: &Path) -> Option<String> {
     let lossy = |name: &OsStr| name.to_string_lossy().into_owned();
     match path.file_name() {
         Some(name) => Some(lossy(name)),
-        None => {
-            std::path::absolute(path).ok().and_then(|path| clean(&path)).map(|name| lossy(&name))
-        }
+        None => std::path::absolute(path)
+            .ok()
+            .and_then(|path| clean(&path))
+            .map(|name| lossy(&name)),
     }
 }
 
@@ -192,7 +230,9 @@ fn read_all(file: &OwnedFd, size: usize, buffer: &mut Vec<u8>) -> Result<(), Rea
             Ok(0) => return Ok(()),
             Ok(count) if count == size && buffer.len() == size => return Ok(()),
             Ok(_) if buffer.len() > MAX_FILE => {
-                return Err(ReadFault::TooLarge { bytes: buffer.len() as u64 });
+                return Err(ReadFault::TooLarge {
+                    bytes: buffer.len() as u64,
+                });
             }
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(unreadable(error)),
@@ -221,7 +261,11 @@ fn open_fault(folder: BorrowedFd<'_>, name: &OsStr, error: Errno) -> ReadFault {
 fn unreadable(error: Errno) -> ReadFault {
     let text = std::io::Error::from(error).to_string();
     // "Permission denied (os error 13)": the number helps nobody.
-    let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+    let text = text
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
     ReadFault::Unreadable(text)
 }
 

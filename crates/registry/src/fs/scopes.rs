@@ -51,7 +51,9 @@ pub struct Root {
 
 impl Root {
     fn new(scope: Scope, base: &Path, folder: &str, holds: Holds) -> Self {
-        let vendor = folder.strip_prefix('.').and_then(|name| name.split('/').next());
+        let vendor = folder
+            .strip_prefix('.')
+            .and_then(|name| name.split('/').next());
         Self {
             scope,
             path: base.join(folder),
@@ -64,7 +66,13 @@ impl Root {
     /// Returns a root that is nobody's.
     pub(super) fn bare(scope: Scope, path: PathBuf) -> Self {
         let (vendor, nested) = (String::new(), String::new());
-        Self { scope, path, vendor, nested, holds: Holds::Skills }
+        Self {
+            scope,
+            path,
+            vendor,
+            nested,
+            holds: Holds::Skills,
+        }
     }
 
     /// Returns the origin of the skills below this root.
@@ -130,7 +138,9 @@ pub fn roots(place: &Place) -> Vec<Root> {
         both
     };
     for folder in &folders {
-        vendor_roots(Scope::Project, folder).into_iter().for_each(&mut add);
+        vendor_roots(Scope::Project, folder)
+            .into_iter()
+            .for_each(&mut add);
     }
     for folder in &place.project_extra {
         add(Root::bare(Scope::Project, place.current.join(folder)));
@@ -140,7 +150,9 @@ pub fn roots(place: &Place) -> Vec<Root> {
         add(Root::bare(Scope::Extra, path));
     }
     if let Some(home) = &place.home {
-        vendor_roots(Scope::User, home).into_iter().for_each(&mut add);
+        vendor_roots(Scope::User, home)
+            .into_iter()
+            .for_each(&mut add);
     }
     if let Some(config) = &place.config_home {
         add(Root {
@@ -165,13 +177,18 @@ fn main_checkout(folder: &Path) -> Option<PathBuf> {
     }
     let text = std::fs::read_to_string(&file).ok()?;
     let named = folder.join(text.strip_prefix("gitdir:")?.trim());
-    let worktrees = named.parent().filter(|parent| parent.ends_with(".git/worktrees"))?;
+    let worktrees = named
+        .parent()
+        .filter(|parent| parent.ends_with(".git/worktrees"))?;
     worktrees.parent()?.parent().map(Path::to_owned)
 }
 
 /// The repository that a folder is in, if it is in one.
 pub fn repository(current: &Path) -> Option<&Path> {
-    current.ancestors().take(MAX_PARENTS).find(|folder| folder.join(".git").exists())
+    current
+        .ancestors()
+        .take(MAX_PARENTS)
+        .find(|folder| folder.join(".git").exists())
 }
 
 /// The current folder and those above it, up to the repository's root. Outside a repository, the
@@ -180,8 +197,15 @@ pub fn repository(current: &Path) -> Option<&Path> {
 pub fn project_folders<'a>(current: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
     let above: Vec<&Path> = current.ancestors().take(MAX_PARENTS).collect();
     // `.git` is a folder in a checkout and a file in a worktree.
-    let last = above.iter().position(|folder| folder.join(".git").exists()).unwrap_or(0);
-    above[..=last].iter().copied().filter(|folder| Some(*folder) != home).collect()
+    let last = above
+        .iter()
+        .position(|folder| folder.join(".git").exists())
+        .unwrap_or(0);
+    above[..=last]
+        .iter()
+        .copied()
+        .filter(|folder| Some(*folder) != home)
+        .collect()
 }
 
 #[cfg(test)]
@@ -195,7 +219,10 @@ mod tests {
         let inner = repo.join("pkg/a");
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::create_dir(repo.join(".git")).unwrap();
-        assert_eq!(project_folders(&inner, None), [inner.as_path(), &repo.join("pkg"), &repo]);
+        assert_eq!(
+            project_folders(&inner, None),
+            [inner.as_path(), &repo.join("pkg"), &repo]
+        );
         assert_eq!(project_folders(world.path(), None), [world.path()]);
     }
 
@@ -220,7 +247,10 @@ mod tests {
         };
         let scopes: Vec<Scope> = roots(&place).iter().map(|root| root.scope).collect();
         assert!(scopes.is_sorted());
-        assert_eq!(scopes.len(), 2 * (SKILL_FOLDERS.len() + COMMAND_FOLDERS.len()) + 2);
+        assert_eq!(
+            scopes.len(),
+            2 * (SKILL_FOLDERS.len() + COMMAND_FOLDERS.len()) + 2
+        );
     }
 
     #[test]
@@ -232,8 +262,15 @@ mod tests {
         std::fs::create_dir(&tree).unwrap();
         let named = main.join(".git/worktrees/tree");
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", named.display())).unwrap();
-        let place = Place { current: tree.clone(), ..Place::default() };
-        let has_main = |place| roots(&place).iter().any(|root| root.path.starts_with(&main));
+        let place = Place {
+            current: tree.clone(),
+            ..Place::default()
+        };
+        let has_main = |place| {
+            roots(&place)
+                .iter()
+                .any(|root| root.path.starts_with(&main))
+        };
         assert!(has_main(place.clone()));
         std::fs::create_dir_all(tree.join(".agents/skills")).unwrap();
         assert!(!has_main(place));

@@ -81,13 +81,27 @@ struct Prepared {
 impl FileSource {
     /// Makes a source of the folders that are seen from a place.
     pub fn new(place: Place, options: FileOptions) -> Self {
-        Self { place, options, last: Mutex::default(), began: AtomicI64::new(i64::MIN) }
+        Self {
+            place,
+            options,
+            last: Mutex::default(),
+            began: AtomicI64::new(i64::MIN),
+        }
     }
 
     /// Makes a source of one folder and nothing else.
     pub fn of_folder(folder: PathBuf, options: FileOptions) -> Self {
-        let place = Place { only: Some(folder), ..Place::default() };
-        Self::new(place, FileOptions { nested: false, ..options })
+        let place = Place {
+            only: Some(folder),
+            ..Place::default()
+        };
+        Self::new(
+            place,
+            FileOptions {
+                nested: false,
+                ..options
+            },
+        )
     }
 
     /// Where heads are kept between two starts.
@@ -118,7 +132,9 @@ impl FileSource {
         let (found, notices) = nested::nested_roots(&self.place);
         let after_project = roots.iter().position(|root| root.scope != Scope::Project);
         let at = after_project.unwrap_or(roots.len());
-        let new = found.into_iter().filter(|new| !scopes::contains(&roots, &new.path));
+        let new = found
+            .into_iter()
+            .filter(|new| !scopes::contains(&roots, &new.path));
         let new: Vec<Root> = new.collect();
         roots.splice(at..at, new);
         (roots, notices)
@@ -144,14 +160,23 @@ impl FileSource {
                     continue;
                 }
             };
-            if prepared.iter().any(|other| other.real == real && other.root.holds == root.holds) {
+            if prepared
+                .iter()
+                .any(|other| other.real == real && other.root.holds == root.holds)
+            {
                 notices.push(Notice::SeenBefore { path: root.path });
                 continue;
             }
             let origin = root.origin(self.options.first_order + order);
-            prepared.push(Prepared { root, origin: self.shared(origin), real });
+            prepared.push(Prepared {
+                root,
+                origin: self.shared(origin),
+                real,
+            });
         }
-        let roots = prepared.iter().map(|root| (root.root.path.clone(), Arc::clone(&root.origin)));
+        let roots = prepared
+            .iter()
+            .map(|root| (root.root.path.clone(), Arc::clone(&root.origin)));
         *self.last() = roots.collect();
         (prepared, notices)
     }
@@ -163,7 +188,10 @@ impl FileSource {
     /// The origin of the last scan, if it is the same: ids are compared by pointer first.
     fn shared(&self, origin: Origin) -> Arc<Origin> {
         let last = self.last();
-        let same = last.iter().map(|(_, known)| known).find(|known| ***known == origin);
+        let same = last
+            .iter()
+            .map(|(_, known)| known)
+            .find(|known| ***known == origin);
         same.map_or_else(|| Arc::new(origin), Arc::clone)
     }
 
@@ -185,7 +213,9 @@ impl FileSource {
             let location = file.to_str()?;
             let place = places.find(known, location)?;
             let skill = &known[place];
-            let (root, origin) = roots.iter().find(|(_, origin)| *origin == skill.id.origin)?;
+            let (root, origin) = roots
+                .iter()
+                .find(|(_, origin)| *origin == skill.id.origin)?;
             let prepared = [Prepared {
                 root: Root::bare(skill.id.origin.scope, root.clone()),
                 origin: Arc::clone(origin),
@@ -206,7 +236,9 @@ impl FileSource {
                     read_path(&file, &mut |found| collector.skill(0, &found));
                 }
                 Form::File => {
-                    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                    let stem = file
+                        .file_stem()
+                        .map(|stem| stem.to_string_lossy().into_owned());
                     collector.single_file(0, &file, Form::File, stem.as_deref());
                 }
                 form => collector.single_file(0, &file, form, Some(&skill.name)),
@@ -242,7 +274,9 @@ impl FileSource {
                 }
                 // A Markdown file that somebody named is a skill on its own.
                 Holds::Skills => {
-                    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                    let stem = path
+                        .file_stem()
+                        .map(|stem| stem.to_string_lossy().into_owned());
                     collector.single_file(index, path, Form::File, stem.as_deref());
                 }
             }
@@ -258,7 +292,11 @@ impl SkillSource for FileSource {
         let began = crate::cache::now();
         let before = self.began.swap(began, Ordering::Relaxed);
         let (roots, mut notices) = self.prepare();
-        let cache = self.options.cache.as_ref().filter(|_| known.skills.is_empty());
+        let cache = self
+            .options
+            .cache
+            .as_ref()
+            .filter(|_| known.skills.is_empty());
         let load = |folder: &PathBuf| {
             let threads = self.options.walk.threads;
             let load = |root: &Prepared| {
@@ -275,7 +313,9 @@ impl SkillSource for FileSource {
             keep_last_good: known.keep_last_good,
             claude_names: self.options.claude_names,
             scan: Mutex::default(),
-            gathered: (0..self.options.walk.threads.max(1)).map(|_| Mutex::default()).collect(),
+            gathered: (0..self.options.walk.threads.max(1))
+                .map(|_| Mutex::default())
+                .collect(),
         };
         notices.append(&mut self.collect(&collector));
         let (mut scan, fresh) = collector.finish();
@@ -309,13 +349,17 @@ impl SkillSource for FileSource {
 
     fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
         let folder = self.path_of(id).filter(|path| path.is_dir());
-        let folder = folder.ok_or_else(|| Error::Missing { path: path.to_owned() })?;
+        let folder = folder.ok_or_else(|| Error::Missing {
+            path: path.to_owned(),
+        })?;
         SkillFolder::open(&folder)?.read(path, offset, limit)
     }
 
     fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error> {
         let folder = self.path_of(id).filter(|path| path.is_dir());
-        let folder = folder.ok_or_else(|| Error::Missing { path: path.to_owned() })?;
+        let folder = folder.ok_or_else(|| Error::Missing {
+            path: path.to_owned(),
+        })?;
         SkillFolder::open(&folder)?.bytes(path, most)
     }
 
@@ -339,7 +383,11 @@ impl SkillSource for FileSource {
     }
 
     fn watched(&self) -> Vec<PathBuf> {
-        self.all_roots().0.into_iter().map(|root| root.path).collect()
+        self.all_roots()
+            .0
+            .into_iter()
+            .map(|root| root.path)
+            .collect()
     }
 }
 
@@ -352,7 +400,13 @@ impl FileSource {
         // An id that nobody found, but somebody made, leads nowhere.
         let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         let is_inside = inner.components().all(stays);
-        is_inside.then(|| if &*id.path == "." { root.clone() } else { root.join(inner) })
+        is_inside.then(|| {
+            if &*id.path == "." {
+                root.clone()
+            } else {
+                root.join(inner)
+            }
+        })
     }
 }
 
@@ -389,7 +443,10 @@ fn known_by_root<'s>(
     roots: &[Prepared],
     skills: impl Iterator<Item = &'s Arc<Skill>>,
 ) -> Vec<ByLocation<'s>> {
-    let indices = roots.iter().enumerate().map(|(index, root)| (&*root.origin.root, index));
+    let indices = roots
+        .iter()
+        .enumerate()
+        .map(|(index, root)| (&*root.origin.root, index));
     let indices: HashMap<&str, usize> = indices.collect();
     let mut known = vec![ByLocation::new(); roots.len()];
     for skill in skills {
@@ -412,12 +469,17 @@ fn is_below(path: &Path, other: &Path) -> bool {
 
 /// Leaves each skill to the highest of the roots that it lies below.
 fn each_folder_once(roots: &[Prepared], skills: Vec<Arc<Skill>>) -> Vec<Arc<Skill>> {
-    let reals: HashMap<&str, &Path> =
-        roots.iter().map(|root| (&*root.origin.root, &*root.real)).collect();
+    let reals: HashMap<&str, &Path> = roots
+        .iter()
+        .map(|root| (&*root.origin.root, &*root.real))
+        .collect();
     let mut placed: Vec<(PathBuf, Arc<Skill>)> = skills
         .into_iter()
         .map(|skill| {
-            let real = reals.get(&*skill.id.origin.root).copied().unwrap_or(Path::new(""));
+            let real = reals
+                .get(&*skill.id.origin.root)
+                .copied()
+                .unwrap_or(Path::new(""));
             let folder = match &*skill.id.path {
                 "." => real.to_owned(),
                 path => real.join(unescape(path)),
@@ -479,7 +541,9 @@ impl Visit for Walking<'_> {
     fn is_known(&self, seen: &Seen<'_>) -> bool {
         let collector = self.collector;
         let root = self.root(seen.root);
-        let Some(path) = seen.path.to_str() else { return false };
+        let Some(path) = seen.path.to_str() else {
+            return false;
+        };
         let not_reserved = |skill: &Skill| !collector.is_reserved(root, Path::new(&*skill.id.path));
         if let Some(&skill) = collector.known[root].get(path) {
             let same = skill.stamp == seen.stamp
@@ -492,7 +556,9 @@ impl Visit for Walking<'_> {
             collector.gathered(seen.thread).skills.push(skill);
             return true;
         }
-        let Some(cache) = collector.caches.get(root) else { return false };
+        let Some(cache) = collector.caches.get(root) else {
+            return false;
+        };
         let number = cache.find(path, seen.stamp, seen.sidecar);
         let number = number.filter(|number| cache.skill(*number).is_some_and(not_reserved));
         number.inspect(|number| cache.keep(*number)).is_some()
@@ -521,12 +587,20 @@ impl Collector<'_> {
 
     /// Everything that was found, and how many skills of each root were read.
     fn finish(self) -> (Scan, Vec<usize>) {
-        let mut scan = self.scan.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut scan = self
+            .scan
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut fresh = vec![0; self.roots.len()];
         for gathered in self.gathered {
-            let mut gathered = gathered.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let mut gathered = gathered
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner);
             scan.skills.append(&mut gathered.skills);
-            fresh.iter_mut().zip(gathered.fresh).for_each(|(sum, count)| *sum += count);
+            fresh
+                .iter_mut()
+                .zip(gathered.fresh)
+                .for_each(|(sum, count)| *sum += count);
         }
         (scan, fresh)
     }
@@ -537,8 +611,14 @@ impl Collector<'_> {
         if skill.id.origin == *origin {
             return Arc::clone(skill);
         }
-        let id = SkillId { origin: Arc::clone(origin), path: skill.id.path.clone() };
-        Arc::new(Skill { id, ..Skill::clone(skill) })
+        let id = SkillId {
+            origin: Arc::clone(origin),
+            path: skill.id.path.clone(),
+        };
+        Arc::new(Skill {
+            id,
+            ..Skill::clone(skill)
+        })
     }
 
     /// `~/.claude/skills/synced` belongs to Claude Code, in any letter case.
@@ -547,7 +627,11 @@ impl Collector<'_> {
             return false;
         }
         let root = &self.roots[root].root;
-        let first = inner.iter().next().and_then(|part| part.to_str()).unwrap_or_default();
+        let first = inner
+            .iter()
+            .next()
+            .and_then(|part| part.to_str())
+            .unwrap_or_default();
         let is_theirs = root.scope == Scope::User && root.vendor == "claude";
         is_theirs && first.eq_ignore_ascii_case("synced")
     }
@@ -601,7 +685,11 @@ impl Collector<'_> {
         let place = SkillPlace {
             id: SkillId {
                 origin: Arc::clone(&prepared.origin),
-                path: if inner.as_os_str().is_empty() { ".".into() } else { escape(inner) },
+                path: if inner.as_os_str().is_empty() {
+                    ".".into()
+                } else {
+                    escape(inner)
+                },
             },
             form,
             location,
@@ -641,7 +729,9 @@ impl Collector<'_> {
             }
         }
         let skill = Arc::new(Skill::from_text(place, &parsed, sidecar));
-        let last = self.known[root].get(&*skill.location).filter(|last| ***last == skill);
+        let last = self.known[root]
+            .get(&*skill.location)
+            .filter(|last| ***last == skill);
         let skill = last.map_or(skill, |last| Arc::clone(last));
         self.gathered(thread).skills.push(skill);
     }
@@ -653,10 +743,14 @@ impl Collector<'_> {
         if prepared.root.scope != Scope::Project {
             return false;
         }
-        let is_link = path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        let is_link = path
+            .symlink_metadata()
+            .is_ok_and(|facts| facts.is_symlink());
         let is_inside = |real: PathBuf| {
             let project = scopes::repository(&prepared.real).unwrap_or(&prepared.real);
-            let folder = path.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+            let folder = path
+                .parent()
+                .and_then(|folder| std::fs::canonicalize(folder).ok());
             real.starts_with(project) || folder.is_some_and(|folder| real.starts_with(folder))
         };
         is_link && !std::fs::canonicalize(path).is_ok_and(is_inside)
@@ -665,10 +759,17 @@ impl Collector<'_> {
     /// Reports a skill that cannot be used. The version known before stays, if there is one.
     fn fault(&self, root: usize, location: Box<str>, why: FaultKind) {
         let gone = matches!(why, FaultKind::Read(ReadFault::Missing));
-        let last = self.known[root].get(&*location).filter(|_| self.keep_last_good && !gone);
+        let last = self.known[root]
+            .get(&*location)
+            .filter(|_| self.keep_last_good && !gone);
         let mut scan = self.lock();
-        scan.skills.extend(last.map(|skill| self.at_home(root, skill)));
-        scan.faults.push(Fault { location, why, kept: last.is_some() });
+        scan.skills
+            .extend(last.map(|skill| self.at_home(root, skill)));
+        scan.faults.push(Fault {
+            location,
+            why,
+            kept: last.is_some(),
+        });
     }
 }
 

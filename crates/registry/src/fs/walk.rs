@@ -19,8 +19,16 @@ use super::package::OnDisk;
 use super::read::{self, Found};
 
 /// Folders that are never entered.
-pub const SKIPPED: &[&str] =
-    &[".git", ".hg", ".jj", ".svn", "node_modules", "target", "__pycache__", ".venv"];
+pub const SKIPPED: &[&str] = &[
+    ".git",
+    ".hg",
+    ".jj",
+    ".svn",
+    "node_modules",
+    "target",
+    "__pycache__",
+    ".venv",
+];
 
 /// How many folders one piece of work holds.
 const CHUNK: usize = 32;
@@ -46,12 +54,18 @@ pub struct WalkOptions {
 
 /// How many threads work, if nobody says otherwise. Asked once: the system has it in files.
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(16)
+    std::thread::available_parallelism()
+        .map_or(1, std::num::NonZero::get)
+        .min(16)
 });
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { threads: *THREADS, max_depth: 6, max_folders: 20_000 }
+        Self {
+            threads: *THREADS,
+            max_depth: 6,
+            max_folders: 20_000,
+        }
     }
 }
 
@@ -95,14 +109,20 @@ impl Notice {
         match self {
             Self::Unreadable { path, reason } => format!("cannot read `{}`: {reason}", show(path)),
             Self::TooDeep { path } => {
-                format!("folders below `{}` are too deep and were not searched", show(path))
+                format!(
+                    "folders below `{}` are too deep and were not searched",
+                    show(path)
+                )
             }
             Self::TooMany { root, limit } => {
                 let limit = prowess_diag::wording::count(*limit, "folder");
                 format!("only {limit} of `{}` were searched", show(root))
             }
             Self::Reserved { path } => {
-                format!("`{}` was left out: Claude Code keeps this name for itself", show(path))
+                format!(
+                    "`{}` was left out: Claude Code keeps this name for itself",
+                    show(path)
+                )
             }
             Self::SeenBefore { path } => {
                 format!("`{}` leads to a folder that was seen before", show(path))
@@ -185,7 +205,11 @@ fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool
         visit,
         asks: visit.knows_some(),
         keeps,
-        queue: Mutex::new(Queue { jobs: Vec::new(), working: 0, waiting: 0 }),
+        queue: Mutex::new(Queue {
+            jobs: Vec::new(),
+            working: 0,
+            waiting: 0,
+        }),
         wake: Condvar::new(),
         late: Mutex::new(Late::default()),
     };
@@ -199,7 +223,13 @@ fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool
             skills: Arc::clone(skills),
         });
         let (path, names) = (root.clone(), Names::default());
-        walker.push(Job { parent: None, path, names, depth: 0, budget });
+        walker.push(Job {
+            parent: None,
+            path,
+            names,
+            depth: 0,
+            budget,
+        });
     }
     std::thread::scope(|scope| {
         let walker = &walker;
@@ -209,7 +239,10 @@ fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool
         walker.work(0);
     });
     walker.follow_links();
-    let by_root = found.iter().map(|skills| skills.load(Ordering::Relaxed)).collect();
+    let by_root = found
+        .iter()
+        .map(|skills| skills.load(Ordering::Relaxed))
+        .collect();
     walker.finish(by_root)
 }
 
@@ -251,7 +284,10 @@ struct Names {
 
 impl Names {
     fn with_room() -> Self {
-        Self { text: Vec::with_capacity(CHUNK * 32), ends: Vec::with_capacity(CHUNK) }
+        Self {
+            text: Vec::with_capacity(CHUNK * 32),
+            ends: Vec::with_capacity(CHUNK),
+        }
     }
 
     fn iter(&self) -> impl Iterator<Item = (&CStr, u64)> {
@@ -277,7 +313,9 @@ impl Budget {
     /// Takes as many as there are, up to so many.
     fn take(&self, wanted: usize) -> usize {
         let any = Ordering::Relaxed;
-        let before = self.left.fetch_update(any, any, |left| Some(left.saturating_sub(wanted)));
+        let before = self
+            .left
+            .fetch_update(any, any, |left| Some(left.saturating_sub(wanted)));
         before.map_or(0, |before| before.min(wanted))
     }
 }
@@ -333,7 +371,9 @@ impl Worker {
     /// Counts what was found with the skills of its root. Threads share that number, and one that
     /// another has just changed is slow to come by.
     fn count(&mut self, budget: &Budget) {
-        budget.skills.fetch_add(std::mem::take(&mut self.skills), Ordering::Relaxed);
+        budget
+            .skills
+            .fetch_add(std::mem::take(&mut self.skills), Ordering::Relaxed);
     }
 }
 
@@ -350,7 +390,10 @@ struct Folders<'w> {
 impl Folders<'_> {
     fn add(&mut self, worker: &mut Worker, entry: Entry<'_>) -> ControlFlow<()> {
         let name = entry.name;
-        if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name.to_bytes()) {
+        if SKIPPED
+            .iter()
+            .any(|skipped| skipped.as_bytes() == name.to_bytes())
+        {
             return ControlFlow::Continue(());
         }
         let is_folder = match entry.file_type {
@@ -358,7 +401,10 @@ impl Folders<'_> {
             FileType::Symlink if self.depth >= self.walker.options.max_depth => false,
             FileType::Symlink => {
                 let link = self.path.join(OsStr::from_bytes(name.to_bytes()));
-                worker.late.links.push((link, self.depth + 1, Arc::clone(self.budget)));
+                worker
+                    .late
+                    .links
+                    .push((link, self.depth + 1, Arc::clone(self.budget)));
                 false
             }
             FileType::Unknown => self.parent.as_ref().is_some_and(|parent| {
@@ -371,7 +417,9 @@ impl Folders<'_> {
             return ControlFlow::Continue(());
         }
         if self.depth >= self.walker.options.max_depth {
-            worker.late.notices.push(Notice::TooDeep { path: self.path.to_owned() });
+            worker.late.notices.push(Notice::TooDeep {
+                path: self.path.to_owned(),
+            });
             return ControlFlow::Break(());
         }
         self.names.text.extend_from_slice(name.to_bytes_with_nul());
@@ -415,11 +463,19 @@ impl Walker<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).jobs.len() >= MAX_WAITING
+        self.queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .jobs
+            .len()
+            >= MAX_WAITING
     }
 
     fn work(&self, thread: usize) {
-        let mut worker = Worker { thread, ..Worker::default() };
+        let mut worker = Worker {
+            thread,
+            ..Worker::default()
+        };
         while let Some(job) = self.next_job() {
             // The count must go down even if a visitor panics, or the others would wait for ever.
             let _guard = Working(self);
@@ -443,7 +499,10 @@ impl Walker<'_> {
                 return None;
             }
             queue.waiting += 1;
-            queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self
+                .wake
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
             queue.waiting -= 1;
         }
     }
@@ -468,7 +527,10 @@ impl Walker<'_> {
         let granted = job.budget.take(job.names.ends.len());
         if granted < job.names.ends.len() {
             let root = job.budget.root.clone();
-            worker.late.notices.push(Notice::TooMany { root, limit: job.budget.limit });
+            worker.late.notices.push(Notice::TooMany {
+                root,
+                limit: job.budget.limit,
+            });
         }
         let handle = parent.handle.as_fd();
         for (name, inode) in job.names.iter().take(granted) {
@@ -494,7 +556,17 @@ impl Walker<'_> {
         job: &Job,
         id: Option<Id>,
     ) -> bool {
-        let Worker { thread, skills, buffer, name: file, sidecar, path, late, known, .. } = worker;
+        let Worker {
+            thread,
+            skills,
+            buffer,
+            name: file,
+            sidecar,
+            path,
+            late,
+            known,
+            ..
+        } = worker;
         if id.is_some_and(|id| known.as_ref().is_some_and(|known| known.contains(&id))) {
             return true;
         }
@@ -538,7 +610,15 @@ impl Walker<'_> {
         let package = OnDisk::inside(parent, name);
         let (bytes, stamp) = read::split(bytes, buffer);
         let (root, thread, disk) = (job.budget.index, *thread, Some(&package));
-        self.visit.visit(Found { path, bytes, stamp, root, thread, package: &package, disk });
+        self.visit.visit(Found {
+            path,
+            bytes,
+            stamp,
+            root,
+            thread,
+            package: &package,
+            disk,
+        });
         true
     }
 
@@ -556,23 +636,45 @@ impl Walker<'_> {
             return;
         }
         if let Some(file) = read::skill_file(handle.as_fd()) {
-            let id = id
-                .or_else(|| rustix::fs::fstat(&handle).ok().map(|stat| (stat.st_dev, stat.st_ino)));
+            let id = id.or_else(|| {
+                rustix::fs::fstat(&handle)
+                    .ok()
+                    .map(|stat| (stat.st_dev, stat.st_ino))
+            });
             worker.late.seen.extend(id);
             worker.skills += 1;
             let name = read::folder_name(path);
             let (root, thread) = (budget.index, worker.thread);
-            read::read_named(handle.as_fd(), path, name, file, &mut worker.buffer, &mut |found| {
-                self.visit.visit(Found { root, thread, ..found });
-            });
+            read::read_named(
+                handle.as_fd(),
+                path,
+                name,
+                file,
+                &mut worker.buffer,
+                &mut |found| {
+                    self.visit.visit(Found {
+                        root,
+                        thread,
+                        ..found
+                    });
+                },
+            );
             return;
         }
         let device = rustix::fs::fstat(&handle).map_or(0, |stat| stat.st_dev);
         let folder = Arc::new(Folder { handle, device });
         let (parent, names) = (Some(Arc::clone(&folder)), Names::with_room());
-        let mut folders = Folders { walker: self, path, depth, budget, parent, names };
-        let result =
-            entries::for_each(folder.handle.as_fd(), &mut |entry| folders.add(worker, entry));
+        let mut folders = Folders {
+            walker: self,
+            path,
+            depth,
+            budget,
+            parent,
+            names,
+        };
+        let result = entries::for_each(folder.handle.as_fd(), &mut |entry| {
+            folders.add(worker, entry)
+        });
         if let Err(error) = result {
             worker.late.notices.push(unreadable(path, error));
         }
@@ -582,22 +684,33 @@ impl Walker<'_> {
     /// Links come last, in order of their paths, so that which of two ways to a skill counts does
     /// not depend on timing: the direct one does, then the first link.
     fn follow_links(&self) {
-        let mut worker = Worker { known: Some(BTreeSet::new()), ..Worker::default() };
+        let mut worker = Worker {
+            known: Some(BTreeSet::new()),
+            ..Worker::default()
+        };
         loop {
             let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
             late.links.append(&mut worker.late.links);
             late.notices.append(&mut worker.late.notices);
             late.links.sort_by(|a, b| b.0.cmp(&a.0));
-            let Some((path, depth, budget)) = late.links.pop() else { return };
+            let Some((path, depth, budget)) = late.links.pop() else {
+                return;
+            };
             if let Some(known) = &mut worker.known {
                 known.extend(late.seen.drain(..));
             }
-            let Ok(stat) = rustix::fs::stat(&path) else { continue };
+            let Ok(stat) = rustix::fs::stat(&path) else {
+                continue;
+            };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
                 continue;
             }
             let id = (stat.st_dev, stat.st_ino);
-            if worker.known.as_ref().is_some_and(|known| known.contains(&id)) {
+            if worker
+                .known
+                .as_ref()
+                .is_some_and(|known| known.contains(&id))
+            {
                 late.notices.push(Notice::SeenBefore { path });
                 continue;
             }
@@ -624,15 +737,24 @@ impl Walker<'_> {
     }
 
     fn finish(self, by_root: Vec<usize>) -> Summary {
-        let late = self.late.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let late = self
+            .late
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut notices = late.notices;
         notices.sort();
         notices.dedup();
-        Summary { skills: by_root.iter().sum(), by_root, notices }
+        Summary {
+            skills: by_root.iter().sum(),
+            by_root,
+            notices,
+        }
     }
 }
 
-const OPEN_FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
+const OPEN_FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::DIRECTORY);
 
 /// Whether a folder is seen for the first time, as far as that is kept.
 fn is_new(known: &mut Option<BTreeSet<Id>>, id: Option<Id>) -> bool {
@@ -676,6 +798,13 @@ impl Drop for Working<'_> {
 
 fn unreadable(path: &Path, error: rustix::io::Errno) -> Notice {
     let reason = std::io::Error::from(error).to_string();
-    let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
-    Notice::Unreadable { path: path.to_owned(), reason }
+    let reason = reason
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    Notice::Unreadable {
+        path: path.to_owned(),
+        reason,
+    }
 }

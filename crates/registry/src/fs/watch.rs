@@ -196,7 +196,9 @@ impl Inbox {
                 }
             }
             Err(error) => {
-                self.lock().mode = Some(WatchMode::Polling { reason: error.to_string() });
+                self.lock().mode = Some(WatchMode::Polling {
+                    reason: error.to_string(),
+                });
                 self.tell(Meaning::Everything);
             }
         }
@@ -213,7 +215,11 @@ fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
     let Some(root) = roots.iter().find(|root| path.starts_with(root)) else {
         // A folder on the way to a root that may come to exist, or cease to.
         let on_the_way = roots.iter().any(|root| root.starts_with(path));
-        return if on_the_way { Meaning::Everything } else { Meaning::Nothing };
+        return if on_the_way {
+            Meaning::Everything
+        } else {
+            Meaning::Nothing
+        };
     };
     let inner = path.strip_prefix(root).unwrap_or(path);
     let is_skipped = |part: &std::ffi::OsStr| SKIPPED.iter().any(|skipped| part == *skipped);
@@ -246,16 +252,27 @@ fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
         return Meaning::Nothing;
     }
     // Inside a skill, no folder matters but the one of the sidecar.
-    let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
-    let inside_skill = above.into_iter().any(|folder| folder.join(SKILL_FILES[0]).exists());
-    if inside_skill && name != "agents" { Meaning::Nothing } else { Meaning::Everything }
+    let above = path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(root));
+    let inside_skill = above
+        .into_iter()
+        .any(|folder| folder.join(SKILL_FILES[0]).exists());
+    if inside_skill && name != "agents" {
+        Meaning::Nothing
+    } else {
+        Meaning::Everything
+    }
 }
 
 /// Skills of a root that are links, which the system does not watch with it.
 fn linked_folders(root: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    let folders = links.map(|link| link.path()).filter(|path| path.join(SKILL_FILES[0]).is_file());
+    let folders = links
+        .map(|link| link.path())
+        .filter(|path| path.join(SKILL_FILES[0]).is_file());
     folders.take(MOST_LINKED).collect()
 }
 
@@ -277,11 +294,15 @@ impl Watch {
     fn start(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         // What lies behind a link inside a skill is none of ours, and may be the whole disk.
-        let config = notify::Config::default().with_follow_symlinks(false).with_event_kinds(HEARD);
+        let config = notify::Config::default()
+            .with_follow_symlinks(false)
+            .with_event_kinds(HEARD);
         match RecommendedWatcher::new(move |event| inbox.hear(event), config) {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => {
-                self.inbox.lock().mode = Some(WatchMode::Polling { reason: error.to_string() });
+                self.inbox.lock().mode = Some(WatchMode::Polling {
+                    reason: error.to_string(),
+                });
             }
         }
         self.rewatch();
@@ -292,7 +313,9 @@ impl Watch {
     fn run(mut self) {
         let mut next_net = Instant::now() + self.interval();
         loop {
-            let Some((files, everything)) = self.wait(next_net) else { return };
+            let Some((files, everything)) = self.wait(next_net) else {
+                return;
+            };
             if everything || files.is_empty() {
                 self.look_at_everything();
             } else {
@@ -325,9 +348,9 @@ impl Watch {
                 return None;
             }
             let due = match (pending.first, pending.last) {
-                (Some(first), Some(last)) => {
-                    (last + self.options.quiet).min(first + self.options.longest).min(net)
-                }
+                (Some(first), Some(last)) => (last + self.options.quiet)
+                    .min(first + self.options.longest)
+                    .min(net),
                 _ => net,
             };
             let now = Instant::now();
@@ -353,7 +376,9 @@ impl Watch {
             let mut same_name = after.group(&change.name).iter();
             let entry = same_name.find(|entry| entry.skill.id == change.id);
             let is_folder = |entry: &&Entry| entry.skill.form == Form::Folder;
-            let file = entry.filter(is_folder).map(|entry| Path::new(&*entry.skill.location));
+            let file = entry
+                .filter(is_folder)
+                .map(|entry| Path::new(&*entry.skill.location));
             if let (Some(file), Some(watcher)) = (file, &mut self.watcher)
                 && let Some(folder) = file.parent().filter(|folder| folder.is_dir())
                 && watcher.watch(folder, RecursiveMode::Recursive).is_ok()
@@ -374,8 +399,10 @@ impl Watch {
     /// whether anything is watched now that was not before.
     fn rewatch(&mut self) -> bool {
         let sources = self.registry.file_sources();
-        let roots: BTreeSet<PathBuf> =
-            sources.iter().flat_map(|source| crate::SkillSource::watched(&**source)).collect();
+        let roots: BTreeSet<PathBuf> = sources
+            .iter()
+            .flat_map(|source| crate::SkillSource::watched(&**source))
+            .collect();
         *self.inbox.roots() = roots.iter().cloned().collect();
         let mut wanted: BTreeMap<PathBuf, (bool, u64)> = BTreeMap::new();
         for root in roots {
@@ -389,13 +416,17 @@ impl Watch {
                 let folder = root.parent().filter(|_| root.is_file()).map(Path::to_owned);
                 let deep = folder.is_none();
                 wanted.insert(folder.unwrap_or(root), (deep, inode));
-            } else if let Some((above, inode)) =
-                root.ancestors().skip(1).find_map(|above| inode(above).map(|inode| (above, inode)))
+            } else if let Some((above, inode)) = root
+                .ancestors()
+                .skip(1)
+                .find_map(|above| inode(above).map(|inode| (above, inode)))
             {
                 wanted.entry(above.to_owned()).or_insert((false, inode));
             }
         }
-        let Some(watcher) = &mut self.watcher else { return false };
+        let Some(watcher) = &mut self.watcher else {
+            return false;
+        };
         for (path, old) in &self.watched {
             if wanted.get(path) != Some(old) {
                 // It may be gone already; then so is its watch.
@@ -408,7 +439,11 @@ impl Watch {
             if self.watched.get(path) == Some(wish) {
                 continue;
             }
-            let mode = if wish.0 { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+            let mode = if wish.0 {
+                RecursiveMode::Recursive
+            } else {
+                RecursiveMode::NonRecursive
+            };
             match watcher.watch(path, mode) {
                 Ok(()) => new = true,
                 Err(error) => failed = Some(error.to_string()),

@@ -5,11 +5,18 @@ use prowess_registry::{NewSkill, RegisterError, Registry};
 use crate::support::{World, registry};
 
 fn new(name: &str, body: &str) -> NewSkill {
-    NewSkill::builder(name, "what it does").instructions(body).build().unwrap()
+    NewSkill::builder(name, "what it does")
+        .instructions(body)
+        .build()
+        .unwrap()
 }
 
 fn names(registry: &Registry) -> Vec<String> {
-    registry.list().iter().map(|skill| skill.name.to_string()).collect()
+    registry
+        .list()
+        .iter()
+        .map(|skill| skill.name.to_string())
+        .collect()
 }
 
 #[test]
@@ -84,7 +91,10 @@ fn every_mutation_is_announced_and_nothing_else() {
     let told = || {
         let set = news.try_next()?;
         let told = set.changes.iter();
-        Some(told.map(|change| format!("{} {}", change.kind.as_str(), change.name)).collect())
+        Some(
+            told.map(|change| format!("{} {}", change.kind.as_str(), change.name))
+                .collect(),
+        )
     };
     let expect = |lines: &[&str]| Some(lines.iter().map(|&line| line.to_owned()).collect());
     assert_eq!(told(), None::<Vec<String>>, "subscribing announces nothing");
@@ -149,7 +159,10 @@ fn whoever_is_slow_is_told_so() {
         sets.push(set);
     }
     assert!(sets[0].lagged && sets.len() < 300);
-    assert_eq!(sets.last().unwrap().generation, registry.snapshot().generation());
+    assert_eq!(
+        sets.last().unwrap().generation,
+        registry.snapshot().generation()
+    );
 }
 
 #[test]
@@ -160,7 +173,10 @@ fn load_dir_loads_folders_with_a_skill() {
     world.skill("skills/b");
     world.skill("skills/a");
     world.folder("skills/empty");
-    world.file("skills/loose.md", "---\nname: loose\ndescription: d\n---\nx\n");
+    world.file(
+        "skills/loose.md",
+        "---\nname: loose\ndescription: d\n---\nx\n",
+    );
     world.folder("skills/broken/SKILL.md");
     let registry = Registry::default();
     let news = registry.subscribe();
@@ -186,7 +202,10 @@ fn load_dir_of_what_is_no_folder_is_an_error() {
     let registry = Registry::default();
     for path in ["nowhere", "file"] {
         let error = registry.load_dir(&world.path(path)).unwrap_err();
-        assert!(error.to_string().starts_with("cannot load skills from /"), "{error}");
+        assert!(
+            error.to_string().starts_with("cannot load skills from /"),
+            "{error}"
+        );
     }
     assert!(registry.list().is_empty());
 }
@@ -195,7 +214,16 @@ fn load_dir_of_what_is_no_folder_is_an_error() {
 fn define_skill_names() {
     let build = |name: &str| NewSkill::builder(name, "d").instructions("x").build();
     let long = "a".repeat(65);
-    for bad in ["", "my skill", "Upper", "under_score", "-lead", "trail-", "dou--ble", &long] {
+    for bad in [
+        "",
+        "my skill",
+        "Upper",
+        "under_score",
+        "-lead",
+        "trail-",
+        "dou--ble",
+        &long,
+    ] {
         assert!(build(bad).is_err(), "{bad}");
         let text = format!("---\nname: '{bad}'\ndescription: d\n---\n\nx\n");
         assert!(NewSkill::from_text(text).is_err(), "{bad}");
@@ -210,9 +238,17 @@ fn define_skill_names() {
 #[test]
 fn define_skill_lengths() {
     let text = |length: usize| "x".repeat(length);
-    let described = |length| NewSkill::builder("a", text(length)).instructions("x").build();
-    let needs =
-        |length| NewSkill::builder("a", "d").instructions("x").compatibility(text(length)).build();
+    let described = |length| {
+        NewSkill::builder("a", text(length))
+            .instructions("x")
+            .build()
+    };
+    let needs = |length| {
+        NewSkill::builder("a", "d")
+            .instructions("x")
+            .compatibility(text(length))
+            .build()
+    };
     assert!(described(0).is_err() && described(1025).is_err());
     assert!(described(1).is_ok() && described(1024).is_ok());
     assert!(needs(501).is_err());
@@ -222,7 +258,13 @@ fn define_skill_lengths() {
 #[test]
 fn define_skill_needs_instructions() {
     for blank in ["", " \n\t\n "] {
-        assert!(NewSkill::builder("a", "d").instructions(blank).build().is_err(), "{blank:?}");
+        assert!(
+            NewSkill::builder("a", "d")
+                .instructions(blank)
+                .build()
+                .is_err(),
+            "{blank:?}"
+        );
         let text = format!("---\nname: a\ndescription: d\n---\n{blank}");
         assert!(NewSkill::from_text(text).is_err(), "{blank:?}");
     }
@@ -230,10 +272,19 @@ fn define_skill_needs_instructions() {
 
 #[test]
 fn define_skill_says_what_is_wrong() {
-    let error = NewSkill::builder("My Skill", "d").instructions("x").build().unwrap_err();
-    assert!(error.to_string().starts_with("the skill is not valid: "), "{error}");
+    let error = NewSkill::builder("My Skill", "d")
+        .instructions("x")
+        .build()
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with("the skill is not valid: "),
+        "{error}"
+    );
     assert!(!error.findings.is_empty());
-    let outside = NewSkill::builder("a", "d").instructions("x").file("../x", "x").build();
+    let outside = NewSkill::builder("a", "d")
+        .instructions("x")
+        .file("../x", "x")
+        .build();
     assert!(outside.is_err());
 }
 
@@ -249,9 +300,15 @@ fn define_skill_keeps_what_was_said() {
     let registry = Registry::default();
     registry.register(skill).unwrap();
     let head = registry.get("a").unwrap();
-    assert_eq!(&*head.description, "says: \"yes\" # no comment\nsecond line");
+    assert_eq!(
+        &*head.description,
+        "says: \"yes\" # no comment\nsecond line"
+    );
     assert_eq!(head.when_to_use.as_deref(), Some("when: asked"));
     let pair = |key: &str, value: &str| (key.into(), value.into());
-    assert_eq!(head.metadata, [pair("key: odd", "- value"), pair("number", "1")]);
+    assert_eq!(
+        head.metadata,
+        [pair("key: odd", "- value"), pair("number", "1")]
+    );
     assert_eq!(head.problems, 0);
 }

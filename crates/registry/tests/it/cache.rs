@@ -8,7 +8,10 @@ use crate::support::{Dice, World, heads, text};
 
 /// A start: a new source, which remembers nothing but its cache.
 fn start(place: &Place, cache: Option<&Path>) -> Scan {
-    let options = FileOptions { cache: cache.map(Path::to_owned), ..FileOptions::default() };
+    let options = FileOptions {
+        cache: cache.map(Path::to_owned),
+        ..FileOptions::default()
+    };
     FileSource::new(place.clone(), options).scan(Known::default())
 }
 
@@ -35,8 +38,13 @@ fn ripen(cache: &Path) {
 /// Puts something else into the files of a cache, each with the right sums: of what stands before
 /// the parts, and there of each part.
 fn rewrite(cache: &Path, change: impl Fn(&[u8]) -> Vec<u8>) {
-    let Ok(entries) = std::fs::read_dir(cache) else { return };
-    for file in entries.map(|entry| entry.unwrap().path()).filter(|file| file.is_file()) {
+    let Ok(entries) = std::fs::read_dir(cache) else {
+        return;
+    };
+    for file in entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|file| file.is_file())
+    {
         let bytes = std::fs::read(&file).unwrap();
         let mut body = change(&bytes[12..]);
         let number = |body: &[u8], at: usize| {
@@ -58,7 +66,10 @@ fn rewrite(cache: &Path, change: impl Fn(&[u8]) -> Vec<u8>) {
 /// Changes the time of a file and not its text.
 fn age(path: &Path) {
     let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
-    std::fs::File::open(path).unwrap().set_modified(old).unwrap();
+    std::fs::File::open(path)
+        .unwrap()
+        .set_modified(old)
+        .unwrap();
 }
 
 fn cache_files(cache: &Path) -> Vec<PathBuf> {
@@ -108,7 +119,11 @@ fn what_is_kept_is_used() {
         body
     });
     let scan = start(&place, Some(&cache));
-    let kept = scan.skills.iter().filter(|skill| &*skill.description == "as it was...").count();
+    let kept = scan
+        .skills
+        .iter()
+        .filter(|skill| &*skill.description == "as it was...")
+        .count();
     assert_eq!(kept, 6, "all but commands, links and `skill.md`");
     // The same files, from another version of the format.
     for file in cache_files(&cache) {
@@ -116,7 +131,10 @@ fn what_is_kept_is_used() {
         bytes[7] += 1;
         std::fs::write(&file, bytes).unwrap();
     }
-    assert_eq!(heads(&start(&place, Some(&cache))), heads(&start(&place, None)));
+    assert_eq!(
+        heads(&start(&place, Some(&cache))),
+        heads(&start(&place, None))
+    );
 }
 
 #[test]
@@ -124,7 +142,10 @@ fn a_folder_that_was_linked_and_moved_in_is_there_once() {
     let world = World::new();
     world.skill("elsewhere/x");
     world.link("elsewhere", "skills/pack");
-    let place = Place { only: Some(world.path("skills")), ..Place::default() };
+    let place = Place {
+        only: Some(world.path("skills")),
+        ..Place::default()
+    };
     let cache = world.path("cache");
     same(&place, &cache);
     std::fs::rename(world.path("elsewhere"), world.path("skills/moved")).unwrap();
@@ -168,7 +189,11 @@ fn a_cache_that_cannot_be_used_is_as_good_as_none() {
             std::fs::write(file, damage(bytes)).unwrap();
         }
         let cached = start(&place, Some(&cache));
-        assert_eq!(heads(&cached), heads(&start(&place, None)), "damage {number}");
+        assert_eq!(
+            heads(&cached),
+            heads(&start(&place, None)),
+            "damage {number}"
+        );
         same(&place, &cache);
     }
 }
@@ -229,7 +254,11 @@ fn starts_at_the_same_time_share_a_cache() {
     });
     // Nothing half-written is left behind.
     let odd = |file: &PathBuf| file.extension().is_none_or(|ending| ending != "bin");
-    assert!(!cache_files(&cache).iter().any(odd), "{:?}", cache_files(&cache));
+    assert!(
+        !cache_files(&cache).iter().any(odd),
+        "{:?}",
+        cache_files(&cache)
+    );
 }
 
 #[test]
@@ -237,7 +266,10 @@ fn a_text_of_the_same_size_and_time_is_not_served_from_the_cache() {
     let (world, place) = world();
     let cache = world.path("cache");
     for round in 0..20 {
-        let file = world.file("repo/.agents/skills/a/SKILL.md", text("a", &format!("{round:03}")));
+        let file = world.file(
+            "repo/.agents/skills/a/SKILL.md",
+            text("a", &format!("{round:03}")),
+        );
         age(&file);
         // The cache is as it was written: the file changed a moment before.
         let (cached, plain) = (start(&place, Some(&cache)), start(&place, None));
@@ -253,8 +285,10 @@ fn a_sidecar_that_comes_goes_or_changes_is_noticed() {
     let invocable = || {
         same(&place, &cache);
         let scan = start(&place, Some(&cache));
-        let skill =
-            scan.skills.iter().find(|skill| skill.location.ends_with(".agents/skills/a/SKILL.md"));
+        let skill = scan
+            .skills
+            .iter()
+            .find(|skill| skill.location.ends_with(".agents/skills/a/SKILL.md"));
         skill.unwrap().model_invocable
     };
     assert!(invocable());
@@ -279,7 +313,11 @@ fn a_cache_serves_both_ways_of_reading_reserved_names() {
     let cache = world.path("cache");
     let scan = |claude_names, cache: Option<&Path>| {
         let cache = cache.map(Path::to_owned);
-        let options = FileOptions { claude_names, cache, ..FileOptions::default() };
+        let options = FileOptions {
+            claude_names,
+            cache,
+            ..FileOptions::default()
+        };
         FileSource::new(place.clone(), options).scan(Known::default())
     };
     for claude_names in [false, true, true, false, false, true] {
@@ -298,7 +336,10 @@ fn a_folder_below_two_roots_keeps_its_place_with_a_cache() {
     let cache = world.path("cache");
     for extra in [["outer", "outer/inner"], ["outer/inner", "outer"]] {
         let extra = extra.map(|path| world.path(path)).to_vec();
-        let place = Place { extra, ..world.standing_in("repo") };
+        let place = Place {
+            extra,
+            ..world.standing_in("repo")
+        };
         same(&place, &cache);
     }
 }
@@ -308,7 +349,11 @@ fn whatever_is_edited_between_two_starts_the_second_one_sees() {
     let (world, place) = world();
     let cache = world.path("cache");
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
-    let roots = ["repo/.agents/skills", "repo/.claude/skills", "home/.agents/skills"];
+    let roots = [
+        "repo/.agents/skills",
+        "repo/.claude/skills",
+        "home/.agents/skills",
+    ];
     // No two versions are of one length, so that they differ where times are coarse, too.
     let mut length = 0;
     for round in 0..250 {
@@ -366,7 +411,10 @@ fn what_an_id_writes_in_another_way_is_not_taken_for_something_else() {
     let file = world.file("skills/a\\xb/SKILL.md", "---\ndescription: d\n---\n");
     let other = world.folder("skills/a\\x5Cxb");
     std::fs::hard_link(file, other.join("SKILL.md")).unwrap();
-    let place = Place { only: Some(world.path("skills")), ..Place::default() };
+    let place = Place {
+        only: Some(world.path("skills")),
+        ..Place::default()
+    };
     let cache = world.path("cache");
     same(&place, &cache);
     let scan = start(&place, Some(&cache));
@@ -380,7 +428,10 @@ fn a_root_that_is_named_in_another_way_keeps_its_heads() {
     world.skill("skills/a");
     world.link("skills", "alias");
     let cache = world.path("cache");
-    let at = |path: PathBuf| Place { only: Some(path), ..Place::default() };
+    let at = |path: PathBuf| Place {
+        only: Some(path),
+        ..Place::default()
+    };
     same(&at(world.path("skills")), &cache);
     // Where a skill lies is where this start found it, not where the last one did.
     for path in ["alias", "skills", "skills/", "alias/"] {

@@ -27,14 +27,28 @@ fn case_106_bounds_give_a_part_and_a_warning() {
     }
     world.skill("repo/.claude/skills/a/b/c/d/e/f/g/deep");
     world.skill("repo/.claude/skills/shallow");
-    let walk = WalkOptions { max_folders: 20, ..WalkOptions::default() };
-    let options = FileOptions { walk, ..FileOptions::default() };
+    let walk = WalkOptions {
+        max_folders: 20,
+        ..WalkOptions::default()
+    };
+    let options = FileOptions {
+        walk,
+        ..FileOptions::default()
+    };
     let scan = FileSource::new(world.standing_in("repo"), options).scan(Known::default());
     let of = |root: &str| {
-        world.locations(&scan).iter().filter(|location| location.starts_with(root)).count()
+        world
+            .locations(&scan)
+            .iter()
+            .filter(|location| location.starts_with(root))
+            .count()
     };
     assert_eq!(of("repo/.agents"), 20);
-    assert_eq!(of("repo/.claude"), 1, "one root has no share in the limit of another");
+    assert_eq!(
+        of("repo/.claude"),
+        1,
+        "one root has no share in the limit of another"
+    );
     assert_eq!(
         world.notices(&scan),
         [
@@ -50,12 +64,17 @@ fn case_107_one_name_in_project_and_user() {
     world.described("repo/.agents/skills/a", "of the project");
     world.described("home/.agents/skills/a", "of the user");
     let scan = world.scan();
-    for (precedence, expected) in
-        [(Precedence::ProjectFirst, "of the project"), (Precedence::UserFirst, "of the user")]
-    {
+    for (precedence, expected) in [
+        (Precedence::ProjectFirst, "of the project"),
+        (Precedence::UserFirst, "of the user"),
+    ] {
         let catalog = Catalog::new(scan.skills.clone(), precedence, 1);
         assert_eq!(&*catalog.resolve("a").unwrap().skill.description, expected);
-        let shadowed = catalog.entries().iter().find(|entry| entry.is_shadowed()).unwrap();
+        let shadowed = catalog
+            .entries()
+            .iter()
+            .find(|entry| entry.is_shadowed())
+            .unwrap();
         assert!(catalog.winner_over(shadowed).is_some());
         let by_name = catalog.resolve(&catalog.qualified_name(shadowed)).unwrap();
         assert_eq!(by_name, shadowed);
@@ -75,7 +94,10 @@ fn case_108_folders_above_count_up_to_the_repository() {
     // The nearest folder counts most.
     world.described("repo/.agents/skills/in-repopkga", "further away");
     let again = crate::support::catalog(&source.scan(Known::default()));
-    assert_eq!(&*again.resolve("in-repopkga").unwrap().skill.description, "what it does");
+    assert_eq!(
+        &*again.resolve("in-repopkga").unwrap().skill.description,
+        "what it does"
+    );
 }
 
 #[test]
@@ -88,7 +110,10 @@ fn case_109_a_nested_folder_qualifies_its_skills() {
     assert_eq!(names(&catalog), ["apps/web:deploy", "deploy"]);
     for (asked, location) in [
         ("deploy", "repo/.claude/skills/deploy/SKILL.md"),
-        ("apps/web:deploy", "repo/apps/web/.claude/skills/deploy/SKILL.md"),
+        (
+            "apps/web:deploy",
+            "repo/apps/web/.claude/skills/deploy/SKILL.md",
+        ),
     ] {
         let skill = registry.get(asked).unwrap();
         assert_eq!(world.inner(&skill.location), location);
@@ -109,7 +134,10 @@ fn case_110_links_are_followed_once() {
     let scan = world.scan();
     assert_eq!(
         world.locations(&scan),
-        ["repo/.agents/skills/b-link/SKILL.md", "repo/.agents/skills/own/SKILL.md"]
+        [
+            "repo/.agents/skills/b-link/SKILL.md",
+            "repo/.agents/skills/own/SKILL.md"
+        ]
     );
     let notices = world.notices(&scan);
     for link in ["c-link", "again"] {
@@ -124,7 +152,10 @@ fn case_110_a_link_to_a_skill_of_another_root_gives_it_once() {
     world.skill("home/.agents/skills/shared");
     world.link("home/.agents/skills/shared", "repo/.agents/skills/shared");
     let scan = world.scan();
-    assert_eq!(world.locations(&scan), ["home/.agents/skills/shared/SKILL.md"]);
+    assert_eq!(
+        world.locations(&scan),
+        ["home/.agents/skills/shared/SKILL.md"]
+    );
     let notice = r#"SeenBefore { path: "repo/.agents/skills/shared" }"#;
     assert_eq!(world.notices(&scan), [notice]);
 }
@@ -139,10 +170,16 @@ fn case_110_a_folder_below_two_roots_gives_its_skills_once() {
         ("repo/.agents/skills/group", Scope::Project),
         ("repo", Scope::Project),
     ] {
-        let place = Place { extra: vec![world.path(extra)], ..world.standing_in("repo") };
+        let place = Place {
+            extra: vec![world.path(extra)],
+            ..world.standing_in("repo")
+        };
         let source = FileSource::new(place, FileOptions::default());
         let first = source.scan(Known::default());
-        let later = source.scan(Known { skills: &first.skills, keep_last_good: true });
+        let later = source.scan(Known {
+            skills: &first.skills,
+            keep_last_good: true,
+        });
         for scan in [first, later] {
             let location = "repo/.agents/skills/group/x/SKILL.md";
             assert_eq!(world.locations(&scan), [location], "{extra}");
@@ -160,7 +197,10 @@ fn case_111_what_the_repository_ignores_is_not_searched() {
         world.skill(&format!("repo/{folder}/.claude/skills/found"));
     }
     let scan = world.scan();
-    assert_eq!(world.locations(&scan), ["repo/apps/web/.claude/skills/found/SKILL.md"]);
+    assert_eq!(
+        world.locations(&scan),
+        ["repo/apps/web/.claude/skills/found/SKILL.md"]
+    );
 }
 
 #[test]
@@ -171,10 +211,16 @@ fn case_112_a_name_that_claude_code_keeps_for_itself() {
     world.skill("home/.agents/skills/synced");
     world.skill("repo/.claude/skills/synced");
     let scan = |claude_names| {
-        let options = FileOptions { claude_names, ..FileOptions::default() };
+        let options = FileOptions {
+            claude_names,
+            ..FileOptions::default()
+        };
         FileSource::new(world.standing_in("repo"), options).scan(Known::default())
     };
-    let elsewhere = ["home/.agents/skills/synced/SKILL.md", "repo/.claude/skills/synced/SKILL.md"];
+    let elsewhere = [
+        "home/.agents/skills/synced/SKILL.md",
+        "repo/.claude/skills/synced/SKILL.md",
+    ];
     assert_eq!(scan(false).skills.len(), 4);
     let compatible = scan(true);
     assert_eq!(world.locations(&compatible), elsewhere);
@@ -201,7 +247,10 @@ fn case_113_a_rescan_announces_only_what_changed() {
         registry.refresh();
         let set = news.try_next()?;
         let told = set.changes.iter();
-        Some(told.map(|change| format!("{} {}", change.kind.as_str(), change.name)).collect())
+        Some(
+            told.map(|change| format!("{} {}", change.kind.as_str(), change.name))
+                .collect(),
+        )
     };
     let expect = |lines: &[&str]| Some(lines.iter().map(|&line| line.to_owned()).collect());
     assert_eq!(told(), None::<Vec<String>>);
@@ -225,18 +274,34 @@ fn case_113_a_rescan_announces_only_what_changed() {
 #[test]
 fn case_114_commands_are_skills_too() {
     let world = World::new();
-    world.file("repo/.claude/commands/frontend/component.md", "Make a component.\n");
-    world.file("repo/.claude/commands/deploy.md", "---\nname: other\n---\nDeploy.\n");
+    world.file(
+        "repo/.claude/commands/frontend/component.md",
+        "Make a component.\n",
+    );
+    world.file(
+        "repo/.claude/commands/deploy.md",
+        "---\nname: other\n---\nDeploy.\n",
+    );
     world.file("repo/.claude/commands/notes.txt", "no command");
     world.file("repo/.claude/commands/.hidden.md", "no command");
     world.described("home/.agents/skills/deploy", "a skill");
     let catalog = catalog(&world.scan());
     assert_eq!(names(&catalog), ["deploy", "frontend:component"]);
-    assert_eq!(&*catalog.resolve("deploy").unwrap().skill.description, "a skill");
-    let command = &catalog.resolve("project:deploy").unwrap().skill;
-    assert_eq!(world.inner(&command.location), "repo/.claude/commands/deploy.md");
     assert_eq!(
-        &*catalog.resolve("frontend:component").unwrap().skill.description,
+        &*catalog.resolve("deploy").unwrap().skill.description,
+        "a skill"
+    );
+    let command = &catalog.resolve("project:deploy").unwrap().skill;
+    assert_eq!(
+        world.inner(&command.location),
+        "repo/.claude/commands/deploy.md"
+    );
+    assert_eq!(
+        &*catalog
+            .resolve("frontend:component")
+            .unwrap()
+            .skill
+            .description,
         "Make a component."
     );
 }
@@ -251,7 +316,10 @@ fn case_115_a_head_carries_no_grants() {
     world.file("repo/.agents/skills/a/SKILL.md", text);
     let scan = world.scan();
     let head = format!("{:?}", scan.skills[0]);
-    assert!(!head.contains("curl") && !head.contains("PreToolUse"), "{head}");
+    assert!(
+        !head.contains("curl") && !head.contains("PreToolUse"),
+        "{head}"
+    );
 }
 
 #[test]
@@ -276,7 +344,10 @@ fn planck_d4_several_folders_are_merged() {
     world.skill("one/a");
     world.skill("two/b");
     let extra = vec![world.path("one"), world.path("two")];
-    let place = Place { extra, ..world.standing_in("repo") };
+    let place = Place {
+        extra,
+        ..world.standing_in("repo")
+    };
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
     assert_eq!(names(&catalog(&scan)), ["a", "b"]);
 }
@@ -286,7 +357,10 @@ fn planck_d5_a_tilde_does_not_crash() {
     // It is a folder of that name; whoever reads flags and files expands it.
     let world = World::new();
     world.skill("repo/~/skills/a");
-    let place = Place { extra: vec!["~/skills".into(), "~".into()], ..world.standing_in("repo") };
+    let place = Place {
+        extra: vec!["~/skills".into(), "~".into()],
+        ..world.standing_in("repo")
+    };
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
     assert_eq!(world.locations(&scan), ["repo/~/skills/a/SKILL.md"]);
 }
@@ -315,8 +389,18 @@ fn planck_d7_the_project_beats_the_user() {
     world.described("repo/.planck/skills/a", "of the project");
     world.described("home/.planck/skills/a", "of the user");
     let catalog = catalog(&world.scan());
-    assert_eq!(&*catalog.resolve("a").unwrap().skill.description, "of the project");
-    assert_eq!(catalog.entries().iter().filter(|entry| entry.is_shadowed()).count(), 1);
+    assert_eq!(
+        &*catalog.resolve("a").unwrap().skill.description,
+        "of the project"
+    );
+    assert_eq!(
+        catalog
+            .entries()
+            .iter()
+            .filter(|entry| entry.is_shadowed())
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -346,7 +430,13 @@ fn planck_d9_a_folder_that_cannot_be_read_is_reported() {
     mode(0o755);
     // Root reads everything; then nothing is missing and nothing is reported.
     let (found, told): (&[&str], &[&str]) = if may_read {
-        (&["home/.agents/skills/locked/inner/SKILL.md", "repo/.agents/skills/good/SKILL.md"], &[])
+        (
+            &[
+                "home/.agents/skills/locked/inner/SKILL.md",
+                "repo/.agents/skills/good/SKILL.md",
+            ],
+            &[],
+        )
     } else {
         (
             &["repo/.agents/skills/good/SKILL.md"],
@@ -375,9 +465,15 @@ fn one_folder_in_place_of_all_others_means_just_that() {
     world.skill("repo/.agents/skills/root");
     world.skill("repo/apps/web/.agents/skills/nested");
     world.skill("only/this");
-    let place = Place { only: Some(world.path("only")), ..world.standing_in("repo") };
+    let place = Place {
+        only: Some(world.path("only")),
+        ..world.standing_in("repo")
+    };
     let source = FileSource::new(place, FileOptions::default());
-    assert_eq!(world.locations(&source.scan(Known::default())), ["only/this/SKILL.md"]);
+    assert_eq!(
+        world.locations(&source.scan(Known::default())),
+        ["only/this/SKILL.md"]
+    );
     assert_eq!(source.watched(), [world.path("only")]);
 }
 
@@ -386,6 +482,10 @@ fn a_registry_of_nothing_holds_what_is_bundled() {
     let world = World::new();
     let place = world.standing_in("repo");
     let registry = Registry::open(place, FileOptions::default(), Precedence::default());
-    let scopes: Vec<Scope> = registry.list().iter().map(|skill| skill.id.origin.scope).collect();
+    let scopes: Vec<Scope> = registry
+        .list()
+        .iter()
+        .map(|skill| skill.id.origin.scope)
+        .collect();
     assert!(!scopes.is_empty() && scopes.iter().all(|scope| *scope == Scope::Bundled));
 }

@@ -33,7 +33,11 @@ fn ten_thousand_broken_skills_hide_nothing() {
         (2, "it is a link that leads to itself, not a regular file"),
     ] {
         let ending = format!("/broken-{kind}/SKILL.md");
-        let fault = report.faults.iter().find(|fault| fault.location.ends_with(&ending)).unwrap();
+        let fault = report
+            .faults
+            .iter()
+            .find(|fault| fault.location.ends_with(&ending))
+            .unwrap();
         assert_eq!(fault.why.to_string(), why);
     }
     // And one that is mended comes back.
@@ -60,7 +64,10 @@ fn five_thousand_skills_of_one_name_are_all_there() {
     reversed.reverse();
     let again = Catalog::new(reversed, Precedence::default(), 1);
     assert_eq!(again.entries(), catalog.entries());
-    assert_eq!(&*catalog.resolve("same").unwrap().skill.description, "number 0");
+    assert_eq!(
+        &*catalog.resolve("same").unwrap().skill.description,
+        "number 0"
+    );
     let last = catalog.group("same").last().unwrap();
     assert_eq!(catalog.resolve(&catalog.qualified_name(last)), Ok(last));
     assert_eq!(catalog.resolve("s17").unwrap_err().name, "s17".into());
@@ -75,13 +82,24 @@ fn two_roots_that_link_to_each_other_end() {
     world.skill("two/b");
     world.link("two", "one/to-two");
     world.link("one", "two/to-one");
-    let place =
-        Place { extra: vec![world.path("one"), world.path("two")], ..world.standing_in("repo") };
+    let place = Place {
+        extra: vec![world.path("one"), world.path("two")],
+        ..world.standing_in("repo")
+    };
     let source = FileSource::new(place, FileOptions::default());
     let first = source.scan(Known::default());
-    assert_eq!(world.locations(&first), ["one/a/SKILL.md", "two/b/SKILL.md"]);
-    let second = source.scan(Known { skills: &first.skills, keep_last_good: true });
-    assert_eq!(world.locations(&second), ["one/a/SKILL.md", "two/b/SKILL.md"]);
+    assert_eq!(
+        world.locations(&first),
+        ["one/a/SKILL.md", "two/b/SKILL.md"]
+    );
+    let second = source.scan(Known {
+        skills: &first.skills,
+        keep_last_good: true,
+    });
+    assert_eq!(
+        world.locations(&second),
+        ["one/a/SKILL.md", "two/b/SKILL.md"]
+    );
 }
 
 #[test]
@@ -112,13 +130,18 @@ fn roots_that_are_no_folders_are_reported_and_the_rest_works() {
     world.file("binary", b"\x7fELF\0\0");
     world.file("single.md", text("single", "a file that is a skill"));
     let extra = ["fifo", "dangling", "binary", "single.md", "missing", "good"];
-    let place =
-        Place { extra: extra.map(|path| world.path(path)).into(), ..world.standing_in("repo") };
+    let place = Place {
+        extra: extra.map(|path| world.path(path)).into(),
+        ..world.standing_in("repo")
+    };
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
     let catalog = catalog(&scan);
     assert!(catalog.resolve("a").is_ok() && catalog.resolve("single").is_ok());
     let faults = world.faults(&scan);
-    let fault = ("fifo".to_owned(), "it is a FIFO, not a regular file".to_owned());
+    let fault = (
+        "fifo".to_owned(),
+        "it is a FIFO, not a regular file".to_owned(),
+    );
     assert!(faults.contains(&fault), "{faults:?}");
     let dangling = r#"Unreadable { path: "dangling", reason: "no such file or directory" }"#;
     assert_eq!(world.notices(&scan), [dangling]);
@@ -136,25 +159,44 @@ fn names_that_are_not_utf_8_are_read_like_all_others() {
         std::fs::write(folder.join("data.txt"), &named).unwrap();
     }
     // A folder whose name looks like one that was written down.
-    world.file("repo/.agents/skills/caf\\xE9/SKILL.md", text("look-alike", "d"));
+    world.file(
+        "repo/.agents/skills/caf\\xE9/SKILL.md",
+        text("look-alike", "d"),
+    );
     let command = odd("repo/.claude/commands", b"cmd-\xe9.md");
     std::fs::write(command, "Do it.\n").unwrap();
     let nested = odd("repo", b"app-\xe9").join(".claude/skills/deploy");
     std::fs::create_dir_all(&nested).unwrap();
     std::fs::write(nested.join("SKILL.md"), text("deploy", "d")).unwrap();
     let registry = registry(vec![world.source()]);
-    let listed: Vec<String> =
-        registry.snapshot().listed().map(|entry| entry.name().to_owned()).collect();
-    let expected = ["app-\\xE9:deploy", "cmd-\u{fffd}", "look-alike", "skill-2", "skill-4"];
+    let listed: Vec<String> = registry
+        .snapshot()
+        .listed()
+        .map(|entry| entry.name().to_owned())
+        .collect();
+    let expected = [
+        "app-\\xE9:deploy",
+        "cmd-\u{fffd}",
+        "look-alike",
+        "skill-2",
+        "skill-4",
+    ];
     assert_eq!(listed, expected);
     assert!(registry.report().faults.is_empty());
     let mut ids = std::collections::BTreeSet::new();
     for entry in registry.snapshot().entries() {
         let skill = &entry.skill;
-        assert!(ids.insert(skill.id.clone()), "two skills share {:?}", skill.id);
+        assert!(
+            ids.insert(skill.id.clone()),
+            "two skills share {:?}",
+            skill.id
+        );
         let bytes = registry.text(&skill.id).unwrap();
         let whole = String::from_utf8(bytes).unwrap();
-        assert!(entry.name().starts_with("cmd") || whole.contains(&*skill.name), "{whole}");
+        assert!(
+            entry.name().starts_with("cmd") || whole.contains(&*skill.name),
+            "{whole}"
+        );
     }
     // Nothing of this is lost at the second look, and nothing is new.
     let before = registry.snapshot();
@@ -174,7 +216,9 @@ fn a_tree_without_end_is_cut_and_said_so() {
     world.skill("skills/good");
     let scan = world.scan_only("skills");
     assert_eq!(world.locations(&scan), ["skills/good/SKILL.md"]);
-    let [Notice::TooDeep { path }] = &*scan.notices else { panic!("{:?}", scan.notices) };
+    let [Notice::TooDeep { path }] = &*scan.notices else {
+        panic!("{:?}", scan.notices)
+    };
     assert!(path.ends_with("folder/folder/folder/folder/folder/folder"));
 }
 
@@ -191,8 +235,14 @@ fn links_in_every_direction_end() {
     world.link("skills/a/SKILL.md", "skills/file-link");
     let source = only(&world.path("skills"));
     let first = source.scan(Known::default());
-    assert_eq!(world.locations(&first), ["skills/a/SKILL.md", "skills/group/b/SKILL.md"]);
-    let second = source.scan(Known { skills: &first.skills, keep_last_good: true });
+    assert_eq!(
+        world.locations(&first),
+        ["skills/a/SKILL.md", "skills/group/b/SKILL.md"]
+    );
+    let second = source.scan(Known {
+        skills: &first.skills,
+        keep_last_good: true,
+    });
     assert_eq!(world.locations(&second), world.locations(&first));
     assert_eq!(world.notices(&second), world.notices(&first));
 }
@@ -209,7 +259,10 @@ fn files_that_are_no_commands_push_none_out() {
         std::fs::write(folder.join(format!("{number}.md")), "Do it.\n").unwrap();
     }
     let scan = world.scan();
-    assert_eq!((scan.skills.len(), world.notices(&scan)), (1_000, Vec::new()));
+    assert_eq!(
+        (scan.skills.len(), world.notices(&scan)),
+        (1_000, Vec::new())
+    );
 }
 
 #[test]
@@ -270,7 +323,9 @@ fn files_that_change_while_they_are_read_are_whole_or_reported() {
             for entry in registry.refresh().listed() {
                 let text = &*entry.skill.description;
                 let whole = text == "what it does"
-                    || text.strip_prefix("round ").is_some_and(|n| n.parse::<u32>().is_ok());
+                    || text
+                        .strip_prefix("round ")
+                        .is_some_and(|n| n.parse::<u32>().is_ok());
                 assert!(whole, "{text}");
             }
         }
@@ -300,11 +355,20 @@ fn a_link_out_of_the_project_is_not_read() {
     // A person may link to whatever they like.
     world.link("home/secret", "home/.agents/skills/mine/SKILL.md");
     let scan = world.scan();
-    let expected = ["home/.agents/skills/mine/SKILL.md", "repo/.agents/skills/shared/SKILL.md"];
+    let expected = [
+        "home/.agents/skills/mine/SKILL.md",
+        "repo/.agents/skills/shared/SKILL.md",
+    ];
     assert_eq!(world.locations(&scan), expected);
     let why = "it is a link that leads out of the project".to_owned();
-    let faults = ["repo/.agents/skills/leak/SKILL.md", "repo/.claude/commands/leak.md"];
-    assert_eq!(world.faults(&scan), faults.map(|path| (path.to_owned(), why.clone())));
+    let faults = [
+        "repo/.agents/skills/leak/SKILL.md",
+        "repo/.claude/commands/leak.md",
+    ];
+    assert_eq!(
+        world.faults(&scan),
+        faults.map(|path| (path.to_owned(), why.clone()))
+    );
 }
 
 #[test]
@@ -316,7 +380,10 @@ fn an_id_that_nobody_found_leads_nowhere() {
     let id = registry.get("a").unwrap().id.clone();
     assert!(registry.text(&id).is_ok());
     for path in ["../outside.md", "/etc/hostname", "a/../../outside.md"] {
-        let made = prowess_catalog::SkillId { path: path.into(), ..id.clone() };
+        let made = prowess_catalog::SkillId {
+            path: path.into(),
+            ..id.clone()
+        };
         assert!(registry.text(&made).is_err(), "{path}");
     }
 }
@@ -326,17 +393,27 @@ fn a_new_skill_that_is_broken_and_at_rest_comes_in() {
     let world = World::new();
     world.skill("skills/a");
     let registry = registry(vec![only(&world.path("skills"))]);
-    let file = world.file("skills/b/SKILL.md", "---\nname: b\ndescription: never closed\n");
+    let file = world.file(
+        "skills/b/SKILL.md",
+        "---\nname: b\ndescription: never closed\n",
+    );
     registry.refresh();
     assert_eq!(names(&registry.snapshot()), ["a"], "it may be half written");
     assert_eq!(registry.report().faults.len(), 1);
     // Its times tell that nobody writes any more, but for the one that nobody can set back.
     let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
-    std::fs::File::open(&file).unwrap().set_modified(old).unwrap();
+    std::fs::File::open(&file)
+        .unwrap()
+        .set_modified(old)
+        .unwrap();
     let changes = registry.subscribe();
-    let options =
-        WatchOptions { net: std::time::Duration::from_millis(100), ..WatchOptions::default() };
+    let options = WatchOptions {
+        net: std::time::Duration::from_millis(100),
+        ..WatchOptions::default()
+    };
     let _watching = registry.watch(options);
-    let set = changes.next_within(std::time::Duration::from_mins(1)).expect("it comes in");
+    let set = changes
+        .next_within(std::time::Duration::from_mins(1))
+        .expect("it comes in");
     assert_eq!(&*set.changes[0].name, "b");
 }

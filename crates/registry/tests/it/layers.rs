@@ -7,7 +7,11 @@ use crate::support::{World, catalog, names, only, registry};
 /// What is found: names, each with its description.
 fn found(place: Place) -> Vec<(String, String)> {
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
-    assert!(scan.faults.is_empty() && scan.notices.is_empty(), "{:?}", scan.notices);
+    assert!(
+        scan.faults.is_empty() && scan.notices.is_empty(),
+        "{:?}",
+        scan.notices
+    );
     let catalog = catalog(&scan);
     let pair = |entry: &prowess_catalog::Entry| {
         (entry.name().to_owned(), entry.skill.description.to_string())
@@ -16,7 +20,10 @@ fn found(place: Place) -> Vec<(String, String)> {
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    expected
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect()
 }
 
 #[test]
@@ -26,8 +33,15 @@ fn nothing_anywhere_is_empty_and_no_error() {
     world.folder("repo/.agents/skills");
     assert_eq!(found(world.standing_in("repo")), []);
     world.folder("home/.agents");
-    assert_eq!(found(world.standing_in("repo")), [], "a place without `skills` is passed over");
-    let without_home = Place { current: world.path("repo"), ..Place::default() };
+    assert_eq!(
+        found(world.standing_in("repo")),
+        [],
+        "a place without `skills` is passed over"
+    );
+    let without_home = Place {
+        current: world.path("repo"),
+        ..Place::default()
+    };
     assert_eq!(found(without_home), []);
 }
 
@@ -37,7 +51,10 @@ fn keys_of_other_agents_do_not_keep_a_skill_away() {
     let more = "user-invocable: true\ncompatibility:\n  os: linux\nreferences:\n  - a.md\n";
     let text = format!("---\nname: a\ndescription: what it does\n{more}---\n\nDo it.\n");
     world.file("repo/.agents/skills/a/SKILL.md", text);
-    assert_eq!(found(world.standing_in("repo")), pairs(&[("a", "what it does")]));
+    assert_eq!(
+        found(world.standing_in("repo")),
+        pairs(&[("a", "what it does")])
+    );
 }
 
 #[test]
@@ -78,7 +95,10 @@ fn each_layer_shadows_the_next_and_all_that_is_unique_shows() {
 fn one_layer_alone_is_enough() {
     for folder in ["repo/.agents/skills", "home/.agents/skills", "extra"] {
         let world = World::new();
-        let place = Place { extra: vec![world.path("extra")], ..world.standing_in("repo") };
+        let place = Place {
+            extra: vec![world.path("extra")],
+            ..world.standing_in("repo")
+        };
         world.described(&format!("{folder}/a"), folder);
         assert_eq!(found(place), pairs(&[("a", folder)]));
     }
@@ -92,8 +112,11 @@ fn the_home_is_never_a_project() {
     world.skill("home/work/.agents/skills/nested");
     let scan =
         FileSource::new(world.standing_in("home"), FileOptions::default()).scan(Known::default());
-    let scopes: Vec<&str> =
-        scan.skills.iter().map(|skill| skill.id.origin.scope.as_str()).collect();
+    let scopes: Vec<&str> = scan
+        .skills
+        .iter()
+        .map(|skill| skill.id.origin.scope.as_str())
+        .collect();
     assert_eq!(scopes, ["user"]);
 }
 
@@ -102,7 +125,10 @@ fn adk_loose_files_and_skills_inside_skills_do_not_count() {
     let world = World::new();
     world.skill("skills/a");
     world.skill("skills/a/inner");
-    world.file("skills/loose.md", "---\nname: loose\ndescription: d\n---\nx\n");
+    world.file(
+        "skills/loose.md",
+        "---\nname: loose\ndescription: d\n---\nx\n",
+    );
     assert_eq!(names(&catalog(&world.scan_only("skills"))), ["a"]);
     // Unlike there, a folder that groups skills is entered, and a root may be a skill itself.
     world.skill("skills/group/b");
@@ -116,11 +142,17 @@ fn adk_loose_files_and_skills_inside_skills_do_not_count() {
 fn adk_a_name_unlike_its_folder_is_an_alias_and_no_error() {
     // There it ends the whole listing; here both names lead to the skill.
     let world = World::new();
-    world.file("skills/folder-name/SKILL.md", crate::support::text("written-name", "d"));
+    world.file(
+        "skills/folder-name/SKILL.md",
+        crate::support::text("written-name", "d"),
+    );
     world.file("skills/cut/SKILL.md", "---\nname: cut\ndescription: no end");
     let catalog = catalog(&world.scan_only("skills"));
     assert_eq!(names(&catalog), ["cut", "written-name"]);
-    assert_eq!(catalog.resolve("folder-name").unwrap().name(), "written-name");
+    assert_eq!(
+        catalog.resolve("folder-name").unwrap().name(),
+        "written-name"
+    );
 }
 
 #[test]
@@ -136,10 +168,17 @@ fn adk_of_merged_sources_the_first_has_the_name() {
     assert_eq!(&*registry.get("a").unwrap().description, "first");
     assert_eq!(&*registry.get("b").unwrap().description, "second");
     let catalog = registry.snapshot();
-    let shadowed = catalog.entries().iter().find(|entry| entry.is_shadowed()).unwrap();
+    let shadowed = catalog
+        .entries()
+        .iter()
+        .find(|entry| entry.is_shadowed())
+        .unwrap();
     assert_eq!(&*shadowed.skill.description, "second");
     let text = registry.text(&shadowed.skill.id).unwrap();
-    assert!(String::from_utf8(text).unwrap().contains("second"), "read through its own source");
+    assert!(
+        String::from_utf8(text).unwrap().contains("second"),
+        "read through its own source"
+    );
 }
 
 #[test]
@@ -148,10 +187,18 @@ fn crew_k8_k9_k10_clashes_are_known_and_nothing_is_lost() {
     // K9: two skills of one name: there an error, here one winner and one known shadow.
     let world = World::new();
     world.described("skills/a", "by the folder");
-    world.file("skills/b/SKILL.md", crate::support::text("a", "by the frontmatter"));
+    world.file(
+        "skills/b/SKILL.md",
+        crate::support::text("a", "by the frontmatter"),
+    );
     let catalog = catalog(&world.scan_only("skills"));
-    assert_eq!(&*catalog.resolve("a").unwrap().skill.description, "by the folder");
-    let [winner, shadowed] = catalog.group("a") else { panic!("both are there") };
+    assert_eq!(
+        &*catalog.resolve("a").unwrap().skill.description,
+        "by the folder"
+    );
+    let [winner, shadowed] = catalog.group("a") else {
+        panic!("both are there")
+    };
     assert_eq!(catalog.winner_over(shadowed), Some(winner));
     assert_eq!(shadowed.skill.alias.as_deref(), Some("b"));
     // Each keeps its own folder, however the names are swapped.

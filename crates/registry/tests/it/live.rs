@@ -11,10 +11,16 @@ fn a_root_that_moves_in_the_order_keeps_its_skills_readable() {
     let world = World::new();
     world.folder("main/.git/worktrees/tree");
     world.skill("main/.claude/skills/borrowed");
-    let gitdir = format!("gitdir: {}\n", world.path("main/.git/worktrees/tree").display());
+    let gitdir = format!(
+        "gitdir: {}\n",
+        world.path("main/.git/worktrees/tree").display()
+    );
     world.file("tree/.git", gitdir);
     world.skill("home/.agents/skills/mine");
-    let place = Place { extra: vec![world.path("extra")], ..world.standing_in("tree") };
+    let place = Place {
+        extra: vec![world.path("extra")],
+        ..world.standing_in("tree")
+    };
     world.skill("extra/more");
     let registry = registry(vec![FileSource::new(place, FileOptions::default())]);
     let listed = || -> Vec<String> {
@@ -35,18 +41,29 @@ fn a_half_written_skill_of_a_moved_root_is_kept_and_readable() {
     let world = World::new();
     world.skill("one/a");
     let place = |first: &[&str]| Place {
-        extra: first.iter().chain(&["one"]).map(|path| world.path(path)).collect(),
+        extra: first
+            .iter()
+            .chain(&["one"])
+            .map(|path| world.path(path))
+            .collect(),
         ..world.standing_in("repo")
     };
     let before = FileSource::new(place(&[]), FileOptions::default()).scan(Known::default());
     world.file("one/a/SKILL.md", "---\nname: a\ndescr");
     let source = FileSource::new(place(&["two"]), FileOptions::default());
     world.skill("two/b");
-    let scan = source.scan(Known { skills: &before.skills, keep_last_good: true });
+    let scan = source.scan(Known {
+        skills: &before.skills,
+        keep_last_good: true,
+    });
     assert_eq!(scan.skills.len(), 2);
     assert!(scan.faults[0].kept);
     for skill in &scan.skills {
-        assert!(source.owns(&skill.id) && source.text(&skill.id).is_ok(), "{}", skill.location);
+        assert!(
+            source.owns(&skill.id) && source.text(&skill.id).is_ok(),
+            "{}",
+            skill.location
+        );
     }
 }
 
@@ -61,10 +78,19 @@ fn the_second_scan_gives_back_what_the_first_one_read() {
     world.described("skills/b", "something else");
     world.skill("skills/d");
     std::fs::remove_dir_all(world.path("skills/c")).unwrap();
-    let second = source.scan(Known { skills: &first.skills, keep_last_good: true });
-    assert_eq!(heads(&second), heads(&only(&world.path("skills")).scan(Known::default())));
+    let second = source.scan(Known {
+        skills: &first.skills,
+        keep_last_good: true,
+    });
+    assert_eq!(
+        heads(&second),
+        heads(&only(&world.path("skills")).scan(Known::default()))
+    );
     let (old, new) = (heads(&first), heads(&second));
-    assert!(std::sync::Arc::ptr_eq(&old[0], &new[0]), "what did not change is the same");
+    assert!(
+        std::sync::Arc::ptr_eq(&old[0], &new[0]),
+        "what did not change is the same"
+    );
 }
 
 #[test]
@@ -86,7 +112,13 @@ fn a_skill_file_that_becomes_something_else_is_reported_and_the_rest_works() {
     let told: Vec<(String, String, bool)> = report
         .faults
         .iter()
-        .map(|fault| (world.inner(&fault.location), fault.why.to_string(), fault.kept))
+        .map(|fault| {
+            (
+                world.inner(&fault.location),
+                fault.why.to_string(),
+                fault.kept,
+            )
+        })
         .collect();
     let fault = |path: &str, why: &str| (path.to_owned(), why.to_owned(), true);
     assert_eq!(
@@ -134,7 +166,11 @@ fn a_root_that_is_gone_takes_its_skills_along_and_no_others() {
     let registry = registry(vec![world.source()]);
     std::fs::remove_dir_all(world.path("repo/.agents")).unwrap();
     registry.refresh();
-    let names: Vec<String> = registry.list().iter().map(|skill| skill.name.to_string()).collect();
+    let names: Vec<String> = registry
+        .list()
+        .iter()
+        .map(|skill| skill.name.to_string())
+        .collect();
     assert_eq!(names, ["b"]);
     assert!(registry.report().faults.is_empty());
 }
@@ -154,8 +190,16 @@ fn a_command_needs_no_frontmatter_to_come_in_or_change() {
     for begun in ["", "-", "---\n", "---\ndescription: x\n"] {
         world.file("repo/.claude/commands/old.md", begun);
         registry.refresh();
-        assert_eq!(&*registry.get("old").unwrap().description, "Other words.", "{begun:?}");
-        assert_eq!(registry.report().faults[0].why, FaultKind::Broken, "{begun:?}");
+        assert_eq!(
+            &*registry.get("old").unwrap().description,
+            "Other words.",
+            "{begun:?}"
+        );
+        assert_eq!(
+            registry.report().faults[0].why,
+            FaultKind::Broken,
+            "{begun:?}"
+        );
     }
 }
 

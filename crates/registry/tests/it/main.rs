@@ -1,6 +1,10 @@
 //! Folders, sources and the live registry, on real files.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may stop a test"
+)]
 
 mod agentick;
 mod cache;

@@ -27,13 +27,24 @@ fn text(resource: Result<Resource, Error>) -> String {
 #[test]
 fn files_are_read_whole_and_in_parts() {
     let (_world, folder) = world();
-    assert_eq!(text(folder.read("references/a.md", 0, USUAL_LIMIT)), "héllo wörld");
-    assert_eq!(text(folder.read("./references/../references/a.md", 0, USUAL_LIMIT)), "héllo wörld");
+    assert_eq!(
+        text(folder.read("references/a.md", 0, USUAL_LIMIT)),
+        "héllo wörld"
+    );
+    assert_eq!(
+        text(folder.read("./references/../references/a.md", 0, USUAL_LIMIT)),
+        "héllo wörld"
+    );
     for limit in 1..14 {
         let (mut whole, mut at) = (String::new(), Some(0));
         while let Some(offset) = at {
             match folder.read("references/a.md", offset, limit).unwrap() {
-                Resource::Text { text, next, offset: begins, size } => {
+                Resource::Text {
+                    text,
+                    next,
+                    offset: begins,
+                    size,
+                } => {
                     assert_eq!((begins, size), (offset, 13), "parts follow each other");
                     whole.push_str(&text);
                     at = next;
@@ -67,8 +78,18 @@ fn nothing_outside_can_be_named() {
             folder.read(path, 0, 10)
         );
     }
-    for path in ["../secret", "references/../../secret", "/etc/passwd", "a\0b", "", "."] {
-        assert!(matches!(folder.read(path, 0, 10), Err(Error::Path { .. })), "{path:?}");
+    for path in [
+        "../secret",
+        "references/../../secret",
+        "/etc/passwd",
+        "a\0b",
+        "",
+        ".",
+    ] {
+        assert!(
+            matches!(folder.read(path, 0, 10), Err(Error::Path { .. })),
+            "{path:?}"
+        );
     }
     // A link that stays inside is a file like any other: the wall is not simply "no links".
     symlink("references/a.md", skill.join("inside")).unwrap();
@@ -79,15 +100,27 @@ fn nothing_outside_can_be_named() {
 fn only_regular_files_are_read() {
     let (world, folder) = world();
     let skill = world.path().join("skill");
-    let status = std::process::Command::new("mkfifo").arg(skill.join("fifo")).status().unwrap();
+    let status = std::process::Command::new("mkfifo")
+        .arg(skill.join("fifo"))
+        .status()
+        .unwrap();
     assert!(status.success());
     let socket = std::os::unix::net::UnixListener::bind(skill.join("socket")).unwrap();
     for path in ["references", "fifo", "socket"] {
-        assert!(matches!(folder.read(path, 0, 10), Err(Error::NotAFile { .. })), "{path}");
+        assert!(
+            matches!(folder.read(path, 0, 10), Err(Error::NotAFile { .. })),
+            "{path}"
+        );
     }
     drop(socket);
-    assert!(matches!(folder.read("nope", 0, 10), Err(Error::Missing { .. })));
-    assert!(matches!(folder.read("references/a.md/x", 0, 10), Err(Error::Missing { .. })));
+    assert!(matches!(
+        folder.read("nope", 0, 10),
+        Err(Error::Missing { .. })
+    ));
+    assert!(matches!(
+        folder.read("references/a.md/x", 0, 10),
+        Err(Error::Missing { .. })
+    ));
 }
 
 #[test]
@@ -101,12 +134,18 @@ fn what_is_not_text_is_told_by_kind_and_size() {
         (b"\xff\xfe\xfd", "application/octet-stream"),
     ] {
         std::fs::write(skill.join("file"), bytes).unwrap();
-        let expected = Resource::Binary { kind, size: bytes.len() as u64 };
+        let expected = Resource::Binary {
+            kind,
+            size: bytes.len() as u64,
+        };
         assert_eq!(folder.read("file", 0, 10).unwrap(), expected);
     }
     let large = std::fs::File::create(skill.join("large")).unwrap();
     large.set_len(MAX_RESOURCE + 1).unwrap();
-    assert!(matches!(folder.read("large", 0, 10), Err(Error::TooLarge { .. })));
+    assert!(matches!(
+        folder.read("large", 0, 10),
+        Err(Error::TooLarge { .. })
+    ));
 }
 
 /// Somebody swaps a folder for a link to the outside, over and over, while we read.
@@ -144,7 +183,10 @@ fn a_swap_never_leads_outside() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    assert!(read > 500 && refused > 500, "{read} read, {refused} refused");
+    assert!(
+        read > 500 && refused > 500,
+        "{read} read, {refused} refused"
+    );
 }
 
 /// Ways to name what is not the skill's, in a world where each of them would lead to a secret.
@@ -272,6 +314,10 @@ fn sixty_ways_out_lead_nowhere() {
     }
     // The control: the same files are there for whoever may name them.
     for path in ["l1", "l2", "l8", "l9", "l10", "l11", "a/l18", "a/b/l20"] {
-        assert_eq!(std::fs::read_to_string(skill.join(path)).unwrap(), "SECRET", "{path}");
+        assert_eq!(
+            std::fs::read_to_string(skill.join(path)).unwrap(),
+            "SECRET",
+            "{path}"
+        );
     }
 }

@@ -12,9 +12,15 @@ use crate::support::{World, heads, only, text};
 /// What every source must do.
 fn conforms(source: &dyn SkillSource) {
     let first = source.scan(Known::default());
-    assert!(!first.skills.is_empty() && first.faults.is_empty(), "{source:?}");
+    assert!(
+        !first.skills.is_empty() && first.faults.is_empty(),
+        "{source:?}"
+    );
     // Looking twice gives the same, and what did not change is given back as it is.
-    let second = source.scan(Known { skills: &first.skills, keep_last_good: true });
+    let second = source.scan(Known {
+        skills: &first.skills,
+        keep_last_good: true,
+    });
     assert_eq!(heads(&first), heads(&second));
     for skill in &first.skills {
         let id = &skill.id;
@@ -25,29 +31,45 @@ fn conforms(source: &dyn SkillSource) {
         let found = identify(&parsed.manifest, folder, parsed.body_text());
         assert_eq!(found.name, *skill.name);
         assert_eq!(bytes.len() as u64, skill.stamp.size);
-        let Ok(Resource::Text { text, size, next, .. }) =
-            source.file(id, "SKILL.md", 0, bytes.len())
+        let Ok(Resource::Text {
+            text, size, next, ..
+        }) = source.file(id, "SKILL.md", 0, bytes.len())
         else {
             panic!("{}", skill.location);
         };
-        assert_eq!((text.as_bytes(), size, next), (&*bytes, skill.stamp.size, None));
+        assert_eq!(
+            (text.as_bytes(), size, next),
+            (&*bytes, skill.stamp.size, None)
+        );
         let Ok(Resource::Text { text, next, .. }) = source.file(id, "./SKILL.md", 1, 2) else {
             panic!("{}", skill.location);
         };
         assert_eq!((text.as_bytes(), next), (&bytes[1..3], Some(3)));
         for outside in ["../x", "/etc/passwd", "a/../../x", "", "a\0b"] {
             let error = source.file(id, outside, 0, 10).unwrap_err();
-            assert!(matches!(error, Error::Path { .. }), "{outside:?}: {error:?}");
+            assert!(
+                matches!(error, Error::Path { .. }),
+                "{outside:?}: {error:?}"
+            );
         }
         for missing in ["nothing.txt", "SKILL.md/x", "deep/er/file"] {
             let error = source.file(id, missing, 0, 10).unwrap_err();
-            assert!(matches!(error, Error::Missing { .. }), "{missing}: {error:?}");
+            assert!(
+                matches!(error, Error::Missing { .. }),
+                "{missing}: {error:?}"
+            );
         }
         // A skill of the same path elsewhere, and one that is not there.
         let other = Origin::new(Scope::Extra, 77, "/other/root");
-        let foreign = SkillId { origin: Arc::new(other), path: id.path.clone() };
+        let foreign = SkillId {
+            origin: Arc::new(other),
+            path: id.path.clone(),
+        };
         assert!(!source.owns(&foreign));
-        let gone = SkillId { origin: Arc::clone(&id.origin), path: "no-such-skill".into() };
+        let gone = SkillId {
+            origin: Arc::clone(&id.origin),
+            path: "no-such-skill".into(),
+        };
         for absent in [foreign, gone] {
             assert_eq!(source.text(&absent), Err(ReadFault::Missing), "{absent:?}");
             let error = source.file(&absent, "SKILL.md", 0, 10).unwrap_err();
@@ -96,7 +118,9 @@ fn a_file_of_a_skill_is_read_the_same_everywhere() {
     let files = only(&world.path("skills"));
     let memory = MemorySource::new(Origin::new(Scope::Program, 0, "program"));
     let skill = NewSkill::builder("a", "what it does").instructions("Do it.");
-    let skill = skill.file("data/table.csv", "1,2\n").file("image.png", b"\x89PNG\r\n\x1a\n");
+    let skill = skill
+        .file("data/table.csv", "1,2\n")
+        .file("image.png", b"\x89PNG\r\n\x1a\n");
     memory.add(skill.build().unwrap());
     for path in ["data/table.csv", "image.png"] {
         let read = |source: &dyn SkillSource| {

@@ -13,7 +13,9 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap() };
+        let world = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
         world.folder("repo/.git");
         world.folder("home");
         world
@@ -54,7 +56,11 @@ impl World {
 
     /// Standing in a folder of the world, with the home of the world.
     pub(crate) fn standing_in(&self, current: &str) -> Place {
-        Place { current: self.path(current), home: Some(self.path("home")), ..Place::default() }
+        Place {
+            current: self.path(current),
+            home: Some(self.path("home")),
+            ..Place::default()
+        }
     }
 
     pub(crate) fn source(&self) -> FileSource {
@@ -79,8 +85,11 @@ impl World {
 
     /// Where the skills of a scan are, sorted.
     pub(crate) fn locations(&self, scan: &Scan) -> Vec<String> {
-        let mut found: Vec<String> =
-            scan.skills.iter().map(|skill| self.inner(&skill.location)).collect();
+        let mut found: Vec<String> = scan
+            .skills
+            .iter()
+            .map(|skill| self.inner(&skill.location))
+            .collect();
         found.sort();
         found
     }
@@ -95,7 +104,10 @@ impl World {
     /// The notices of a scan, with the paths of this world.
     pub(crate) fn notices(&self, scan: &Scan) -> Vec<String> {
         let prefix = format!("{}/", self.folder.path().display());
-        scan.notices.iter().map(|notice| format!("{notice:?}").replace(&prefix, "")).collect()
+        scan.notices
+            .iter()
+            .map(|notice| format!("{notice:?}").replace(&prefix, ""))
+            .collect()
     }
 }
 
@@ -123,7 +135,10 @@ pub(crate) fn catalog(scan: &Scan) -> Catalog {
 
 /// Names that are listed.
 pub(crate) fn names(catalog: &Catalog) -> Vec<String> {
-    catalog.listed().map(|entry| entry.name().to_owned()).collect()
+    catalog
+        .listed()
+        .map(|entry| entry.name().to_owned())
+        .collect()
 }
 
 /// The heads of a scan in one order, to be compared with those of another.

@@ -25,7 +25,10 @@ fn events_only() -> WatchOptions {
 
 fn open(root: &Path) -> Registry {
     let registry = Registry::new(Precedence::default());
-    let place = Place { only: Some(root.to_owned()), ..Place::default() };
+    let place = Place {
+        only: Some(root.to_owned()),
+        ..Place::default()
+    };
     registry.add_files(FileSource::new(place, FileOptions::default()));
     registry.refresh();
     registry
@@ -47,12 +50,19 @@ fn write(root: &Path, name: &str, version: u64) {
 fn versions(catalog: &Catalog) -> BTreeMap<String, String> {
     let version = |skill: &prowess_catalog::Skill| {
         let described = skill.description.to_string();
-        assert_eq!(skill.when_to_use.as_deref(), Some(described.as_str()), "{}", skill.location);
+        assert_eq!(
+            skill.when_to_use.as_deref(),
+            Some(described.as_str()),
+            "{}",
+            skill.location
+        );
         assert_eq!(described, format!("version {} of it", skill.metadata[0].1));
         described
     };
     let entries = catalog.entries().iter();
-    entries.map(|entry| (entry.skill.location.to_string(), version(&entry.skill))).collect()
+    entries
+        .map(|entry| (entry.skill.location.to_string(), version(&entry.skill)))
+        .collect()
 }
 
 /// What a fresh look at the disk finds.
@@ -65,7 +75,10 @@ fn settles(registry: &Registry, root: &Path) {
     let changes = registry.subscribe();
     let deadline = std::time::Instant::now() + PATIENCE;
     while versions(&registry.snapshot()) != on_disk(root) {
-        assert!(std::time::Instant::now() < deadline, "the catalogue never caught up");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the catalogue never caught up"
+        );
         changes.next_within(Duration::from_millis(20));
     }
 }
@@ -102,7 +115,10 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
             let mut seen = 0_u32;
             while !done.load(Ordering::Relaxed) {
                 let catalog = registry.snapshot();
-                assert!(catalog.generation() >= generation, "snapshots never go back");
+                assert!(
+                    catalog.generation() >= generation,
+                    "snapshots never go back"
+                );
                 if catalog.generation() > generation {
                     generation = catalog.generation();
                     versions(&catalog);
@@ -161,7 +177,10 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
         }
         settles(&registry, &root);
         done.store(true, Ordering::Relaxed);
-        assert!(reader.join().unwrap() > 1, "the reader saw the catalogue change");
+        assert!(
+            reader.join().unwrap() > 1,
+            "the reader saw the catalogue change"
+        );
     });
     assert!(watching.looks() > 1);
 }
@@ -196,12 +215,18 @@ fn a_half_written_file_keeps_the_version_before_and_says_so() {
     let file = root.join("a/SKILL.md");
     std::fs::write(&file, "---\nname: a\ndescription: vers").unwrap();
     registry.refresh();
-    assert_eq!(registry.get("a").unwrap().description.as_ref(), "version 1 of it");
+    assert_eq!(
+        registry.get("a").unwrap().description.as_ref(),
+        "version 1 of it"
+    );
     let report = registry.report();
     assert!(report.faults[0].kept && report.faults[0].location.ends_with("a/SKILL.md"));
     std::fs::write(&file, text("a", 2)).unwrap();
     registry.refresh();
-    assert_eq!(registry.get("a").unwrap().description.as_ref(), "version 2 of it");
+    assert_eq!(
+        registry.get("a").unwrap().description.as_ref(),
+        "version 2 of it"
+    );
     assert!(registry.report().faults.is_empty());
 }
 
@@ -217,8 +242,11 @@ fn only_what_changed_is_announced() {
     let changes = registry.subscribe();
     let expect = |expected: &[(&str, ChangeKind)]| {
         let set = changes.next_within(PATIENCE).expect("an announcement");
-        let found: Vec<(&str, ChangeKind)> =
-            set.changes.iter().map(|change| (&*change.name, change.kind.clone())).collect();
+        let found: Vec<(&str, ChangeKind)> = set
+            .changes
+            .iter()
+            .map(|change| (&*change.name, change.kind.clone()))
+            .collect();
         assert_eq!(found, expected);
     };
     write(&root, "b", 2);
@@ -257,7 +285,10 @@ fn a_root_that_comes_and_goes_is_noticed() {
     let project = world.path().join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
     let registry = Registry::new(Precedence::default());
-    let place = Place { current: project.clone(), ..Place::default() };
+    let place = Place {
+        current: project.clone(),
+        ..Place::default()
+    };
     registry.add_files(FileSource::new(place, FileOptions::default()));
     registry.refresh();
     let _watching = registry.watch(events_only());
@@ -265,12 +296,18 @@ fn a_root_that_comes_and_goes_is_noticed() {
     let wait_for = |wanted: &[&str]| {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
-            let names: Vec<String> =
-                registry.list().iter().map(|skill| skill.name.to_string()).collect();
+            let names: Vec<String> = registry
+                .list()
+                .iter()
+                .map(|skill| skill.name.to_string())
+                .collect();
             if names == wanted {
                 return;
             }
-            assert!(std::time::Instant::now() < deadline, "{names:?} in place of {wanted:?}");
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{names:?} in place of {wanted:?}"
+            );
             changes.next_within(Duration::from_millis(20));
         }
     };
@@ -294,11 +331,21 @@ fn one_scan_takes_what_another_would_keep() {
     // A fresh start has nothing better than a broken file, and reads it as well as it can.
     let world = tempfile::tempdir().unwrap();
     std::fs::create_dir(world.path().join("a")).unwrap();
-    std::fs::write(world.path().join("a/SKILL.md"), "---\nname: a\ndescription: cut of").unwrap();
-    let place = Place { only: Some(world.path().to_owned()), ..Place::default() };
+    std::fs::write(
+        world.path().join("a/SKILL.md"),
+        "---\nname: a\ndescription: cut of",
+    )
+    .unwrap();
+    let place = Place {
+        only: Some(world.path().to_owned()),
+        ..Place::default()
+    };
     let source = FileSource::new(place, FileOptions::default());
     assert_eq!(source.scan(Known::default()).skills.len(), 1);
-    let later = Known { skills: &[], keep_last_good: true };
+    let later = Known {
+        skills: &[],
+        keep_last_good: true,
+    };
     let scan = source.scan(later);
     assert_eq!((scan.skills.len(), scan.faults.len()), (0, 1));
 }

@@ -69,7 +69,10 @@ impl Scanner<'_> {
             let awaits = groups.last().is_some_and(|group| group.awaits_pattern);
             let base = groups.last().map_or(outer, |group| group.inflow);
             self.inflow = if is_piped { base.min(pipeline) } else { base };
-            let expects = Expects { pattern: awaits, command: is_piped };
+            let expects = Expects {
+                pattern: awaits,
+                command: is_piped,
+            };
             let (simple, ending) = self.simple(close, expects, &mut groups, &mut pipeline);
             if !awaits || ending != Ending::Pattern {
                 self.judge_simple(&simple, first);
@@ -85,7 +88,11 @@ impl Scanner<'_> {
                 }
                 Ending::CaseIn => {
                     let group = self.group(pipeline);
-                    groups.push(Group { is_case: true, awaits_pattern: true, ..group });
+                    groups.push(Group {
+                        is_case: true,
+                        awaits_pattern: true,
+                        ..group
+                    });
                 }
                 Ending::Pattern => {
                     if let Some(group) = groups.last_mut() {
@@ -179,7 +186,11 @@ impl Scanner<'_> {
                 }
                 (Some(b'<'), _) => self.input(&mut simple),
                 (Some(b'>'), next) => {
-                    self.at += if matches!(next, Some(b'>' | b'&' | b'|')) { 2 } else { 1 };
+                    self.at += if matches!(next, Some(b'>' | b'&' | b'|')) {
+                        2
+                    } else {
+                        1
+                    };
                     self.target(None);
                 }
                 _ => {
@@ -295,7 +306,9 @@ impl Scanner<'_> {
             return false;
         }
         // `name ()` defines a function.
-        let closes = self.bytes[self.at + 1..].iter().position(|&byte| byte != b' ');
+        let closes = self.bytes[self.at + 1..]
+            .iter()
+            .position(|&byte| byte != b' ');
         if let (Some(blanks), 1) = (closes, simple.words.len())
             && self.bytes[self.at + 1 + blanks] == b')'
         {
@@ -319,7 +332,11 @@ impl Scanner<'_> {
             self.at += if is_indented { 3 } else { 2 };
             self.announce_document(is_indented);
         } else {
-            self.at += if matches!(self.peek(1), Some(b'&' | b'>')) { 2 } else { 1 };
+            self.at += if matches!(self.peek(1), Some(b'&' | b'>')) {
+                2
+            } else {
+                1
+            };
             self.target(Some(simple));
         }
     }
@@ -370,7 +387,13 @@ impl Scanner<'_> {
 
     fn group(&self, pipeline: usize) -> Group {
         let (inflow, readers) = (self.inflow, self.readers);
-        Group { is_case: false, awaits_pattern: false, pipeline, inflow, readers }
+        Group {
+            is_case: false,
+            awaits_pattern: false,
+            pipeline,
+            inflow,
+            readers,
+        }
     }
 
     /// Closes a group: a pipe behind it takes all that was written in it. Returns whether something

@@ -45,11 +45,17 @@ impl Scanner<'_> {
         let is_known = self.fed.start <= self.inflow && self.inflow <= self.fed.end;
         let start = if is_known { self.fed.end } else { self.inflow };
         self.mark(start..end.max(start), Unsafe::InnerShell);
-        self.fed = if is_known { self.fed.start..end.max(start) } else { self.inflow..end };
+        self.fed = if is_known {
+            self.fed.start..end.max(start)
+        } else {
+            self.inflow..end
+        };
     }
 
     fn for_loop(&mut self, words: &[Word]) {
-        let Some((name, values)) = words.get(1..).and_then(<[Word]>::split_first) else { return };
+        let Some((name, values)) = words.get(1..).and_then(<[Word]>::split_first) else {
+            return;
+        };
         if values.iter().any(|word| self.has_argument(&word.found)) {
             self.assigned.push(name.text.clone());
         }
@@ -82,7 +88,9 @@ impl Scanner<'_> {
     /// Judges the words of a command, its program first. Returns whether it takes its standard
     /// input for code.
     fn program(&mut self, words: &[Word]) -> bool {
-        let Some((first, rest)) = words.split_first() else { return false };
+        let Some((first, rest)) = words.split_first() else {
+            return false;
+        };
         if self.has_argument(&first.found) {
             self.mark(first.found.clone(), Unsafe::Program);
             self.mark_all(rest, Unsafe::Program);
@@ -138,17 +146,26 @@ impl Scanner<'_> {
                 _ => self.wrapper(rest, "", 0),
             },
             Shell => self.shell(rest),
-            Interpreter { letters, words, values } => {
-                self.interpreter(rest, letters, words, values)
-            }
-            First { code, file, values, permutes } => {
+            Interpreter {
+                letters,
+                words,
+                values,
+            } => self.interpreter(rest, letters, words, values),
+            First {
+                code,
+                file,
+                values,
+                permutes,
+            } => {
                 self.first_is_code(rest, code, file, values, permutes);
                 false
             }
             Names => {
                 self.mark_all(rest, Unsafe::VariableName);
                 self.assigned.extend(
-                    rest.iter().filter(|word| is_name(&word.text)).map(|word| word.text.clone()),
+                    rest.iter()
+                        .filter(|word| is_name(&word.text))
+                        .map(|word| word.text.clone()),
                 );
                 false
             }
@@ -254,7 +271,11 @@ impl Scanner<'_> {
     /// is written in there is run.
     fn file_reason(&self, file: &Word) -> Unsafe {
         let is_process = self.bytes.get(file.range.start) == Some(&b'<');
-        if is_process { Unsafe::InnerShell } else { Unsafe::ScriptFile }
+        if is_process {
+            Unsafe::InnerShell
+        } else {
+            Unsafe::ScriptFile
+        }
     }
 
     /// Judges what the code of an inner shell does with the arguments behind it. Returns whether it
@@ -286,7 +307,13 @@ impl Scanner<'_> {
             let range = code.range.clone();
             let reason = Some(Unsafe::InnerShell);
             let (kind, quoting) = (Kind::Argument, Quoting::Literal);
-            self.found.push(Found { range, kind, given: None, quoting, reason });
+            self.found.push(Found {
+                range,
+                kind,
+                given: None,
+                quoting,
+                reason,
+            });
         }
         scan
     }
@@ -311,7 +338,10 @@ impl Scanner<'_> {
                 self.mark_module(words, at + 2);
                 return false;
             } else if text == "-m" {
-                self.mark_all(words.get(at + 1..at + 2).unwrap_or_default(), Unsafe::ScriptFile);
+                self.mark_all(
+                    words.get(at + 1..at + 2).unwrap_or_default(),
+                    Unsafe::ScriptFile,
+                );
                 return false;
             } else if text == "-" {
                 return true;
@@ -478,7 +508,9 @@ impl Scanner<'_> {
             let runs = matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
             if runs && at >= runs_until {
                 let rest = &words[at + 1..];
-                let end = rest.iter().position(|word| word.text == ";" || word.text == "+");
+                let end = rest
+                    .iter()
+                    .position(|word| word.text == ";" || word.text == "+");
                 let end = end.unwrap_or(rest.len());
                 runs_until = at + 1 + end;
                 self.program(&rest[..end]);
@@ -503,7 +535,11 @@ impl Scanner<'_> {
     /// Marks what is split into words: each of them could be an option.
     fn unless_quoted(&mut self, word: &Word, reason: Unsafe) {
         for index in word.found.clone() {
-            if self.found.get(index).is_some_and(|found| found.quoting == Quoting::Bare) {
+            if self
+                .found
+                .get(index)
+                .is_some_and(|found| found.quoting == Quoting::Bare)
+            {
                 self.mark(index..index + 1, reason);
             }
         }
@@ -512,7 +548,10 @@ impl Scanner<'_> {
     /// A program that we do not know: what stands behind an option that looks like code is code.
     fn behind_code_options(&mut self, words: &[Word]) {
         for pair in words.windows(2) {
-            if matches!(pair[0].text.as_str(), "-c" | "-e" | "-E" | "-r" | "--eval" | "eval") {
+            if matches!(
+                pair[0].text.as_str(),
+                "-c" | "-e" | "-E" | "-r" | "--eval" | "eval"
+            ) {
                 self.mark(pair[1].found.clone(), Unsafe::InnerShell);
             }
         }
@@ -523,7 +562,9 @@ impl Scanner<'_> {
         let is_code = |word: &Word| {
             word.text.starts_with('-') && word.text.contains(['c', 'e', 'E', 'r', 'p'])
         };
-        let Some(last) = words.iter().rposition(is_code) else { return false };
+        let Some(last) = words.iter().rposition(is_code) else {
+            return false;
+        };
         let interpreter = words[..last].iter().position(|word| {
             let name = word.text.rsplit('/').next().unwrap_or(&word.text);
             matches!(lookup(name), Some(Shell | Interpreter { .. }))
@@ -580,5 +621,7 @@ fn is_assignment(word: &Word) -> bool {
 
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -113,7 +113,9 @@ impl Scanner<'_> {
     }
 
     pub(super) fn starts_with(&self, text: &str) -> bool {
-        self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
+        self.bytes
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
     /// Marks places as unsafe, unless another reason was found before. Values of ours may choose a
@@ -161,13 +163,23 @@ impl Scanner<'_> {
     }
 
     fn push(&mut self, range: Range<usize>, kind: Kind, given: Option<usize>, quoting: Quoting) {
-        self.found.push(Found { range, kind, given, quoting, reason: None });
+        self.found.push(Found {
+            range,
+            kind,
+            given,
+            quoting,
+            reason: None,
+        });
     }
 
     /// Steps over text that is not looked at; the places in it share a verdict.
     fn skip_to(&mut self, to: usize, quoting: Quoting, reason: Option<Unsafe>) {
         let from = self.found.len();
-        while let Some(place) = self.places.get(self.next).filter(|place| place.range.start < to) {
+        while let Some(place) = self
+            .places
+            .get(self.next)
+            .filter(|place| place.range.start < to)
+        {
             self.push(place.range.clone(), place.kind, Some(self.next), quoting);
             self.next += 1;
         }
@@ -261,7 +273,12 @@ impl Scanner<'_> {
                 Some(_) => self.plain(&mut text),
             }
         }
-        Word { text, found: first..self.found.len(), is_quoted, range: start..self.at }
+        Word {
+            text,
+            found: first..self.found.len(),
+            is_quoted,
+            range: start..self.at,
+        }
     }
 
     /// Takes ordinary characters.
@@ -269,7 +286,11 @@ impl Scanner<'_> {
         self.steps += 1;
         let from = self.at;
         self.at += 1;
-        while self.bytes.get(self.at).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        while self
+            .bytes
+            .get(self.at)
+            .is_some_and(|byte| byte & 0xc0 == 0x80)
+        {
             self.at += 1;
         }
         text.push_str(&String::from_utf8_lossy(&self.bytes[from..self.at]));
@@ -280,15 +301,24 @@ impl Scanner<'_> {
         let close = self.bytes[from..].iter().position(|&byte| byte == b'\'');
         let Some(close) = close else {
             self.is_broken = true;
-            self.skip_to(self.bytes.len(), Quoting::Literal, Some(Unsafe::SingleQuotes));
+            self.skip_to(
+                self.bytes.len(),
+                Quoting::Literal,
+                Some(Unsafe::SingleQuotes),
+            );
             return;
         };
         let first = self.found.len();
         self.skip_to(from + close, Quoting::Literal, Some(Unsafe::SingleQuotes));
         // The backslash of an escape goes where the shell reads none.
         let mut copied = from;
-        for found in self.found[first..].iter().filter(|found| found.kind == Kind::Escape) {
-            text.push_str(&String::from_utf8_lossy(&self.bytes[copied..found.range.start]));
+        for found in self.found[first..]
+            .iter()
+            .filter(|found| found.kind == Kind::Escape)
+        {
+            text.push_str(&String::from_utf8_lossy(
+                &self.bytes[copied..found.range.start],
+            ));
             copied = found.range.start + 1;
         }
         text.push_str(&String::from_utf8_lossy(&self.bytes[copied..from + close]));
@@ -349,11 +379,14 @@ impl Scanner<'_> {
     }
 
     fn mentions_bound(&self, range: Range<usize>) -> bool {
-        self.bytes[range].split(|&byte| byte == b'$').skip(1).any(|rest| {
-            let rest = rest.strip_prefix(b"{").unwrap_or(rest);
-            let rest = rest.strip_prefix(b"!").unwrap_or(rest);
-            self.is_bound(&rest[..name_length(rest)])
-        })
+        self.bytes[range]
+            .split(|&byte| byte == b'$')
+            .skip(1)
+            .any(|rest| {
+                let rest = rest.strip_prefix(b"{").unwrap_or(rest);
+                let rest = rest.strip_prefix(b"!").unwrap_or(rest);
+                self.is_bound(&rest[..name_length(rest)])
+            })
     }
 
     pub(super) fn is_bound(&self, name: &[u8]) -> bool {
@@ -591,7 +624,9 @@ impl Scanner<'_> {
     }
 
     pub(super) fn has_argument(&self, range: &Range<usize>) -> bool {
-        self.found[range.clone()].iter().any(|found| found.kind == Kind::Argument)
+        self.found[range.clone()]
+            .iter()
+            .any(|found| found.kind == Kind::Argument)
     }
 
     /// Notes a here-document; its delimiter is the next word.
@@ -600,8 +635,16 @@ impl Scanner<'_> {
         let word = self.word();
         self.mark(word.found.clone(), Unsafe::HereDocument);
         self.is_broken |= word.range.is_empty() || word.text.contains('\0');
-        let quoting = if word.is_quoted { Quoting::Literal } else { Quoting::Double };
-        self.documents.push(Document { delimiter: word.text, is_indented, quoting });
+        let quoting = if word.is_quoted {
+            Quoting::Literal
+        } else {
+            Quoting::Double
+        };
+        self.documents.push(Document {
+            delimiter: word.text,
+            is_indented,
+            quoting,
+        });
     }
 
     /// Reads the here-documents that begin behind this line break. Returns their places.
@@ -623,7 +666,10 @@ impl Scanner<'_> {
                 break None;
             }
             let rest = &self.bytes[line_start..];
-            let length = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+            let length = rest
+                .iter()
+                .position(|&byte| byte == b'\n')
+                .unwrap_or(rest.len());
             let mut line = &rest[..length];
             while document.is_indented && line.first() == Some(&b'\t') {
                 line = &line[1..];
@@ -661,9 +707,10 @@ pub(super) fn name_length(text: &[u8]) -> usize {
         Some(byte) if byte.is_ascii_digit() => {
             text.iter().take_while(|byte| byte.is_ascii_digit()).count()
         }
-        Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
-            text.iter().take_while(|&&byte| byte.is_ascii_alphanumeric() || byte == b'_').count()
-        }
+        Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => text
+            .iter()
+            .take_while(|&&byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            .count(),
         Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
         _ => 0,
     }

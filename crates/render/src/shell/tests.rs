@@ -6,7 +6,10 @@ use super::*;
 fn reasons(script: &str) -> Vec<Unsafe> {
     let places: Vec<Place> = script
         .match_indices("$1")
-        .map(|(at, text)| Place { range: at..at + text.len(), kind: Kind::Argument })
+        .map(|(at, text)| Place {
+            range: at..at + text.len(),
+            kind: Kind::Argument,
+        })
         .collect();
     judge(script, &places, &["ARGUMENTS", "issue"])
         .into_iter()
@@ -196,7 +199,11 @@ fn places_that_undo_the_quoting_are_found() {
         ("echo \"$1", Unclear),
         ("echo $1 )", Unclear),
     ] {
-        assert!(reasons(script).contains(&reason), "{script}: {:?}", reasons(script));
+        assert!(
+            reasons(script).contains(&reason),
+            "{script}: {:?}",
+            reasons(script)
+        );
     }
 }
 
@@ -243,7 +250,10 @@ fn what_authors_are_told_is_unsafe_is_refused() {
     ] {
         let at = script.find("$1").unwrap();
         let advice = prowess_slots::unsafe_places(script, std::slice::from_ref(&(at..at + 2)));
-        assert!(!advice.is_empty() && !reasons(script).is_empty(), "{script}");
+        assert!(
+            !advice.is_empty() && !reasons(script).is_empty(),
+            "{script}"
+        );
     }
 }
 
@@ -266,7 +276,10 @@ fn work_grows_with_the_length_of_a_script() {
         let script = format!("{before}{}{after}", piece.repeat(times));
         let places: Vec<Place> = script
             .match_indices("$1")
-            .map(|(at, text)| Place { range: at..at + text.len(), kind: Kind::Argument })
+            .map(|(at, text)| Place {
+                range: at..at + text.len(),
+                kind: Kind::Argument,
+            })
             .collect();
         scan::scan(&script, &places, &BTreeSet::new(), 0).steps
     };
@@ -288,8 +301,13 @@ fn work_grows_with_the_length_of_a_script() {
         ("", "(", "$1"),
         ("", "\"", "$1"),
     ] {
-        let (once, twice) =
-            (steps(piece, before, after, 1_000), steps(piece, before, after, 2_000));
-        assert!(twice <= 2 * once + 200, "{before}{piece}{after}: {once}, then {twice}");
+        let (once, twice) = (
+            steps(piece, before, after, 1_000),
+            steps(piece, before, after, 2_000),
+        );
+        assert!(
+            twice <= 2 * once + 200,
+            "{before}{piece}{after}: {once}, then {twice}"
+        );
     }
 }

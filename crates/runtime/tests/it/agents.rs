@@ -27,8 +27,16 @@ pub(crate) const TESTS: Tests = tests! {
 const CHANGING: [&str; 4] = ["bash", "write", "edit", "run_command_line"];
 
 fn grant(allow: &[&str], deny: &[&str]) -> Grant {
-    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    Grant { allow: (!allow.is_empty()).then(|| owned(allow)), deny: owned(deny) }
+    let owned = |names: &[&str]| {
+        names
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect::<Vec<_>>()
+    };
+    Grant {
+        allow: (!allow.is_empty()).then(|| owned(allow)),
+        deny: owned(deny),
+    }
 }
 
 fn index(request: &Request) -> &str {
@@ -39,10 +47,17 @@ fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
     let world = World::new();
     let hook = "hooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: mkdir hooked\n";
     world.skill("guard", hook, "Guard.");
-    world.skill("scout", "context: fork\nagent: Exploer\n", "Look !`mkdir rendered`.");
+    world.skill(
+        "scout",
+        "context: fork\nagent: Exploer\n",
+        "Look !`mkdir rendered`.",
+    );
     let model = Script::of([load("guard"), load("scout"), says("no")]);
     let mut parts = world.parts(model.clone());
-    parts.settings.agents.insert("writer".into(), Grant::default());
+    parts
+        .settings
+        .agents
+        .insert("writer".into(), Grant::default());
     mode(&mut parts, Mode::Yolo);
     let engine = Engine::new(parts);
     let id = talk(&engine, "go");
@@ -59,7 +74,13 @@ fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
         assert!(!world.path(made).exists(), "{made}");
     }
     let began = |event: &Event| matches!(event, Event::CallStarted { .. });
-    assert_eq!(events(&engine, &id).iter().filter(|one| began(&one.event)).count(), 1);
+    assert_eq!(
+        events(&engine, &id)
+            .iter()
+            .filter(|one| began(&one.event))
+            .count(),
+        1
+    );
 }
 
 fn case_125_people_and_programs_are_told_too() {
@@ -72,7 +93,12 @@ fn case_125_people_and_programs_are_told_too() {
             "no agent named `reviewer`, which the skill scout asks for; there are \
              `general-purpose`, `Explore` and `Plan`; nothing was run"
         );
-        let RuntimeError::NoAgent { near: None, known, .. } = error else { panic!("{error:?}") };
+        let RuntimeError::NoAgent {
+            near: None, known, ..
+        } = error
+        else {
+            panic!("{error:?}")
+        };
         assert_eq!(known.len(), 3);
     };
     let run = |engine: &Engine| {
@@ -88,15 +114,25 @@ fn case_125_people_and_programs_are_told_too() {
     // However many there are, an error stays short.
     let mut parts = world.parts(Script::of([]));
     for number in 0..1_000 {
-        parts.settings.agents.insert(format!("agent-{number:03}").into(), Grant::default());
+        parts
+            .settings
+            .agents
+            .insert(format!("agent-{number:03}").into(), Grant::default());
     }
     let error = run(&Engine::new(parts)).to_string();
-    assert!(error.contains("`agent-016` and 983 more") && error.len() < 500, "{error}");
+    assert!(
+        error.contains("`agent-016` and 983 more") && error.len() < 500,
+        "{error}"
+    );
 }
 
 fn case_125_an_agent_in_the_background_is_looked_for_at_once() {
     let world = World::new();
-    world.skill("scout", "context: fork\nbackground: true\nagent: Explorer\n", "Look.");
+    world.skill(
+        "scout",
+        "context: fork\nbackground: true\nagent: Explorer\n",
+        "Look.",
+    );
     let model = Script::of([load("scout"), says("no")]);
     let mut parts = world.parts(model.clone());
     parts.settings.background = true;
@@ -108,7 +144,9 @@ fn case_125_an_agent_in_the_background_is_looked_for_at_once() {
 
 fn case_125_without_an_agent_it_is_general_purpose() {
     let world = World::new();
-    world.skill("maker", "context: fork\n", "Make $ARGUMENTS.").skill("other", "", "Other.");
+    world
+        .skill("maker", "context: fork\n", "Make $ARGUMENTS.")
+        .skill("other", "", "Other.");
     let model = Script::of([
         call("load_skill", json!({ "name": "maker", "arguments": "one" })),
         bash("mkdir made"),
@@ -120,18 +158,29 @@ fn case_125_without_an_agent_it_is_general_purpose() {
     let child = &children(&engine, &id)[0].id;
     assert_eq!(started(&engine, child).agents, ["general-purpose".into()]);
     let first = &model.asked()[1];
-    assert!(CHANGING.iter().all(|tool| tools(first).contains(tool)), "{:?}", tools(first));
+    assert!(
+        CHANGING.iter().all(|tool| tools(first).contains(tool)),
+        "{:?}",
+        tools(first)
+    );
     assert!(conversation(first).contains("Make one.") && !conversation(first).contains("secret"));
     assert!(index(first).contains("other"), "{}", index(first));
     assert!(world.path("project/made").exists());
     assert!(results(&model.last())[0].contains("It is made."));
-    assert!(started(&engine, &id).agents.is_empty(), "nobody forked the conversation itself");
+    assert!(
+        started(&engine, &id).agents.is_empty(),
+        "nobody forked the conversation itself"
+    );
 }
 
 fn case_125_explore_and_plan_only_look() {
     for agent in ["Explore", "plan"] {
         let world = World::new();
-        world.skill("scout", &format!("context: fork\nagent: {agent}\n"), "Look around.");
+        world.skill(
+            "scout",
+            &format!("context: fork\nagent: {agent}\n"),
+            "Look around.",
+        );
         world.skill("maker", "context: fork\n", "Make.");
         let model = Script::by(|at, _| match at {
             0 => load("scout"),
@@ -150,15 +199,27 @@ fn case_125_explore_and_plan_only_look() {
         let changing = [&CHANGING[..], &["count", "load_skill"]].concat();
         let check = |request: &Request| {
             let names = tools(request);
-            assert!(!changing.iter().any(|tool| names.contains(tool)), "{agent}: {names:?}");
-            assert!(names.contains(&"read") && names.contains(&"grep"), "{agent}: {names:?}");
+            assert!(
+                !changing.iter().any(|tool| names.contains(tool)),
+                "{agent}: {names:?}"
+            );
+            assert!(
+                names.contains(&"read") && names.contains(&"grep"),
+                "{agent}: {names:?}"
+            );
         };
         let asked = model.asked();
-        assert!(tools(&asked[0]).contains(&"bash"), "above it nothing is missing");
+        assert!(
+            tools(&asked[0]).contains(&"bash"),
+            "above it nothing is missing"
+        );
         check(&asked[1]);
         for (at, tool) in [(2, "bash"), (4, "count")] {
             let told = &results(&asked[at])[0];
-            assert!(told.starts_with(&format!("Unknown tool: {tool}.")), "{told}");
+            assert!(
+                told.starts_with(&format!("Unknown tool: {tool}.")),
+                "{told}"
+            );
         }
         assert!(counter.inputs().is_empty() && !world.path("project/made").exists());
         // And it stays so when it is taken up again, also where the skill says something else now.
@@ -175,7 +236,9 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
     world.skill("draft", "context: fork\nagent: Writer\n", "Write.");
     world.file("person/.agents/skills/draft/more.md", "More of it.");
     world.skill("notes", "context: fork\n", "Notes.");
-    world.skill("plain", "", "Plain text.").skill("hidden-one", "", "Hidden.");
+    world
+        .skill("plain", "", "Plain text.")
+        .skill("hidden-one", "", "Hidden.");
     let model = Script::by(|at, _| match at {
         0 => load("draft"),
         1 | 6 => load("hidden-one"),
@@ -189,23 +252,43 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
         _ => says("done"),
     });
     let mut parts = world.parts(model.clone());
-    parts.settings.agents.insert("writer".into(), grant(&["notes", "plain"], &[]));
+    parts
+        .settings
+        .agents
+        .insert("writer".into(), grant(&["notes", "plain"], &[]));
     let engine = Engine::new(parts);
     let id = talk(&engine, "go");
     let asked = model.asked();
     let told = |at: usize| results(&asked[at]).remove(0);
-    assert!(index(&asked[0]).contains("hidden-one"), "above it nothing is missing");
+    assert!(
+        index(&asked[0]).contains("hidden-one"),
+        "above it nothing is missing"
+    );
     assert!(index(&asked[1]).contains("plain") && !index(&asked[1]).contains("hidden-one"));
-    assert_eq!(told(2).replace("hidden-one", "missing-one"), told(3), "as if it were not there");
-    assert!(told(4).contains("More of it."), "its own files: {}", told(4));
+    assert_eq!(
+        told(2).replace("hidden-one", "missing-one"),
+        told(3),
+        "as if it were not there"
+    );
+    assert!(
+        told(4).contains("More of it."),
+        "its own files: {}",
+        told(4)
+    );
     assert!(told(5).contains("Plain text."), "{}", told(5));
     // What it starts has no more than it has.
     assert!(index(&asked[6]).contains("plain") && !index(&asked[6]).contains("hidden-one"));
-    assert_eq!(told(7), "Unknown skill: hidden-one. Available: notes, plain");
+    assert_eq!(
+        told(7),
+        "Unknown skill: hidden-one. Available: notes, plain"
+    );
     let draft = children(&engine, &id)[0].id.clone();
     let notes = children(&engine, &draft)[0].id.clone();
     assert_eq!(started(&engine, &draft).agents, ["writer".into()]);
-    assert_eq!(started(&engine, &notes).agents, ["writer".into(), "general-purpose".into()]);
+    assert_eq!(
+        started(&engine, &notes).agents,
+        ["writer".into(), "general-purpose".into()]
+    );
     for id in [&*draft, &*notes] {
         wait(async {
             let session = Session::resume(&engine, id, None).await.unwrap();
@@ -223,16 +306,24 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
 fn case_125_an_agent_has_no_more_than_whoever_starts_it() {
     let world = World::new();
     world.skill("draft", "context: fork\nagent: writer\n", "Write.");
-    world.skill("notes", "", "Notes.").skill("hidden-one", "", "Hidden.");
+    world
+        .skill("notes", "", "Notes.")
+        .skill("hidden-one", "", "Hidden.");
     let model = Script::by(|at, _| if at == 0 { load("draft") } else { says("done") });
     let mut parts = world.parts(model.clone());
     // The same skill by two names is the same.
     parts.workshop.visibility.grant = grant(&["draft", "user:notes"], &[]);
-    parts.settings.agents.insert("writer".into(), grant(&["notes", "hidden-one"], &[]));
+    parts
+        .settings
+        .agents
+        .insert("writer".into(), grant(&["notes", "hidden-one"], &[]));
     talk(&Engine::new(parts), "go");
     let asked = model.asked();
     let index = index(&asked[1]);
-    assert!(index.contains("notes") && !index.contains("hidden-one"), "{index}");
+    assert!(
+        index.contains("notes") && !index.contains("hidden-one"),
+        "{index}"
+    );
 }
 
 fn case_125_an_agent_that_is_denied_a_skill_does_not_run_it() {
@@ -240,20 +331,31 @@ fn case_125_an_agent_that_is_denied_a_skill_does_not_run_it() {
     world.skill("draft", "context: fork\nagent: writer\n", "Write.");
     let model = Script::of([load("draft"), says("no")]);
     let mut parts = world.parts(model.clone());
-    parts.settings.agents.insert("writer".into(), grant(&[], &["draft"]));
+    parts
+        .settings
+        .agents
+        .insert("writer".into(), grant(&[], &["draft"]));
     let engine = Engine::new(parts);
     let id = talk(&engine, "go");
     let told = &results(&model.last())[0];
-    assert_eq!(told, "the skill draft runs as the agent `writer`, which is denied that skill");
+    assert_eq!(
+        told,
+        "the skill draft runs as the agent `writer`, which is denied that skill"
+    );
     assert!(children(&engine, &id).is_empty());
 }
 
 fn case_125_a_grant_for_a_built_in_agent_takes_away_and_adds_nothing() {
     let world = World::new();
     world.skill("scout", "context: fork\nagent: Explore\n", "Look.");
-    world.skill("seen-one", "", "Seen.").skill("hidden-one", "", "Hidden.");
+    world
+        .skill("seen-one", "", "Seen.")
+        .skill("hidden-one", "", "Hidden.");
     let resource = |name: &str| {
-        call("load_skill_resource", json!({ "skill_name": name, "resource_path": "SKILL.md" }))
+        call(
+            "load_skill_resource",
+            json!({ "skill_name": name, "resource_path": "SKILL.md" }),
+        )
     };
     let model = Script::of([
         load("scout"),
@@ -263,7 +365,10 @@ fn case_125_a_grant_for_a_built_in_agent_takes_away_and_adds_nothing() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.settings.agents.insert("explore".into(), grant(&[], &["hidden-one"]));
+    parts
+        .settings
+        .agents
+        .insert("explore".into(), grant(&[], &["hidden-one"]));
     talk(&Engine::new(parts), "go");
     let asked = model.asked();
     assert!(!CHANGING.iter().any(|tool| tools(&asked[1]).contains(tool)));

@@ -38,7 +38,10 @@ fn a_person_is_asked_once_and_the_answer_is_written_down() {
     assert!(world.path("project/made").exists());
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "{decided:?}");
-    assert_eq!((&*decided[0].verdict, decided[0].answer.as_deref()), ("ask", Some("once")));
+    assert_eq!(
+        (&*decided[0].verdict, decided[0].answer.as_deref()),
+        ("ask", Some("once"))
+    );
     assert_eq!(decided[0].what, "mkdir made");
     assert!(decided[0].call.is_some() && !decided[0].reason.is_empty());
 }
@@ -52,7 +55,10 @@ fn nobody_to_ask_means_no_and_says_why() {
     assert!(text.starts_with("The command was refused:"), "{text}");
     assert!(text.contains("A person can change that:"), "{text}");
     let decided = decisions(&engine, &id);
-    assert_eq!((&*decided[0].verdict, decided[0].answer.as_deref()), ("ask", Some("no")));
+    assert_eq!(
+        (&*decided[0].verdict, decided[0].answer.as_deref()),
+        ("ask", Some("no"))
+    );
 }
 
 fn a_no_is_an_answer_and_the_session_goes_on() {
@@ -70,8 +76,13 @@ fn a_no_is_an_answer_and_the_session_goes_on() {
     talk(parts);
     assert_eq!(person.asked(), ["mkdir one", "mkdir two"]);
     let request = model.last();
-    let errors: Vec<bool> =
-        request.messages.last().unwrap().results().map(|result| result.is_error).collect();
+    let errors: Vec<bool> = request
+        .messages
+        .last()
+        .unwrap()
+        .results()
+        .map(|result| result.is_error)
+        .collect();
     assert_eq!(errors, [true, true, false], "{:?}", results(&request));
 }
 
@@ -110,7 +121,13 @@ fn what_a_rule_forbids_is_not_asked_about_and_written_down() {
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "a refusal is a decision: {decided:?}");
     assert_eq!((&*decided[0].verdict, &decided[0].answer), ("deny", &None));
-    assert!(decided[0].rule.as_deref().unwrap().contains("Bash(mkdir:*)"));
+    assert!(
+        decided[0]
+            .rule
+            .as_deref()
+            .unwrap()
+            .contains("Bash(mkdir:*)")
+    );
 }
 
 /// There allow rules and answers are looked at before the mode.
@@ -122,7 +139,10 @@ fn core_agent_18_plan_mode_runs_nothing() {
         calls([
             ("bash", json!({ "command": "mkdir made" })),
             ("write", json!({ "path": "made", "content": "x" })),
-            ("run_command_line", json!({ "reason": "r", "commandLine": "mkdir made" })),
+            (
+                "run_command_line",
+                json!({ "reason": "r", "commandLine": "mkdir made" }),
+            ),
         ]),
         says("done"),
     ]);
@@ -131,12 +151,19 @@ fn core_agent_18_plan_mode_runs_nothing() {
     rule(&mut parts, Effect::Allow, "Bash(mkdir:*)");
     mode(&mut parts, Mode::Plan);
     talk(parts);
-    assert!(!world.path("project/made").exists(), "{:?}", results(&model.last()));
+    assert!(
+        !world.path("project/made").exists(),
+        "{:?}",
+        results(&model.last())
+    );
 }
 
 fn nobody_is_asked_about_an_input_that_is_wrong() {
     let world = World::new();
-    let model = Script::of([call("bash", json!({ "comand": "mkdir made" })), says("done")]);
+    let model = Script::of([
+        call("bash", json!({ "comand": "mkdir made" })),
+        says("done"),
+    ]);
     let (parts, person) = asking(&world, model, Answer::Once);
     talk(parts);
     assert!(person.asked().is_empty());
@@ -152,14 +179,20 @@ fn a_question_about_loading_a_skill() {
         let (engine, id) = talk(parts);
         assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
         assert_eq!(results(&model.last())[0].contains("Use pdftk."), loads);
-        assert!(decisions(&engine, &id).iter().any(|decided| decided.answer.is_some()));
+        assert!(
+            decisions(&engine, &id)
+                .iter()
+                .any(|decided| decided.answer.is_some())
+        );
     }
 }
 
 fn files_are_asked_about_like_commands() {
     let world = World::new();
-    let model =
-        Script::of([call("write", json!({ "path": "a.txt", "content": "x" })), says("done")]);
+    let model = Script::of([
+        call("write", json!({ "path": "a.txt", "content": "x" })),
+        says("done"),
+    ]);
     let (parts, person) = asking(&world, model, Answer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
@@ -192,6 +225,9 @@ fn a_tool_that_a_rule_forbids_is_not_declared() {
     talk(parts);
     let asked = model.asked();
     assert!(!crate::script::tools(&asked[0]).contains(&"load_skill"));
-    assert!(!asked[0].system.join("\n").contains("What pdf is for."), "no list that only teases");
+    assert!(
+        !asked[0].system.join("\n").contains("What pdf is for."),
+        "no list that only teases"
+    );
     assert!(!results(&asked[1])[0].contains("Use pdftk."));
 }

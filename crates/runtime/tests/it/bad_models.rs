@@ -80,7 +80,13 @@ fn the_same_call_again_and_again_ends() {
 
 fn after_a_loop_a_person_can_go_on() {
     let world = World::new();
-    let model = Script::by(|at, _| if at < 6 { bash("echo same") } else { says("sorry") });
+    let model = Script::by(|at, _| {
+        if at < 6 {
+            bash("echo same")
+        } else {
+            says("sorry")
+        }
+    });
     let engine = world.free(model);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -95,17 +101,30 @@ fn after_a_loop_a_person_can_go_on() {
 fn a_hundred_calls_at_once() {
     let world = World::new();
     let count = Counter::new("count");
-    let model =
-        Script::of([calls((0..100).map(|at| ("count", json!({ "at": at })))), says("done")]);
+    let model = Script::of([
+        calls((0..100).map(|at| ("count", json!({ "at": at })))),
+        says("done"),
+    ]);
     let mut parts = world.parts(model.clone());
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
     talk(&engine, "go");
     assert_eq!(count.inputs().len(), 32);
-    assert!(count.inputs().iter().enumerate().all(|(at, input)| input["at"] == at), "in order");
+    assert!(
+        count
+            .inputs()
+            .iter()
+            .enumerate()
+            .all(|(at, input)| input["at"] == at),
+        "in order"
+    );
     let told = results(&model.last());
     assert_eq!(told.len(), 100, "every call has an answer");
-    assert!(told[32..].iter().all(|text| text.starts_with("Too many calls in one answer")));
+    assert!(
+        told[32..]
+            .iter()
+            .all(|text| text.starts_with("Too many calls in one answer"))
+    );
 }
 
 fn what_is_no_json_is_not_done() {
@@ -115,7 +134,10 @@ fn what_is_no_json_is_not_done() {
         fault: Some("expected `,` at column 7".into()),
         ..ToolCall::new("c", "count", json!({}))
     };
-    let reply = Reply { parts: vec![Part::Call(bad)], ..Reply::default() };
+    let reply = Reply {
+        parts: vec![Part::Call(bad)],
+        ..Reply::default()
+    };
     let model = Script::of([Act::Reply(reply), says("done")]);
     let mut parts = world.parts(model.clone());
     parts.tools.push(count.clone());
@@ -134,7 +156,10 @@ fn unknown_tools_are_named_with_their_neighbours() {
     let engine = world.free(model.clone());
     talk(&engine, "go");
     let told = &results(&model.last())[0];
-    assert!(told.contains("Unknown tool: bahs. Did you mean `bash`?"), "{told}");
+    assert!(
+        told.contains("Unknown tool: bahs. Did you mean `bash`?"),
+        "{told}"
+    );
     assert!(told.contains("Available: read, write"), "{told}");
 }
 
@@ -152,7 +177,10 @@ fn inputs_that_do_not_fit_are_told() {
     let engine = world.free(model.clone());
     talk(&engine, "go");
     let told = results(&model.last());
-    assert!(told.iter().all(|text| text.starts_with("Wrong input for")), "{told:?}");
+    assert!(
+        told.iter().all(|text| text.starts_with("Wrong input for")),
+        "{told:?}"
+    );
 }
 
 /// Providers that give every call the same id, or none; `script::check` looks at every request.
@@ -160,7 +188,12 @@ fn ids_that_come_twice_are_told_apart() {
     let world = World::new();
     let count = Counter::new("count");
     let part = |id: &str, at: u32| Part::Call(ToolCall::new(id, "count", json!({ "at": at })));
-    let reply = |parts: Vec<Part>| Act::Reply(Reply { parts, ..Reply::default() });
+    let reply = |parts: Vec<Part>| {
+        Act::Reply(Reply {
+            parts,
+            ..Reply::default()
+        })
+    };
     let model = Script::of([
         reply(vec![part("same", 0), part("same", 1), part("", 2)]),
         reply(vec![part("same", 3), part("", 4)]),
@@ -170,8 +203,11 @@ fn ids_that_come_twice_are_told_apart() {
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
     talk(&engine, "go");
-    let order: Vec<u64> =
-        count.inputs().iter().map(|input| input["at"].as_u64().unwrap()).collect();
+    let order: Vec<u64> = count
+        .inputs()
+        .iter()
+        .map(|input| input["at"].as_u64().unwrap())
+        .collect();
     assert_eq!(order, [0, 1, 2, 3, 4]);
 }
 
@@ -193,10 +229,19 @@ fn a_model_that_loads_the_same_skill_ten_times() {
 
 fn reasoning_goes_back_as_it_came() {
     let world = World::new();
-    let opaque = prowess_agent::Opaque { provider: "x".into(), value: json!({ "sign": "abc" }) };
-    let thought = Part::Reasoning { text: "hm".into(), opaque: Some(opaque) };
+    let opaque = prowess_agent::Opaque {
+        provider: "x".into(),
+        value: json!({ "sign": "abc" }),
+    };
+    let thought = Part::Reasoning {
+        text: "hm".into(),
+        opaque: Some(opaque),
+    };
     let act = Part::Call(ToolCall::new("c", "glob", json!({ "pattern": "*" })));
-    let reply = Reply { parts: vec![thought.clone(), act], ..Reply::default() };
+    let reply = Reply {
+        parts: vec![thought.clone(), act],
+        ..Reply::default()
+    };
     let model = Script::of([Act::Reply(reply), says("done")]);
     let engine = world.free(model.clone());
     talk(&engine, "go");

@@ -52,12 +52,18 @@ fn turns_end_a_session_and_more_can_be_given() {
     wait(async {
         // Without more nothing happens.
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
-        assert_eq!(session.proceed(&never()).await.unwrap(), exhausted(Limit::Turns));
+        assert_eq!(
+            session.proceed(&never()).await.unwrap(),
+            exhausted(Limit::Turns)
+        );
         drop(session);
         assert_eq!(model.asked().len(), 3);
         let more = Some(Budget::turns(5));
         let mut session = Session::resume(&engine, &id, more).await.unwrap();
-        assert_eq!(session.proceed(&never()).await.unwrap(), exhausted(Limit::Turns));
+        assert_eq!(
+            session.proceed(&never()).await.unwrap(),
+            exhausted(Limit::Turns)
+        );
         assert_eq!(model.asked().len(), 5);
     });
 }
@@ -65,7 +71,10 @@ fn turns_end_a_session_and_more_can_be_given() {
 fn tokens_end_a_session() {
     let world = World::new();
     let model = Script::by(endless());
-    let budget = Budget { tokens: Some(300), ..Budget::default() };
+    let budget = Budget {
+        tokens: Some(300),
+        ..Budget::default()
+    };
     let (_, pause) = run(&engine(&world, model.clone(), budget));
     assert_eq!((pause, model.asked().len()), (exhausted(Limit::Tokens), 3));
 }
@@ -73,7 +82,10 @@ fn tokens_end_a_session() {
 fn money_ends_a_session() {
     let world = World::new();
     let model = Arc::new(Script::new("script/one", endless()).price(10.0));
-    let budget = Budget { micros: Some(2_000), ..Budget::default() };
+    let budget = Budget {
+        micros: Some(2_000),
+        ..Budget::default()
+    };
     let (_, pause) = run(&engine(&world, model.clone(), budget));
     assert_eq!((pause, model.asked().len()), (exhausted(Limit::Money), 2));
 }
@@ -81,7 +93,10 @@ fn money_ends_a_session() {
 fn time_ends_a_question() {
     let world = World::new();
     let model = Script::of([Act::Hang]);
-    let budget = Budget { milliseconds: Some(30), ..Budget::default() };
+    let budget = Budget {
+        milliseconds: Some(30),
+        ..Budget::default()
+    };
     let (_, pause) = run(&engine(&world, model, budget));
     assert_eq!(pause, exhausted(Limit::Time));
 }
@@ -97,7 +112,10 @@ fn sub_runs_count_in_the_budget_of_the_session() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([load("look"), says("seen")]);
-    let budget = Budget { tokens: Some(200), ..Budget::default() };
+    let budget = Budget {
+        tokens: Some(200),
+        ..Budget::default()
+    };
     let (_, pause) = run(&engine(&world, model.clone(), budget));
     assert_eq!((pause, model.asked().len()), (exhausted(Limit::Tokens), 2));
 }
@@ -116,7 +134,10 @@ fn sub_runs_have_a_budget_of_their_own() {
         }
     });
     let mut parts = world.parts(model.clone());
-    parts.settings.sub_budget = Budget { tokens: Some(220), ..Budget::default() };
+    parts.settings.sub_budget = Budget {
+        tokens: Some(220),
+        ..Budget::default()
+    };
     mode(&mut parts, prowess_policy::Mode::Yolo);
     let (_, pause) = run(&Engine::new(parts));
     assert_eq!(pause, Pause::Answered("done".into()));

@@ -104,14 +104,21 @@ fn a_command_and_its_children_are_gone() {
     });
     eye.join().unwrap();
     assert!(!world.path("project/never").exists());
-    assert!(results(&model.last())[0].contains("cancelled"), "{:?}", results(&model.last()));
+    assert!(
+        results(&model.last())[0].contains("cancelled"),
+        "{:?}",
+        results(&model.last())
+    );
 }
 
 fn calls_that_were_not_begun_are_not_begun() {
     let world = World::new();
     let model = Script::by(|at, _| match at {
         0 => calls([
-            ("bash", serde_json::json!({ "command": "touch begun2; sleep 615" })),
+            (
+                "bash",
+                serde_json::json!({ "command": "touch begun2; sleep 615" }),
+            ),
             ("bash", serde_json::json!({ "command": "echo x >> second" })),
         ]),
         _ => says("done"),
@@ -149,7 +156,10 @@ fn a_sub_run_is_stopped_with_its_session() {
         session.id().to_owned()
     });
     eye.join().unwrap();
-    assert_eq!(children(&engine, &id)[0].ending.as_deref(), Some("cancelled"));
+    assert_eq!(
+        children(&engine, &id)[0].ending.as_deref(),
+        Some("cancelled")
+    );
 }
 
 fn what_is_cancelled_before_it_begins_asks_nobody() {
@@ -194,7 +204,10 @@ fn saying_something_else_gives_up_what_is_open() {
     });
     assert!(!world.path("project/never").exists());
     let told = results(&model.last());
-    assert!(told[0].contains("The person wants something else now. Nothing was done."), "{told:?}");
+    assert!(
+        told[0].contains("The person wants something else now. Nothing was done."),
+        "{told:?}"
+    );
 }
 
 fn a_session_that_is_dropped_ends_its_commands() {

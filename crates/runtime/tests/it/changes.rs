@@ -26,7 +26,10 @@ pub(crate) const TESTS: Tests = tests! {
 
 fn what_is_new_changed_or_gone_is_told_behind() {
     let world = World::new();
-    world.skill("stays", "", "S.").skill("goes", "", "G.").skill("changes", "", "C.");
+    world
+        .skill("stays", "", "S.")
+        .skill("goes", "", "G.")
+        .skill("changes", "", "C.");
     let model = Script::by(|_, _| says("fine"));
     let engine = world.engine(model.clone());
     wait(async {
@@ -35,7 +38,9 @@ fn what_is_new_changed_or_gone_is_told_behind() {
         session.proceed(&never()).await.unwrap();
         std::fs::remove_dir_all(world.path("person/.agents/skills/goes")).unwrap();
         let text = "---\nname: changes\ndescription: Does something else.\n---\nC.\n";
-        world.file("person/.agents/skills/changes/SKILL.md", text).skill("comes", "", "N.");
+        world
+            .file("person/.agents/skills/changes/SKILL.md", text)
+            .skill("comes", "", "N.");
         session.workshop().registry.refresh();
         session.say("two", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
@@ -45,8 +50,14 @@ fn what_is_new_changed_or_gone_is_told_behind() {
     let asked = model.asked();
     let second = conversation(&asked[1]);
     let note = &second[second.find("two").unwrap()..];
-    let order =
-        ["No longer available:", "goes", "Changed:", "Does something else.", "New:", "comes"];
+    let order = [
+        "No longer available:",
+        "goes",
+        "Changed:",
+        "Does something else.",
+        "New:",
+        "comes",
+    ];
     let places: Vec<usize> = order.iter().map(|part| note.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{note}");
     assert!(!note.contains("stays"));
@@ -74,7 +85,11 @@ fn what_was_told_is_not_told_again_after_a_resume() {
     });
     let last = model.last();
     assert_eq!(conversation(&last).matches("What two is for.").count(), 1);
-    assert_eq!(last.system, model.asked()[0].system, "the index is the one of the beginning");
+    assert_eq!(
+        last.system,
+        model.asked()[0].system,
+        "the index is the one of the beginning"
+    );
 }
 
 fn a_loaded_skill_that_changed_grants_nothing_any_more() {
@@ -94,7 +109,11 @@ fn a_loaded_skill_that_changed_grants_nothing_any_more() {
     let engine = world.engine(model.clone());
     talk(&engine, "go");
     assert!(world.path("project/one").exists());
-    assert!(!world.path("project/two").exists(), "{:?}", results(&model.last()));
+    assert!(
+        !world.path("project/two").exists(),
+        "{:?}",
+        results(&model.last())
+    );
 }
 
 /// A session that loaded a skill, the skill changed, and it is taken up again.
@@ -126,9 +145,15 @@ fn a_changed_skill_is_asked_about_at_resume() {
     assert_eq!(person.asked(), ["Take in the new text of the skill pdf"]);
     let last = conversation(&model.last());
     assert!(last.find("Use pdftk.").unwrap() < last.find("Use qpdf.").unwrap());
-    assert!(last.find("Use qpdf.").unwrap() < last.find("go on").unwrap(), "before what is said");
+    assert!(
+        last.find("Use qpdf.").unwrap() < last.find("go on").unwrap(),
+        "before what is said"
+    );
     let decided = decisions(&engine, &id);
-    let asked = decided.iter().find(|one| one.what.contains("new text")).unwrap();
+    let asked = decided
+        .iter()
+        .find(|one| one.what.contains("new text"))
+        .unwrap();
     assert_eq!(asked.answer.as_deref(), Some("once"));
     wait(async {
         let session = Session::resume(&engine, &id, None).await.unwrap();
@@ -191,7 +216,10 @@ fn a_change_is_told_though_calls_are_open() {
         session.proceed(&never()).await.unwrap();
     });
     let last = conversation(&model.last());
-    assert!(last.contains("its instructions above no longer hold"), "{last}");
+    assert!(
+        last.contains("its instructions above no longer hold"),
+        "{last}"
+    );
 }
 
 fn a_change_is_told_though_the_first_resume_was_cut_off() {
@@ -204,12 +232,17 @@ fn a_change_is_told_though_the_first_resume_was_cut_off() {
         session.proceed(&never()).await.unwrap();
     });
     let last = conversation(&model.last());
-    assert!(last.contains("its instructions above no longer hold"), "{last}");
+    assert!(
+        last.contains("its instructions above no longer hold"),
+        "{last}"
+    );
 }
 
 fn files_that_were_touched_are_remembered() {
     let world = World::new();
-    world.skill("types", "paths: \"src/*.ts\"\n", "Use strict types.").skill("other", "", "O.");
+    world
+        .skill("types", "paths: \"src/*.ts\"\n", "Use strict types.")
+        .skill("other", "", "O.");
     world.file("project/src/b.ts", "let a = 1;\n");
     let read = || call("read", serde_json::json!({ "path": "src/b.ts" }));
     let model = Script::by(move |at, _| match at {

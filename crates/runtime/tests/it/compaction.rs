@@ -99,7 +99,9 @@ fn talk(engine: &Engine) -> String {
 
 fn compactions(engine: &Engine, id: &str) -> usize {
     let all = events(engine, id);
-    all.iter().filter(|event| matches!(event.event, Event::Compacted { .. })).count()
+    all.iter()
+        .filter(|event| matches!(event.event, Event::Compacted { .. }))
+        .count()
 }
 
 fn squadron_4_the_task_the_skills_and_whole_pairs_survive() {
@@ -108,9 +110,16 @@ fn squadron_4_the_task_the_skills_and_whole_pairs_survive() {
     let model = worker(12_000, 40, 1_500, load("pdf"));
     let engine = engine(&world, model.clone());
     let id = talk(&engine);
-    assert!(compactions(&engine, &id) >= 1, "the conversation was too long");
+    assert!(
+        compactions(&engine, &id) >= 1,
+        "the conversation was too long"
+    );
     let last = conversation(&model.last());
-    for part in ["Fill in the forms in inbox/.", "Forms one to nine are done.", "Use pdftk."] {
+    for part in [
+        "Fill in the forms in inbox/.",
+        "Forms one to nine are done.",
+        "Use pdftk.",
+    ] {
         assert_eq!(last.matches(part).count(), 1, "{part} in {last}");
     }
     assert!(last.contains("flood 39"), "the end is as it was");
@@ -140,10 +149,18 @@ fn planck_the_index_is_the_same_before_and_after() {
     let engine = engine(&world, model.clone());
     talk(&engine);
     let asked = model.asked();
-    let work: Vec<&Request> = asked.iter().filter(|request| !is_summary(request)).collect();
+    let work: Vec<&Request> = asked
+        .iter()
+        .filter(|request| !is_summary(request))
+        .collect();
     assert!(work.len() < asked.len());
     assert!(work.iter().all(|request| request.system == work[0].system));
-    assert!(asked.iter().filter(|one| is_summary(one)).all(|one| one.tools.is_empty()));
+    assert!(
+        asked
+            .iter()
+            .filter(|one| is_summary(one))
+            .all(|one| one.tools.is_empty())
+    );
 }
 
 fn long_answers_are_left_out_first() {
@@ -153,7 +170,10 @@ fn long_answers_are_left_out_first() {
     let engine = engine(&world, model.clone());
     let id = talk(&engine);
     let all = events(&engine, &id);
-    assert!(all.iter().any(|event| matches!(event.event, Event::Pruned { .. })));
+    assert!(
+        all.iter()
+            .any(|event| matches!(event.event, Event::Pruned { .. }))
+    );
     let last = conversation(&model.last());
     assert!(last.contains("bytes left out to save room; call flood again"));
     assert!(last.contains("Use pdftk.") && last.contains("Fill in the forms"));
@@ -174,7 +194,9 @@ fn a_provider_that_counts_otherwise_is_asked_again_twice() {
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
-        let Pause::Ended(ending) = session.proceed(&never()).await.unwrap() else { panic!() };
+        let Pause::Ended(ending) = session.proceed(&never()).await.unwrap() else {
+            panic!()
+        };
         assert!(
             matches!(&ending, prowess_agent::Ending::Failed { kind, .. } if &**kind == "context-too-long"),
             "{ending:?}"
@@ -209,11 +231,19 @@ fn facts_stand_where_the_summary_fails() {
 /// Reference §5.6: arguments of a skill that comes back must not look like a new request.
 fn a_summary_is_no_new_request() {
     let world = World::new();
-    let model = worker(12_000, 40, 1_500, call("flood", json!({ "bytes": 10, "at": 0 })));
+    let model = worker(
+        12_000,
+        40,
+        1_500,
+        call("flood", json!({ "bytes": 10, "at": 0 })),
+    );
     let engine = engine(&world, model.clone());
     talk(&engine);
     let first = model.last().messages[0].text();
-    assert!(first.starts_with("[The beginning of this conversation was left out"), "{first}");
+    assert!(
+        first.starts_with("[The beginning of this conversation was left out"),
+        "{first}"
+    );
     assert!(first.contains("This is not a new request."));
 }
 
@@ -240,7 +270,10 @@ fn what_a_summary_costs_counts() {
             })
             .sum();
         let usage = session.spent().usage;
-        assert_eq!(usage.input, read, "every question counts, also the one for a summary");
+        assert_eq!(
+            usage.input, read,
+            "every question counts, also the one for a summary"
+        );
         assert_eq!(usage.micros, Some(2 * usage.tokens()), "in money as well");
     });
 }
@@ -249,10 +282,19 @@ fn what_a_summary_costs_counts() {
 fn skills_without_room_are_named_and_unloaded() {
     let world = World::new();
     for name in ["one", "two", "three"] {
-        world.skill(name, "allowed-tools: stamp\n", &format!("{name} {}", "s".repeat(9_000)));
+        world.skill(
+            name,
+            "allowed-tools: stamp\n",
+            &format!("{name} {}", "s".repeat(9_000)),
+        );
     }
     let load = |name: &str| ("load_skill", json!({ "name": name }));
-    let model = worker(20_000, 40, 1_500, calls([load("one"), load("two"), load("three")]));
+    let model = worker(
+        20_000,
+        40,
+        1_500,
+        calls([load("one"), load("two"), load("three")]),
+    );
     let engine = engine(&world, model.clone());
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -262,7 +304,10 @@ fn skills_without_room_are_named_and_unloaded() {
         let left: Vec<&str> = skills.iter().map(|skill| &*skill.name).collect();
         assert_eq!(left, ["two", "three"], "the newest have the room");
         let last = conversation(&model.last());
-        assert!(last.contains("load them again if they are needed: one"), "{last}");
+        assert!(
+            last.contains("load them again if they are needed: one"),
+            "{last}"
+        );
         // And it can be: it is not "already loaded".
         session.say("/one", &never()).await.unwrap();
         assert_eq!(session.skills().len(), 3);
@@ -301,24 +346,42 @@ fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
     let mut parts = parts(&world, model.clone());
     parts.settings.budget = Budget::turns(1_000);
     let heard = Arc::clone(&told);
-    parts.watchers.push(Arc::new(Seeing(move |_: &str, update: Update<'_>| {
-        if let Update::Message(text) = update {
-            heard.lock().unwrap().push(text.to_owned());
-        }
-    })));
+    parts
+        .watchers
+        .push(Arc::new(Seeing(move |_: &str, update: Update<'_>| {
+            if let Update::Message(text) = update {
+                heard.lock().unwrap().push(text.to_owned());
+            }
+        })));
     let engine = Engine::new(parts);
     let id = talk(&engine);
     assert_eq!(compactions(&engine, &id), 1);
     let last = conversation(&model.last());
     assert!(last.contains("First line.") && !last.contains("Last line."));
-    assert!(last.contains("load them again if they are needed: one"), "the oldest goes");
-    for part in ["Text of two.", "Text of five.", "rest of the instructions of the skill long"] {
+    assert!(
+        last.contains("load them again if they are needed: one"),
+        "the oldest goes"
+    );
+    for part in [
+        "Text of two.",
+        "Text of five.",
+        "rest of the instructions of the skill long",
+    ] {
         assert_eq!(last.matches(part).count(), 1, "{part}");
     }
-    assert!(tools(&model.last()).contains(&"stamp"), "it is still loaded");
+    assert!(
+        tools(&model.last()).contains(&"stamp"),
+        "it is still loaded"
+    );
     let told = told.lock().unwrap().join("\n");
-    assert!(told.contains("There was no room for these skills: one"), "{told}");
-    assert!(told.contains("Of these skills only the beginning stays: long"), "{told}");
+    assert!(
+        told.contains("There was no room for these skills: one"),
+        "{told}"
+    );
+    assert!(
+        told.contains("Of these skills only the beginning stays: long"),
+        "{told}"
+    );
     // Also when it is taken up again: it is not "already loaded", and one that is whole is.
     wait(async {
         let mut session = Session::resume(&engine, &id, None).await.unwrap();

@@ -29,12 +29,16 @@ pub(crate) fn run(modules: &[(&str, Tests)]) {
     // Somebody always listens: a place in the code that is first passed while nobody does could be
     // taken for one that nobody ever wants to hear of.
     tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     let mut chosen: Vec<(String, fn())> = modules
         .iter()
         .flat_map(|(module, tests)| {
-            tests.iter().map(move |(name, test)| (format!("{module}::{name}"), *test))
+            tests
+                .iter()
+                .map(move |(name, test)| (format!("{module}::{name}"), *test))
         })
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|word| name.contains(&**word)))
         .collect();
@@ -48,16 +52,25 @@ pub(crate) fn run(modules: &[(&str, Tests)]) {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 loop {
-                    let Some((name, test)) = queue.lock().unwrap().pop() else { return };
+                    let Some((name, test)) = queue.lock().unwrap().pop() else {
+                        return;
+                    };
                     let fine = std::panic::catch_unwind(test).is_ok();
                     println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
                     let mut ended = ended.lock().unwrap();
-                    if fine { ended.0 += 1 } else { ended.1.push(name) }
+                    if fine {
+                        ended.0 += 1
+                    } else {
+                        ended.1.push(name)
+                    }
                 }
             });
         }
     });
     let (passed, failed) = ended.into_inner().unwrap();
-    println!("test result: {passed} passed; {} failed {failed:?}", failed.len());
+    println!(
+        "test result: {passed} passed; {} failed {failed:?}",
+        failed.len()
+    );
     assert!(failed.is_empty(), "{failed:?}");
 }

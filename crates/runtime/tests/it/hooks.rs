@@ -61,7 +61,11 @@ fn hooks_live_while_their_skill_is_loaded() {
         says("done"),
     ]);
     talk(free(&world, model));
-    assert_eq!(world.read("project/seen"), "x\n", "for the one call that it is for");
+    assert_eq!(
+        world.read("project/seen"),
+        "x\n",
+        "for the one call that it is for"
+    );
     assert!(world.path("project/three").exists());
 }
 
@@ -73,7 +77,10 @@ fn a_hook_keeps_a_call_from_being_made() {
     talk(free(&world, model.clone()));
     assert!(!world.path("project/made").exists());
     let told = &results(&model.last())[0];
-    assert!(told.contains("A hook of the skill guard refused this call: not on Mondays"), "{told}");
+    assert!(
+        told.contains("A hook of the skill guard refused this call: not on Mondays"),
+        "{told}"
+    );
 }
 
 fn a_hook_can_ask_and_the_answer_is_written_down() {
@@ -92,7 +99,10 @@ fn a_hook_can_ask_and_the_answer_is_written_down() {
         assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
         assert_eq!(world.path("project/made").exists(), made);
         let decided = decisions(&engine, &id);
-        let asked = decided.iter().find(|one| one.answer.is_some()).expect("it is written down");
+        let asked = decided
+            .iter()
+            .find(|one| one.answer.is_some())
+            .expect("it is written down");
         assert!(asked.reason.contains("it is Monday") && asked.what.contains("mkdir made"));
     }
 }
@@ -114,7 +124,11 @@ fn a_hook_changes_the_input_and_the_gate_still_decides() {
     let mut parts = free(&world, model.clone());
     crate::world::rule(&mut parts, prowess_policy::Effect::Deny, "Bash(rm:*)");
     talk(parts);
-    assert!(world.path("project/other").exists(), "{:?}", results(&model.last()));
+    assert!(
+        world.path("project/other").exists(),
+        "{:?}",
+        results(&model.last())
+    );
 }
 
 fn what_a_hook_adds_is_behind_the_answer() {
@@ -124,16 +138,26 @@ fn what_a_hook_adds_is_behind_the_answer() {
         "guard/add.sh",
         r#"echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"mind the gap"}}'"#,
     );
-    let model = Script::of([load("guard"), call("glob", json!({ "pattern": "*" })), says("done")]);
+    let model = Script::of([
+        load("guard"),
+        call("glob", json!({ "pattern": "*" })),
+        says("done"),
+    ]);
     talk(free(&world, model.clone()));
     let told = &results(&model.last())[0];
-    assert!(told.ends_with("[hook of the skill guard: mind the gap]"), "{told}");
+    assert!(
+        told.ends_with("[hook of the skill guard: mind the gap]"),
+        "{told}"
+    );
 }
 
 fn a_hook_keeps_a_message_back() {
     let world = World::new();
     world.skill("guard", &hook("UserPromptSubmit", "", "no.sh"), "Guard.");
-    world.script("guard/no.sh", "if grep -q secret; then echo 'no secrets' >&2; exit 2; fi");
+    world.script(
+        "guard/no.sh",
+        "if grep -q secret; then echo 'no secrets' >&2; exit 2; fi",
+    );
     let model = Script::by(|_, _| says("fine"));
     let engine = Engine::new(free(&world, model.clone()));
     wait(async {
@@ -167,7 +191,10 @@ fn a_hook_stops_the_whole_work() {
     for (event, first) in [("PreToolUse", false), ("PostToolUse", true)] {
         let world = World::new();
         world.skill("guard", &hook(event, "Bash", "stop.sh"), "Guard.");
-        world.script("guard/stop.sh", r#"echo '{"continue": false, "stopReason": "enough"}'"#);
+        world.script(
+            "guard/stop.sh",
+            r#"echo '{"continue": false, "stopReason": "enough"}'"#,
+        );
         let model = Script::of([
             load("guard"),
             crate::script::calls([
@@ -188,19 +215,40 @@ fn a_hook_stops_the_whole_work() {
 fn a_hook_is_asked_about_a_fork_too() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Skill", "no.sh"), "Guard.");
-    world.script("guard/no.sh", "grep -q '\"look\"' || exit 0; echo 'not that one' >&2; exit 2");
-    world.skill("look", "context: fork\n", "Look.").skill("see", "context: fork\n", "See.");
-    let model = Script::of([load("guard"), load("look"), load("see"), says("seen"), says("done")]);
+    world.script(
+        "guard/no.sh",
+        "grep -q '\"look\"' || exit 0; echo 'not that one' >&2; exit 2",
+    );
+    world
+        .skill("look", "context: fork\n", "Look.")
+        .skill("see", "context: fork\n", "See.");
+    let model = Script::of([
+        load("guard"),
+        load("look"),
+        load("see"),
+        says("seen"),
+        says("done"),
+    ]);
     let (engine, id, _) = talk(free(&world, model.clone()));
     let told = &results(&model.asked()[2])[0];
-    assert!(told.contains("A hook of the skill guard refused this call: not that one"), "{told}");
-    assert_eq!(crate::world::children(&engine, &id).len(), 1, "the other one ran");
+    assert!(
+        told.contains("A hook of the skill guard refused this call: not that one"),
+        "{told}"
+    );
+    assert_eq!(
+        crate::world::children(&engine, &id).len(),
+        1,
+        "the other one ran"
+    );
 }
 
 fn hooks_of_an_untrusted_skill_do_not_run() {
     let world = World::new();
     world.project_skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
-    world.file("project/.agents/skills/guard/no.sh", "#!/bin/bash\ntouch pwned; exit 2\n");
+    world.file(
+        "project/.agents/skills/guard/no.sh",
+        "#!/bin/bash\ntouch pwned; exit 2\n",
+    );
     let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
     talk(free(&world, model));
     assert!(world.path("project/made").exists() && !world.path("project/pwned").exists());
@@ -222,7 +270,11 @@ fn calls_with_hooks_are_never_done_twice() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Glob", "log.sh"), "Guard.");
     world.script("guard/log.sh", "echo x >> $CLAUDE_PROJECT_DIR/seen");
-    let model = Script::of([load("guard"), call("glob", json!({ "pattern": "*" })), says("done")]);
+    let model = Script::of([
+        load("guard"),
+        call("glob", json!({ "pattern": "*" })),
+        says("done"),
+    ]);
     let (engine, id, _) = talk(free(&world, model));
     let marks: Vec<bool> = crate::world::events(&engine, &id)
         .into_iter()
@@ -237,8 +289,13 @@ fn calls_with_hooks_are_never_done_twice() {
 fn hooks_hear_what_came_out_of_a_forked_skill() {
     let world = World::new();
     world.skill("guard", &hook("PostToolUse", "Skill", "hear.sh"), "Guard.");
-    world.script("guard/hear.sh", "grep -q 'It is red' || exit 0; echo 'red is wrong' >&2; exit 2");
-    world.skill("look", "context: fork\n", "Look.").skill("see", "context: fork\n", "See.");
+    world.script(
+        "guard/hear.sh",
+        "grep -q 'It is red' || exit 0; echo 'red is wrong' >&2; exit 2",
+    );
+    world
+        .skill("look", "context: fork\n", "Look.")
+        .skill("see", "context: fork\n", "See.");
     let model = Script::of([
         load("guard"),
         load("look"),
@@ -251,8 +308,14 @@ fn hooks_hear_what_came_out_of_a_forked_skill() {
     let asked = model.asked();
     let (red, blue) = (&results(&asked[3])[0], &results(&asked[5])[0]);
     assert!(red.contains("It is red."), "{red}");
-    assert!(red.ends_with("[hook of the skill guard: red is wrong]"), "{red}");
-    assert!(blue.contains("It is blue.") && !blue.contains("[hook"), "{blue}");
+    assert!(
+        red.ends_with("[hook of the skill guard: red is wrong]"),
+        "{red}"
+    );
+    assert!(
+        blue.contains("It is blue.") && !blue.contains("[hook"),
+        "{blue}"
+    );
 }
 
 fn a_hook_behind_a_forked_skill_ends_the_work() {
@@ -265,7 +328,9 @@ fn a_hook_behind_a_forked_skill_ends_the_work() {
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([load("guard"), load("look"), says("It is red.")]);
     let (_, _, pause) = talk(free(&world, model));
-    let Pause::Ended(prowess_agent::Ending::Declined { why }) = pause else { panic!("{pause:?}") };
+    let Pause::Ended(prowess_agent::Ending::Declined { why }) = pause else {
+        panic!("{pause:?}")
+    };
     assert!(why.contains("guard") && why.contains("enough"), "{why}");
 }
 
@@ -283,14 +348,20 @@ fn two_names_of_one_tool_are_one_tool() {
             "{said}: {:?}",
             tools(&last)
         );
-        assert!(results(&last)[0].contains("`disallowed-tools` names it"), "{said}: {called}");
+        assert!(
+            results(&last)[0].contains("`disallowed-tools` names it"),
+            "{said}: {called}"
+        );
         let world = World::new();
         world.skill("guard", &hook("PreToolUse", said, "no.sh"), "Guard.");
         world.script("guard/no.sh", "echo no >&2; exit 2");
         let model = Script::of([load("guard"), call(called, input.clone()), says("done")]);
         talk(free(&world, model.clone()));
         let told = &results(&model.last())[0];
-        assert!(told.contains("A hook of the skill guard refused"), "{said}: {called}: {told}");
+        assert!(
+            told.contains("A hook of the skill guard refused"),
+            "{said}: {called}: {told}"
+        );
     }
 }
 
@@ -319,5 +390,9 @@ fn case_129_once_is_once_also_when_a_session_is_taken_up_again() {
     }
     let seen = world.read("project/seen");
     let count = |name: &str| seen.lines().filter(|line| *line == name).count();
-    assert_eq!((count("each"), count("call"), count("said")), (3, 1, 1), "{seen}");
+    assert_eq!(
+        (count("each"), count("call"), count("said")),
+        (3, 1, 1),
+        "{seen}"
+    );
 }

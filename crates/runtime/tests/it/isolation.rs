@@ -21,7 +21,10 @@ pub(crate) const TESTS: Tests = tests! {
 };
 
 fn sub(name: &str, with: &str) -> SubRun {
-    SubRun { arguments: Arguments::from_text(with), ..SubRun::new(Which::Name(name.into())) }
+    SubRun {
+        arguments: Arguments::from_text(with),
+        ..SubRun::new(Which::Name(name.into()))
+    }
 }
 
 /// Agentick 4.3 #11, and its wish for a parallel map.
@@ -30,7 +33,14 @@ fn many_sub_runs_at_once_are_independent() {
     world.skill("square", "", "Square $0.");
     let model = Script::by(|_, request| {
         let said = conversation(request);
-        let number = said.split("Square ").nth(1).unwrap().split('.').next().unwrap().to_owned();
+        let number = said
+            .split("Square ")
+            .nth(1)
+            .unwrap()
+            .split('.')
+            .next()
+            .unwrap()
+            .to_owned();
         match results(request).first() {
             None => bash(&format!("mkdir n{number}")),
             Some(result) if !result.starts_with("Exit code 0.") => says(result),
@@ -43,8 +53,10 @@ fn many_sub_runs_at_once_are_independent() {
         for number in 0..12 {
             let engine = engine.clone();
             all.spawn(async move {
-                let finished =
-                    engine.run_skill(sub("square", &number.to_string()), &never()).await.unwrap();
+                let finished = engine
+                    .run_skill(sub("square", &number.to_string()), &never())
+                    .await
+                    .unwrap();
                 assert_eq!(finished.text, format!("{number} is done"));
                 assert_eq!(finished.spent.turns, 2);
             });
@@ -58,7 +70,9 @@ fn many_sub_runs_at_once_are_independent() {
 
 fn a_skill_loaded_in_a_sub_run_is_not_loaded_above() {
     let world = World::new();
-    world.skill("outer", "context: fork\n", "Work.").skill("inner", "", "Inner text.");
+    world
+        .skill("outer", "context: fork\n", "Work.")
+        .skill("inner", "", "Inner text.");
     let model = Script::of([load("outer"), load("inner"), says("did it"), says("done")]);
     let engine = world.engine(model.clone());
     wait(async {
@@ -103,7 +117,11 @@ fn a_yes_given_above_is_no_yes_to_a_skill() {
     let engine = Engine::new(parts);
     talk(&engine, "go");
     let asked = person.asked();
-    assert_eq!(asked.iter().filter(|what| what.contains("mkdir")).count(), 2, "{asked:?}");
+    assert_eq!(
+        asked.iter().filter(|what| what.contains("mkdir")).count(),
+        2,
+        "{asked:?}"
+    );
 }
 
 fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {
@@ -130,13 +148,26 @@ fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {
 fn what_a_sub_run_may_is_never_more_than_what_is_above() {
     let world = World::new();
     // It lists what the mode forbids.
-    world.skill("outer", "context: fork\nallowed-tools: Bash Write\n", "Work.");
-    let model = Script::of([load("outer"), bash("mkdir below"), says("cannot"), says("done")]);
+    world.skill(
+        "outer",
+        "context: fork\nallowed-tools: Bash Write\n",
+        "Work.",
+    );
+    let model = Script::of([
+        load("outer"),
+        bash("mkdir below"),
+        says("cannot"),
+        says("done"),
+    ]);
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Plan);
     let engine = Engine::new(parts);
     talk(&engine, "go");
-    assert!(!world.path("project/below").exists(), "{:?}", results(&model.asked()[2]));
+    assert!(
+        !world.path("project/below").exists(),
+        "{:?}",
+        results(&model.asked()[2])
+    );
 }
 
 fn each_sub_run_has_its_own_record() {
@@ -161,7 +192,10 @@ fn each_sub_run_has_its_own_record() {
     assert_eq!(below.len(), 2);
     for child in &below {
         let text = serde_json::to_string(&events(&engine, &child.id)).unwrap();
-        assert!(text.contains("Look at a") != text.contains("Look at b"), "{text}");
+        assert!(
+            text.contains("Look at a") != text.contains("Look at b"),
+            "{text}"
+        );
     }
     // Removing the session removes what belongs to it.
     assert_eq!(engine.parts().store.remove(&id).unwrap(), 3);

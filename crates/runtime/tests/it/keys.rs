@@ -33,7 +33,9 @@ pub(crate) struct Known(pub(crate) Vec<Arc<Script>>);
 impl Models for Known {
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, String> {
         let found = self.0.iter().find(|model| *model.about().name == *name);
-        found.map(|model| Arc::clone(model) as _).ok_or_else(|| "nobody knows it".to_owned())
+        found
+            .map(|model| Arc::clone(model) as _)
+            .ok_or_else(|| "nobody knows it".to_owned())
     }
 }
 
@@ -78,13 +80,24 @@ fn disallowed_tools_are_neither_declared_nor_called() {
 fn a_rule_in_disallowed_tools_is_the_gate_s() {
     let world = World::new();
     world.skill("careful", "disallowed-tools: Bash(touch:*)\n", "Look only.");
-    let model =
-        Script::of([load("careful"), bash("touch pwned"), bash("mkdir fine"), says("done")]);
+    let model = Script::of([
+        load("careful"),
+        bash("touch pwned"),
+        bash("mkdir fine"),
+        says("done"),
+    ]);
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Yolo);
     let asked = talk(parts, &model, "go");
-    assert!(tools(&asked[1]).contains(&"bash"), "only some uses are taken away");
-    assert!(results(&asked[2])[0].contains("was refused"), "{:?}", results(&asked[2]));
+    assert!(
+        tools(&asked[1]).contains(&"bash"),
+        "only some uses are taken away"
+    );
+    assert!(
+        results(&asked[2])[0].contains("was refused"),
+        "{:?}",
+        results(&asked[2])
+    );
     assert!(!world.path("project/pwned").exists() && world.path("project/fine").exists());
 }
 
@@ -103,19 +116,26 @@ fn a_model_that_a_skill_wants_is_asked_from_then_on() {
 /// Reference §1: what is not there is ignored, and the session's model goes on. People hear of it.
 fn a_model_that_is_not_there_stops_nothing() {
     let world = World::new();
-    world.skill("deep", "model: haiku\n", "Think.").skill("same", "model: inherit\n", "Same.");
+    world
+        .skill("deep", "model: haiku\n", "Think.")
+        .skill("same", "model: inherit\n", "Same.");
     let model = Script::of([load("deep"), load("same"), says("done")]);
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
     let mut parts = world.parts(model.clone());
-    parts.watchers.push(Arc::new(Seeing(move |_: &str, update: prowess_runtime::Update<'_>| {
-        if let prowess_runtime::Update::Message(text) = update {
-            ear.lock().unwrap().push(text.to_owned());
-        }
-    })));
+    parts.watchers.push(Arc::new(Seeing(
+        move |_: &str, update: prowess_runtime::Update<'_>| {
+            if let prowess_runtime::Update::Message(text) = update {
+                ear.lock().unwrap().push(text.to_owned());
+            }
+        },
+    )));
     assert_eq!(talk(parts, &model, "go").len(), 3);
     let heard = heard.lock().unwrap().join("\n");
-    assert!(heard.contains("no model `haiku`") && heard.contains("script/one goes on"), "{heard}");
+    assert!(
+        heard.contains("no model `haiku`") && heard.contains("script/one goes on"),
+        "{heard}"
+    );
 }
 
 fn effort_reaches_the_provider() {
@@ -132,7 +152,10 @@ fn effort_reaches_the_provider() {
 fn an_untrusted_skill_chooses_no_model() {
     let world = World::new();
     world.project_skill("deep", "model: script/big\neffort: max\n", "Think.");
-    let (small, big) = (Script::of([load("deep"), says("done")]), another("script/big", "thought"));
+    let (small, big) = (
+        Script::of([load("deep"), says("done")]),
+        another("script/big", "thought"),
+    );
     let mut parts = world.parts(small.clone());
     parts.models = Some(Arc::new(Known(vec![big.clone()])));
     talk(parts, &small, "go");
@@ -154,28 +177,45 @@ fn allowed_tools_are_not_asked_about_inline_and_others_are() {
     let asked = talk(parts, &model, "go");
     assert_eq!(person.asked(), ["mkdir before", "touch other"]);
     assert!(!world.path("project/before").exists() && !world.path("project/other").exists());
-    assert!(world.path("project/made").exists(), "{:?}", results(&asked[3]));
+    assert!(
+        world.path("project/made").exists(),
+        "{:?}",
+        results(&asked[3])
+    );
 }
 
 /// Agentick 4.3 #8, core-agent 4.2 #12: there the list is decoration.
 fn allowed_tools_are_all_there_is_where_a_person_confines() {
     let world = World::new();
     world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make folders.");
-    let model = Script::of([load("maker"), bash("mkdir made"), bash("touch other"), says("done")]);
+    let model = Script::of([
+        load("maker"),
+        bash("mkdir made"),
+        bash("touch other"),
+        says("done"),
+    ]);
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Yolo);
     parts.workshop.settings.confine = true;
     let asked = talk(parts, &model, "go");
     assert!(world.path("project/made").exists());
-    assert!(!world.path("project/other").exists(), "{:?}", results(&asked[3]));
+    assert!(
+        !world.path("project/other").exists(),
+        "{:?}",
+        results(&asked[3])
+    );
     assert!(results(&asked[3])[0].contains("was refused"));
 }
 
 /// Reference §6.2.
 fn skills_for_certain_files_come_up_when_one_is_touched() {
     let world = World::new();
-    world.skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.").skill("other", "", "O.");
-    world.file("project/src/a/b.ts", "let a = 1;\n").file("project/b.md", "text\n");
+    world
+        .skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.")
+        .skill("other", "", "O.");
+    world
+        .file("project/src/a/b.ts", "let a = 1;\n")
+        .file("project/b.md", "text\n");
     let model = Script::of([
         call("read", json!({ "path": "b.md" })),
         call("read", json!({ "path": "src/a/b.ts" })),
@@ -186,7 +226,10 @@ fn skills_for_certain_files_come_up_when_one_is_touched() {
     assert!(!asked[0].system.join("\n").contains("types"));
     assert!(!conversation(&asked[1]).contains("What types is for."));
     let note = conversation(&asked[2]);
-    assert!(note.contains("New:") && note.contains("What types is for."), "{note}");
+    assert!(
+        note.contains("New:") && note.contains("What types is for."),
+        "{note}"
+    );
     assert_eq!(note.matches("What types is for.").count(), 1);
     assert!(results(&asked[3])[0].contains("Use strict types."));
     assert_eq!(asked[3].system, asked[0].system);
@@ -195,7 +238,9 @@ fn skills_for_certain_files_come_up_when_one_is_touched() {
 /// Only the listing waits for a file: whoever knows the name may use it.
 fn a_skill_for_certain_files_can_be_named_before() {
     let world = World::new();
-    world.skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.").skill("other", "", "O.");
+    world
+        .skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.")
+        .skill("other", "", "O.");
     world.file("project/src/b.ts", "let a = 1;\n");
     let model = Script::of([
         // A file that cannot be read was not touched.

@@ -60,7 +60,12 @@ fn a_session_belongs_to_one_process_at_a_time() {
         .spawn()
         .unwrap();
     let mut byte = [0];
-    other.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
+    other
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut byte)
+        .unwrap();
     let error = wait(Session::resume(&engine, &id, None)).unwrap_err();
     assert!(
         matches!(error, RuntimeError::Store(SessionError::InUse { process, .. }) if process == other.id()),

@@ -113,7 +113,11 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
                 .messages()
                 .iter()
                 .flat_map(Message::results)
-                .filter(|result| result.text.contains("nobody knows whether it had an effect"))
+                .filter(|result| {
+                    result
+                        .text
+                        .contains("nobody knows whether it had an effect")
+                })
                 .count();
             let open = begun.len()
                 - before
@@ -121,13 +125,24 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
                     .filter(|event| matches!(event.event, Event::CallEnded { .. }))
                     .count();
             // `glob` only reads: it is done again without a word.
-            assert!(told == open || told + 1 == open, "cut at {cut}: told {told}, open {open}");
+            assert!(
+                told == open || told + 1 == open,
+                "cut at {cut}: told {told}, open {open}"
+            );
             interrupted += told;
             assert_eq!(session.skills().len(), 1, "cut at {cut}");
         });
-        let mut found: Vec<String> = world.read("project/log").lines().map(str::to_owned).collect();
+        let mut found: Vec<String> = world
+            .read("project/log")
+            .lines()
+            .map(str::to_owned)
+            .collect();
         found.sort();
-        assert_eq!(found, ["one", "three", "two"], "cut at {cut}: each line once");
+        assert_eq!(
+            found,
+            ["one", "three", "two"],
+            "cut at {cut}: each line once"
+        );
         // It ended well, and its record can be read.
         assert!(prowess_agent::Run::replay(&events(&engine, &id)).is_ok());
     }
@@ -138,10 +153,13 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
 fn commands(events: &[Stamped]) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     for event in events {
-        let Event::Replied { reply, .. } = &event.event else { continue };
+        let Event::Replied { reply, .. } = &event.event else {
+            continue;
+        };
         for call in reply.calls() {
-            if let Some(word) =
-                call.input["command"].as_str().and_then(|line| line.split(' ').nth(1))
+            if let Some(word) = call.input["command"]
+                .as_str()
+                .and_then(|line| line.split(' ').nth(1))
             {
                 found.push((call.id.to_string(), word));
             }
@@ -152,7 +170,11 @@ fn commands(events: &[Stamped]) -> Vec<(String, &str)> {
 
 fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
     let world = World::new();
-    world.skill("stamps", "allowed-tools: stamp Bash(mkdir:*)\nmodel: inherit\n", "Use stamp.");
+    world.skill(
+        "stamps",
+        "allowed-tools: stamp Bash(mkdir:*)\nmodel: inherit\n",
+        "Use stamp.",
+    );
     let stamp = Counter::new("stamp");
     let model = Script::by(|at, _| match at {
         0 => load("stamps"),
@@ -180,7 +202,10 @@ fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
         session.proceed(&never()).await.unwrap();
     });
     let asked = model.asked();
-    assert!(tools(&asked[2]).contains(&"stamp"), "declared, not only told");
+    assert!(
+        tools(&asked[2]).contains(&"stamp"),
+        "declared, not only told"
+    );
     assert_eq!(asked[2].system, asked[0].system);
     assert!(conversation(&asked[2]).contains("Use stamp."));
     assert_eq!(stamp.inputs().len(), 1);
@@ -202,19 +227,27 @@ fn squadron_3_a_sub_run_is_taken_up_with_what_it_may() {
     wait(async {
         let sub = SubRun::new(Which::Name("maker".into()));
         let finished = engine.run_skill(sub, &never()).await.unwrap();
-        let mut session = Session::resume(&engine, &finished.session, None).await.unwrap();
+        let mut session = Session::resume(&engine, &finished.session, None)
+            .await
+            .unwrap();
         session.say_plainly("more").await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
     let asked = model.asked();
     assert_eq!(tools(&asked[1]), tools(&asked[0]));
-    assert!(!world.path("project/other").exists(), "{:?}", results(&asked[2]));
+    assert!(
+        !world.path("project/other").exists(),
+        "{:?}",
+        results(&asked[2])
+    );
 }
 
 /// Without its skill nobody knows what a sub-run may do; with all tools it would be more than before.
 fn a_sub_run_whose_skill_is_gone_is_not_taken_up() {
     let world = World::new();
-    world.skill("maker", "allowed-tools: Read\n", "Make folders.").skill("other", "", "O.");
+    world
+        .skill("maker", "allowed-tools: Read\n", "Make folders.")
+        .skill("other", "", "O.");
     let engine = world.engine(Script::of([says("done")]));
     let finished =
         wait(engine.run_skill(SubRun::new(Which::Name("maker".into())), &never())).unwrap();
@@ -222,7 +255,9 @@ fn a_sub_run_whose_skill_is_gone_is_not_taken_up() {
     engine.parts().workshop.registry.refresh();
     let error = wait(Session::resume(&engine, &finished.session, None)).unwrap_err();
     assert!(matches!(error, RuntimeError::Skill(_)), "{error}");
-    let live = crate::world::roots(&engine).iter().any(|session| session.live);
+    let live = crate::world::roots(&engine)
+        .iter()
+        .any(|session| session.live);
     assert!(!live, "it was given back");
 }
 
@@ -231,7 +266,9 @@ fn a_session_of_a_newer_version_is_left_alone() {
     let engine = world.engine(Script::of([]));
     let id = wait(async { Session::start(&engine, "t").await.unwrap().id().to_owned() });
     let mut all = events(&engine, &id);
-    let Event::Started(started) = &mut all[0].event else { panic!() };
+    let Event::Started(started) = &mut all[0].event else {
+        panic!()
+    };
     started.version = VERSION + 1;
     let (store, id) = copy(&all);
     let engine = self::engine(&world, Script::of([]), store);
@@ -251,7 +288,10 @@ fn events_that_make_no_session_are_an_error() {
     let engine = self::engine(&world, Script::of([]), store);
     for _ in 0..2 {
         let error = wait(Session::resume(&engine, &id, None)).unwrap_err();
-        assert!(matches!(error, RuntimeError::Fold { .. }), "given back each time: {error}");
+        assert!(
+            matches!(error, RuntimeError::Fold { .. }),
+            "given back each time: {error}"
+        );
     }
 }
 
@@ -259,8 +299,10 @@ fn the_model_is_the_one_it_had() {
     let world = World::new();
     let engine = world.engine(crate::keys::another("script/old", "old"));
     let id = talk(&engine, "go");
-    let (old, new) =
-        (crate::keys::another("script/old", "o"), crate::keys::another("script/new", "n"));
+    let (old, new) = (
+        crate::keys::another("script/old", "o"),
+        crate::keys::another("script/new", "n"),
+    );
     for (known, answer) in [(true, "o"), (false, "n")] {
         let (store, id) = copy(&events(&engine, &id));
         let mut parts = world.parts(new.clone());
@@ -285,7 +327,10 @@ fn a_budget_is_kept_and_can_be_changed() {
     let budget = |more: Option<Budget>| {
         wait(async {
             let session = Session::resume(&engine, &id, more).await.unwrap();
-            (session.run().started().unwrap().limits.budget.turns, session.spent().turns)
+            (
+                session.run().started().unwrap().limits.budget.turns,
+                session.spent().turns,
+            )
         })
     };
     assert_eq!(budget(None), (Some(50), 1));
@@ -305,8 +350,10 @@ fn a_read_that_was_cut_off_is_done_again() {
         session.id().to_owned()
     });
     let all = events(&whole, &id);
-    let cut =
-        all.iter().position(|event| matches!(event.event, Event::CallStarted { .. })).unwrap();
+    let cut = all
+        .iter()
+        .position(|event| matches!(event.event, Event::CallStarted { .. }))
+        .unwrap();
     let (store, id) = copy(&all[..=cut]);
     let model = Script::of([says("done")]);
     let engine = engine(&world, model.clone(), store);
@@ -324,13 +371,21 @@ fn a_handed_in_result_does_not_end_what_is_said_later() {
     let model = Script::by(|at, _| call("submit", json!({ "n": at })));
     let engine = world.engine(model.clone());
     wait(async {
-        let sub = SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+        let sub = SubRun {
+            result: Some(schema),
+            ..SubRun::new(Which::Name("sum".into()))
+        };
         let finished = engine.run_skill(sub, &never()).await.unwrap();
-        let mut session = Session::resume(&engine, &finished.session, None).await.unwrap();
+        let mut session = Session::resume(&engine, &finished.session, None)
+            .await
+            .unwrap();
         session.say_plainly("Once more.").await.unwrap();
         let pause = session.proceed(&never()).await.unwrap();
         let value = json!({ "n": 1 });
-        assert_eq!(pause, Pause::Ended(prowess_agent::Ending::Submitted { value }));
+        assert_eq!(
+            pause,
+            Pause::Ended(prowess_agent::Ending::Submitted { value })
+        );
     });
 }
 
@@ -353,7 +408,10 @@ fn sqlite_keeps_a_session_between_engines() {
         session.proceed(&never()).await.unwrap();
     });
     let text = conversation(&model.last());
-    assert_eq!(text.lines().collect::<Vec<_>>(), ["first ü", "answer 0", "second"]);
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        ["first ü", "answer 0", "second"]
+    );
 }
 
 fn hooks_hear_of_a_resume() {
@@ -396,7 +454,11 @@ fn work_in_the_background_that_was_cut_off_is_told_once() {
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         // It has begun when its model was asked.
-        while !model.asked().iter().any(|one| conversation(one).starts_with("Run skill")) {
+        while !model
+            .asked()
+            .iter()
+            .any(|one| conversation(one).starts_with("Run skill"))
+        {
             tokio::task::yield_now().await;
         }
         session.id().to_owned()
@@ -427,10 +489,16 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
         })
     };
     let whole = world.engine(worker());
-    let sub = SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+    let sub = SubRun {
+        result: Some(schema),
+        ..SubRun::new(Which::Name("sum".into()))
+    };
     let finished = wait(whole.run_skill(sub, &never())).unwrap();
     let all = events(&whole, &finished.session);
-    let said = all.iter().position(|event| matches!(event.event, Event::Said { .. })).unwrap();
+    let said = all
+        .iter()
+        .position(|event| matches!(event.event, Event::Said { .. }))
+        .unwrap();
     for cut in said + 1..=all.len() {
         let (store, id) = copy(&all[..cut]);
         let model = worker();
@@ -442,17 +510,28 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
             session.proceed(&never()).await.unwrap()
         });
         let value = json!({ "n": 2 });
-        assert_eq!(pause, Pause::Ended(prowess_agent::Ending::Submitted { value }), "cut at {cut}");
-        assert!(model.asked().iter().all(|one| tools(one).contains(&"submit")), "cut at {cut}");
+        assert_eq!(
+            pause,
+            Pause::Ended(prowess_agent::Ending::Submitted { value }),
+            "cut at {cut}"
+        );
+        assert!(
+            model
+                .asked()
+                .iter()
+                .all(|one| tools(one).contains(&"submit")),
+            "cut at {cut}"
+        );
     }
 }
 
 /// Requests are checked by the model itself; the summary is asked for again where it was cut off.
 fn every_prefix_of_a_compacted_session_goes_on() {
     let world = World::new();
-    world
-        .skill("pdf", "", "Use pdftk.")
-        .file("project/a.txt", &format!("{}\n", "x".repeat(1_400)).repeat(60));
+    world.skill("pdf", "", "Use pdftk.").file(
+        "project/a.txt",
+        &format!("{}\n", "x".repeat(1_400)).repeat(60),
+    );
     let worker = || {
         let model = Script::new("script/one", |_, request| {
             let said = conversation(request);
@@ -462,7 +541,10 @@ fn every_prefix_of_a_compacted_session_goes_on() {
                 () if said.contains("Much was read.") => says("done"),
                 () => {
                     let line = request.messages.len() / 2;
-                    call("read", json!({ "path": "a.txt", "offset": line, "limit": 1 }))
+                    call(
+                        "read",
+                        json!({ "path": "a.txt", "offset": line, "limit": 1 }),
+                    )
                 }
             }
         });
@@ -477,7 +559,8 @@ fn every_prefix_of_a_compacted_session_goes_on() {
     });
     let all = events(&whole, &id);
     assert!(
-        all.iter().any(|event| matches!(event.event, Event::Compacted { .. })),
+        all.iter()
+            .any(|event| matches!(event.event, Event::Compacted { .. })),
         "{}",
         all.len()
     );

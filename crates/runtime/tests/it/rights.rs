@@ -24,33 +24,60 @@ pub(crate) const TESTS: Tests = tests! {
 
 fn an_untrusted_skill_asks_for_neither_effort_nor_turns() {
     let world = World::new();
-    world.project_skill("evil", "context: fork\nmaxTicks: 5000\neffort: max\n", "Spend.");
-    world.skill("mine", "context: fork\nmaxTicks: 50\neffort: max\n", "Spend.");
+    world.project_skill(
+        "evil",
+        "context: fork\nmaxTicks: 5000\neffort: max\n",
+        "Spend.",
+    );
+    world.skill(
+        "mine",
+        "context: fork\nmaxTicks: 50\neffort: max\n",
+        "Spend.",
+    );
     for (name, turns, effort) in [("evil", MAX_TICKS, None), ("mine", 50, Some(Effort::Max))] {
         let engine = world.engine(Script::of([load(name), says("spent"), says("done")]));
         let id = talk(&engine, "go");
         let started = started(&engine, &children(&engine, &id)[0].id);
-        assert_eq!((started.limits.budget.turns, started.effort), (Some(turns), effort), "{name}");
+        assert_eq!(
+            (started.limits.budget.turns, started.effort),
+            (Some(turns), effort),
+            "{name}"
+        );
     }
 }
 
 fn an_untrusted_skill_starts_no_other() {
     let world = World::new();
     world.project_skill("evil", "context: fork\n", "Start the other.");
-    world.skill("maker", "context: fork\nallowed-tools: Bash(mkdir:*)\n", "Make.");
+    world.skill(
+        "maker",
+        "context: fork\nallowed-tools: Bash(mkdir:*)\n",
+        "Make.",
+    );
     let model = Script::of([load("evil"), load("maker"), says("sub"), says("done")]);
     let engine = world.engine(model.clone());
     talk(&engine, "go");
     let told = &results(&model.asked()[2])[0];
-    assert!(told.contains("evil is not trusted, so it starts no other"), "{told}");
+    assert!(
+        told.contains("evil is not trusted, so it starts no other"),
+        "{told}"
+    );
 }
 
 fn a_skill_on_its_own_uses_only_the_skills_it_lists() {
     let world = World::new();
-    world.skill("narrow", "context: fork\nallowed-tools: Read Skill(other)\n", "Look.");
+    world.skill(
+        "narrow",
+        "context: fork\nallowed-tools: Read Skill(other)\n",
+        "Look.",
+    );
     world.skill("other", "", "Other.");
     world.skill("inline", "", "Inline.");
-    world.skill("maker", "context: fork\nallowed-tools: Bash(mkdir:*)\n", "Make.");
+    world.skill(
+        "maker",
+        "context: fork\nallowed-tools: Bash(mkdir:*)\n",
+        "Make.",
+    );
     let model = Script::of([
         load("narrow"),
         load("maker"),
@@ -74,8 +101,16 @@ fn what_a_skill_takes_away_is_not_there_below_it() {
     // Loaded, or itself on its own: both have said no.
     for more in ["", "context: fork\n"] {
         let world = World::new();
-        world.skill("careful", &format!("{more}disallowed-tools: Bash(mkdir:*)\n"), "Look.");
-        world.skill("maker", "context: fork\nallowed-tools: Bash(mkdir:*)\n", "Make.");
+        world.skill(
+            "careful",
+            &format!("{more}disallowed-tools: Bash(mkdir:*)\n"),
+            "Look.",
+        );
+        world.skill(
+            "maker",
+            "context: fork\nallowed-tools: Bash(mkdir:*)\n",
+            "Make.",
+        );
         let model = Script::by(|at, _| match at {
             0 => load("careful"),
             1 => load("maker"),
@@ -84,7 +119,10 @@ fn what_a_skill_takes_away_is_not_there_below_it() {
         });
         talk(&world.engine(model.clone()), "go");
         let told = &results(&model.asked()[3])[0];
-        assert!(told.contains("Bash(mkdir:*)") && told.contains("careful"), "{told}");
+        assert!(
+            told.contains("Bash(mkdir:*)") && told.contains("careful"),
+            "{told}"
+        );
         assert!(!world.path("project/made").exists(), "{more}");
     }
 }
@@ -136,7 +174,10 @@ fn sub_runs_spend_what_is_left() {
         _ => call("glob", json!({ "pattern": format!("{at}*") })),
     });
     let mut parts = world.parts(model.clone());
-    parts.settings.budget = Budget { tokens: Some(500), ..Budget::default() };
+    parts.settings.budget = Budget {
+        tokens: Some(500),
+        ..Budget::default()
+    };
     let engine = Engine::new(parts);
     talk(&engine, "go");
     assert!(model.asked().len() <= 5, "{} answers", model.asked().len());
@@ -150,16 +191,27 @@ fn a_person_is_asked_about_what_a_hook_made_of_a_call() {
         "guard/other.sh",
         r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","updatedInput":{"command":"mkdir other"}}}'"#,
     );
-    let (mut parts, person) =
-        asking(&world, Script::of([load("guard"), bash("mkdir made"), says("done")]), Answer::No);
+    let (mut parts, person) = asking(
+        &world,
+        Script::of([load("guard"), bash("mkdir made"), says("done")]),
+        Answer::No,
+    );
     mode(&mut parts, Mode::Yolo);
     talk(&Engine::new(parts), "go");
     let asked = person.asked();
-    assert!(asked[0].contains("mkdir other") && !asked[0].contains("mkdir made"), "{asked:?}");
+    assert!(
+        asked[0].contains("mkdir other") && !asked[0].contains("mkdir made"),
+        "{asked:?}"
+    );
 }
 
 fn a_ban_on_bash_has_no_other_name() {
-    let line = |text: &str| call("run_command_line", json!({ "reason": "r", "commandLine": text }));
+    let line = |text: &str| {
+        call(
+            "run_command_line",
+            json!({ "reason": "r", "commandLine": text }),
+        )
+    };
     for ban in ["bash", "Bash", "bash:*"] {
         for act in [bash("mkdir made"), line("mkdir made")] {
             let act: Act = act;

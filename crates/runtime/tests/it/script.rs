@@ -30,7 +30,9 @@ pub(crate) struct Script {
 
 impl Debug for Script {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Script").field("about", &self.about).finish_non_exhaustive()
+        f.debug_struct("Script")
+            .field("about", &self.about)
+            .finish_non_exhaustive()
     }
 }
 
@@ -40,7 +42,12 @@ impl Script {
         let acts: Vec<Act> = acts.into_iter().collect();
         Self::by(move |at, request| {
             acts.get(at).cloned().unwrap_or_else(|| {
-                panic!("question {} of {}: {:#?}", at + 1, acts.len(), request.messages.last())
+                panic!(
+                    "question {} of {}: {:#?}",
+                    at + 1,
+                    acts.len(),
+                    request.messages.last()
+                )
             })
         })
     }
@@ -54,8 +61,18 @@ impl Script {
         name: &str,
         decide: impl Fn(usize, &Request) -> Act + Send + Sync + 'static,
     ) -> Self {
-        let about = ModelInfo { name: name.into(), window: 128_000, price: None, note: None };
-        Self { about, decide: Box::new(decide), asked: Mutex::default(), counts: false }
+        let about = ModelInfo {
+            name: name.into(),
+            window: 128_000,
+            price: None,
+            note: None,
+        };
+        Self {
+            about,
+            decide: Box::new(decide),
+            asked: Mutex::default(),
+            counts: false,
+        }
     }
 
     pub(crate) fn counting(mut self) -> Self {
@@ -69,8 +86,12 @@ impl Script {
     }
 
     pub(crate) fn price(mut self, price: f64) -> Self {
-        self.about.price =
-            Some(Price { input: price, output: price, cache_read: price, cache_write: price });
+        self.about.price = Some(Price {
+            input: price,
+            output: price,
+            cache_read: price,
+            cache_write: price,
+        });
         self
     }
 
@@ -131,26 +152,44 @@ pub(crate) fn check(request: &Request) {
     for (at, message) in messages.iter().enumerate() {
         assert!(!message.parts.is_empty(), "message {at} is empty");
         if at > 0 {
-            assert_ne!(message.role, messages[at - 1].role, "message {at}: not by turns");
+            assert_ne!(
+                message.role,
+                messages[at - 1].role,
+                "message {at}: not by turns"
+            );
         }
         for call in message.calls() {
             assert!(ids.insert(call.id.clone()), "{} twice", call.id);
         }
         let before = at.checked_sub(1).map(|at| &messages[at]);
-        let calls: Vec<&str> =
-            before.into_iter().flat_map(Message::calls).map(|call| &*call.id).collect();
+        let calls: Vec<&str> = before
+            .into_iter()
+            .flat_map(Message::calls)
+            .map(|call| &*call.id)
+            .collect();
         let results: Vec<&str> = message.results().map(|result| &*result.call).collect();
         assert_eq!(calls, results, "message {at}: calls and their answers");
     }
-    assert_eq!(messages.last().unwrap().role, Role::User, "the model is not asked behind itself");
+    assert_eq!(
+        messages.last().unwrap().role,
+        Role::User,
+        "the model is not asked behind itself"
+    );
     let mut names = BTreeSet::new();
     for tool in &request.tools {
-        assert!(names.insert(tool.name.clone()), "{} is declared twice", tool.name);
+        assert!(
+            names.insert(tool.name.clone()),
+            "{} is declared twice",
+            tool.name
+        );
     }
 }
 
 pub(crate) fn says(text: &str) -> Act {
-    Act::Reply(Reply { usage: usage(), ..Reply::text(text) })
+    Act::Reply(Reply {
+        usage: usage(),
+        ..Reply::text(text)
+    })
 }
 
 pub(crate) fn calls(calls: impl IntoIterator<Item = (&'static str, Value)>) -> Act {
@@ -159,7 +198,12 @@ pub(crate) fn calls(calls: impl IntoIterator<Item = (&'static str, Value)>) -> A
         Part::Call(ToolCall::new(format!("c{at}"), name, input))
     };
     let parts = calls.into_iter().enumerate().map(part).collect();
-    Act::Reply(Reply { parts, stop: Stop::ToolUse, usage: usage(), ..Reply::default() })
+    Act::Reply(Reply {
+        parts,
+        stop: Stop::ToolUse,
+        usage: usage(),
+        ..Reply::default()
+    })
 }
 
 pub(crate) fn call(name: &'static str, input: Value) -> Act {
@@ -175,7 +219,11 @@ pub(crate) fn bash(command: &str) -> Act {
 }
 
 fn usage() -> Usage {
-    Usage { input: 100, output: 10, ..Usage::default() }
+    Usage {
+        input: 100,
+        output: 10,
+        ..Usage::default()
+    }
 }
 
 /// All text of a request that the model reads in the conversation.

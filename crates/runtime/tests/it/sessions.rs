@@ -30,13 +30,18 @@ pub(crate) const TESTS: Tests = tests! {
 
 fn the_index_stands_once_before_the_conversation_and_never_changes() {
     let world = World::new();
-    world.skill("pdf", "", "Use pdftk.").skill("git-notes", "", "Write notes.");
+    world
+        .skill("pdf", "", "Use pdftk.")
+        .skill("git-notes", "", "Write notes.");
     let model = Script::of([load("pdf"), bash("true"), says("done"), says("again")]);
     let engine = world.free(model.clone());
     wait(async {
         let mut session = Session::start(&engine, "forms").await.unwrap();
         session.say("Fill in the form.", &never()).await.unwrap();
-        assert_eq!(session.proceed(&never()).await.unwrap(), Pause::Answered("done".into()));
+        assert_eq!(
+            session.proceed(&never()).await.unwrap(),
+            Pause::Answered("done".into())
+        );
         // Something new must not get into the index.
         world.skill("later", "", "Later.");
         session.workshop().registry.refresh();
@@ -46,17 +51,31 @@ fn the_index_stands_once_before_the_conversation_and_never_changes() {
     let asked = model.asked();
     assert_eq!(asked.len(), 4);
     let index = asked[0].system.last().unwrap();
-    for part in ["pdf", "What pdf is for.", "git-notes", "What git-notes is for."] {
+    for part in [
+        "pdf",
+        "What pdf is for.",
+        "git-notes",
+        "What git-notes is for.",
+    ] {
         assert!(index.contains(part), "{part} in {index}");
     }
     assert!(!index.contains("SKILL.md"), "no paths: {index}");
     for request in &asked {
-        assert_eq!(request.system, asked[0].system, "the prompt is the same, byte for byte");
+        assert_eq!(
+            request.system, asked[0].system,
+            "the prompt is the same, byte for byte"
+        );
         let all = request.system.join("\n");
         assert_eq!(all.matches("What pdf is for.").count(), 1);
-        assert!(!conversation(request).contains("What pdf is for."), "and not in the conversation");
+        assert!(
+            !conversation(request).contains("What pdf is for."),
+            "and not in the conversation"
+        );
     }
-    assert!(conversation(&asked[3]).contains("later"), "what is new is told behind");
+    assert!(
+        conversation(&asked[3]).contains("later"),
+        "what is new is told behind"
+    );
 }
 
 fn without_skills_there_is_neither_index_nor_tool() {
@@ -66,7 +85,10 @@ fn without_skills_there_is_neither_index_nor_tool() {
     talk(&engine, "hi");
     let request = model.last();
     assert_eq!(request.system.len(), 1, "{:?}", request.system);
-    assert_eq!(tools(&request), ["read", "write", "edit", "bash", "glob", "grep"]);
+    assert_eq!(
+        tools(&request),
+        ["read", "write", "edit", "bash", "glob", "grep"]
+    );
 }
 
 /// Squadron 4.1 #7: there the order of skills and tools is another one in every run.
@@ -99,7 +121,10 @@ fn a_conversation_goes_on_over_several_messages() {
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         for at in 0..3 {
-            session.say(&format!("question {at}"), &never()).await.unwrap();
+            session
+                .say(&format!("question {at}"), &never())
+                .await
+                .unwrap();
             let pause = session.proceed(&never()).await.unwrap();
             assert_eq!(pause, Pause::Answered(format!("answer {at}")));
         }
@@ -120,7 +145,12 @@ fn every_event_is_in_the_store_in_order() {
     let id = talk(&engine, "hi");
     let kinds: Vec<String> = events(&engine, &id)
         .iter()
-        .map(|event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned())
+        .map(|event| {
+            serde_json::to_value(event).unwrap()["event"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     assert_eq!(
         kinds,
@@ -160,7 +190,10 @@ fn a_title_is_one_short_line() {
         Session::start(&engine, &long).await.unwrap();
     });
     let title = roots(&engine)[0].title.to_string();
-    assert!(title.starts_with("first line ü") && title.ends_with('…'), "{title}");
+    assert!(
+        title.starts_with("first line ü") && title.ends_with('…'),
+        "{title}"
+    );
     assert_eq!(title.chars().count(), 81);
 }
 
@@ -182,16 +215,29 @@ fn sessions_are_listed_found_and_removed() {
         }
         ids
     });
-    let titles: Vec<String> = roots(&engine).iter().map(|one| one.title.to_string()).collect();
+    let titles: Vec<String> = roots(&engine)
+        .iter()
+        .map(|one| one.title.to_string())
+        .collect();
     assert_eq!(titles, ["two", "one"]);
-    assert!(roots(&engine).iter().all(|one| !one.live), "a session that is dropped is given back");
+    assert!(
+        roots(&engine).iter().all(|one| !one.live),
+        "a session that is dropped is given back"
+    );
     assert_eq!(*store.find(&ids[0]).unwrap(), *ids[0]);
     assert_eq!(store.remove(&ids[0]).unwrap(), 1);
     wait(async {
         let gone = Session::resume(&engine, &ids[0], None).await.unwrap_err();
-        assert!(matches!(gone, RuntimeError::Store(SessionError::NotFound { .. })), "{gone}");
+        assert!(
+            matches!(gone, RuntimeError::Store(SessionError::NotFound { .. })),
+            "{gone}"
+        );
         let other = Session::resume(&engine, &ids[1], None).await.unwrap();
-        assert_eq!(other.run().messages()[0].text(), "two", "the other one is whole");
+        assert_eq!(
+            other.run().messages()[0].text(),
+            "two",
+            "the other one is whole"
+        );
     });
 }
 
@@ -245,16 +291,28 @@ fn errors_of_tools_are_marked_as_errors() {
     let engine = world.free(model.clone());
     talk(&engine, "hi");
     let request = model.last();
-    let errors: Vec<bool> =
-        request.messages.last().unwrap().results().map(|result| result.is_error).collect();
+    let errors: Vec<bool> = request
+        .messages
+        .last()
+        .unwrap()
+        .results()
+        .map(|result| result.is_error)
+        .collect();
     assert_eq!(errors, [true, true, true, false]);
-    assert!(results(&request)[0].contains("Did you mean `pdf`?"), "{:?}", results(&request)[0]);
+    assert!(
+        results(&request)[0].contains("Did you mean `pdf`?"),
+        "{:?}",
+        results(&request)[0]
+    );
 }
 
 fn an_answer_that_was_cut_off_goes_on() {
     let world = World::new();
     let cut = || match says("the first half") {
-        Act::Reply(reply) => Act::Reply(prowess_agent::Reply { stop: Stop::MaxTokens, ..reply }),
+        Act::Reply(reply) => Act::Reply(prowess_agent::Reply {
+            stop: Stop::MaxTokens,
+            ..reply
+        }),
         other => other,
     };
     let model = Script::of([cut(), says("the second half")]);
@@ -293,10 +351,12 @@ fn a_tool_of_the_host_is_called_with_its_input() {
     let engine = Engine::new(parts);
     let id = talk(&engine, "hi");
     assert_eq!(tool.inputs(), [json!({ "n": [1, "ü", null] })]);
-    let replied = events(&engine, &id).into_iter().find_map(|event| match event.event {
-        Event::Replied { reply, .. } => Some(reply),
-        _ => None,
-    });
+    let replied = events(&engine, &id)
+        .into_iter()
+        .find_map(|event| match event.event {
+            Event::Replied { reply, .. } => Some(reply),
+            _ => None,
+        });
     let parts = replied.unwrap().parts;
     assert!(matches!(&parts[0], Part::Call(call) if call.input["n"][1] == "ü"));
 }

@@ -31,12 +31,18 @@ struct Full {
 
 impl Full {
     fn after(writes: usize) -> Arc<Self> {
-        Arc::new(Self { inner: MemorySessions::new(), left: AtomicUsize::new(writes) })
+        Arc::new(Self {
+            inner: MemorySessions::new(),
+            left: AtomicUsize::new(writes),
+        })
     }
 
     fn take_one(&self) -> Result<(), SessionError> {
         let less = |left: usize| left.checked_sub(1);
-        match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) {
+        match self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
+        {
             Ok(_) => Ok(()),
             Err(_) => Err(SessionError::Unwritable {
                 store: "full".into(),
@@ -125,15 +131,24 @@ fn nothing_is_done_that_could_not_be_written_down() {
             matches!(error, RuntimeError::Store(SessionError::Unwritable { .. })),
             "{writes}: {error:?}"
         );
-        let query = SessionQuery { project: None, parent: None, limit: 9 };
-        let Some(session) = store.list(&query).unwrap().pop() else { continue };
+        let query = SessionQuery {
+            project: None,
+            parent: None,
+            limit: 9,
+        };
+        let Some(session) = store.list(&query).unwrap().pop() else {
+            continue;
+        };
         let begun = |events: &[Stamped]| {
             let text = serde_json::to_string(events).unwrap();
             text.matches("call_started").count()
         };
         let lines = world.read("project/log").lines().count();
         let events = store.events(&session.id).unwrap();
-        assert!(lines <= begun(&events), "{writes}: a command ran that is not in the record");
+        assert!(
+            lines <= begun(&events),
+            "{writes}: a command ran that is not in the record"
+        );
         assert!(!session.live, "{writes}: it was given back");
         // There is room again.
         store.fill_up(1_000);
@@ -162,7 +177,11 @@ fn a_load_that_was_not_written_down_is_no_load() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::by(|_, request| {
-        if conversation(request).contains("Use pdftk.") { says("done") } else { load("pdf") }
+        if conversation(request).contains("Use pdftk.") {
+            says("done")
+        } else {
+            load("pdf")
+        }
     });
     // Started, listed, said, asked, replied, the call began: the seventh is its answer.
     let store = Full::after(6);
@@ -196,7 +215,10 @@ fn an_event_that_is_too_large_is_an_error_and_not_lost_silently() {
         let mut session = Session::start(&engine, "t").await.unwrap();
         let huge = "x".repeat(prowess_ports::MAX_EVENT);
         let error = session.say_plainly(&huge).await.unwrap_err();
-        assert!(matches!(error, RuntimeError::Store(SessionError::TooLarge { .. })), "{error}");
+        assert!(
+            matches!(error, RuntimeError::Store(SessionError::TooLarge { .. })),
+            "{error}"
+        );
         // And it goes on with something smaller.
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
@@ -208,12 +230,19 @@ fn a_sub_run_whose_store_fails_ends_the_session_too() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::by(|_, request| {
-        if conversation(request).starts_with("Run skill") { says("seen") } else { load("look") }
+        if conversation(request).starts_with("Run skill") {
+            says("seen")
+        } else {
+            load("look")
+        }
     });
     // As many writes as the session needs until its skill begins to run.
     let engine = engine(&world, model.clone(), Full::after(8));
     let error = wait(work(&engine)).unwrap_err();
-    assert!(matches!(error, RuntimeError::Store(SessionError::Unwritable { .. })), "{error:?}");
+    assert!(
+        matches!(error, RuntimeError::Store(SessionError::Unwritable { .. })),
+        "{error:?}"
+    );
 }
 
 /// Writes wait until they are let through.
@@ -280,8 +309,11 @@ fn a_write_that_nobody_waits_for_gives_the_session_back() {
 
 /// Begins a write, walks away from it, and lets it through only then.
 fn wait_with(engine: &Engine, store: &Slow, door: std::sync::MutexGuard<'_, ()>) -> String {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     let id = runtime.block_on(async {
         let mut session = Session::start(engine, "t").await.unwrap();
         store.is_shut.store(true, Ordering::SeqCst);

@@ -54,12 +54,24 @@ fn a_skill_runs_on_its_own_and_gives_its_text_back() {
     world.skill("sum", "", "Add up $ARGUMENTS.");
     let model = Script::of([says("It is 5.")]);
     let engine = world.engine(model.clone());
-    let sub = SubRun { arguments: Arguments::from_text("2 and 3"), ..named("sum") };
+    let sub = SubRun {
+        arguments: Arguments::from_text("2 and 3"),
+        ..named("sum")
+    };
     let finished = run(&engine, sub).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(Value::String("It is 5.".into())));
-    assert_eq!((finished.text.as_str(), finished.spent.turns), ("It is 5.", 1));
+    assert_eq!(
+        finished.outcome,
+        Outcome::Submitted(Value::String("It is 5.".into()))
+    );
+    assert_eq!(
+        (finished.text.as_str(), finished.spent.turns),
+        ("It is 5.", 1)
+    );
     let said = conversation(&model.last());
-    assert!(said.starts_with("Run skill: sum\n") && said.contains("Add up 2 and 3."), "{said}");
+    assert!(
+        said.starts_with("Run skill: sum\n") && said.contains("Add up 2 and 3."),
+        "{said}"
+    );
     assert!(!tools(&model.last()).contains(&"submit"));
     let last = events(&engine, &finished.session).pop().unwrap();
     assert!(matches!(last.event, Event::Ended { .. }), "{last:?}");
@@ -72,11 +84,21 @@ fn a_forked_skill_sees_nothing_of_the_conversation() {
     let model = Script::by(|_, request| {
         let said = conversation(request);
         if said.starts_with("Run skill: look") {
-            assert!(!said.contains("secret") && said.contains("Look at the house."), "{said}");
-            return if results(request).is_empty() { bash("true") } else { says("It is red.") };
+            assert!(
+                !said.contains("secret") && said.contains("Look at the house."),
+                "{said}"
+            );
+            return if results(request).is_empty() {
+                bash("true")
+            } else {
+                says("It is red.")
+            };
         }
         match results(request).first() {
-            None => call("load_skill", json!({ "name": "look", "arguments": "the house" })),
+            None => call(
+                "load_skill",
+                json!({ "name": "look", "arguments": "the house" }),
+            ),
             Some(_) => says("done"),
         }
     });
@@ -85,12 +107,17 @@ fn a_forked_skill_sees_nothing_of_the_conversation() {
     let report = &results(&model.last())[0];
     assert!(report.contains("It is red.") && report.contains("The skill look ran on its own"));
     let above = conversation(&model.last());
-    assert!(!above.contains("Look at the house.") && !above.contains("Exit code"), "{above}");
+    assert!(
+        !above.contains("Look at the house.") && !above.contains("Exit code"),
+        "{above}"
+    );
     let children = children(&engine, &id);
     assert_eq!(children.len(), 1);
     assert_eq!(children[0].ending.as_deref(), Some("answered"));
     let first = events(&engine, &children[0].id).remove(0);
-    let Event::Started(started) = first.event else { panic!("{first:?}") };
+    let Event::Started(started) = first.event else {
+        panic!("{first:?}")
+    };
     let parent = started.parent.unwrap();
     assert_eq!((&*parent.session, parent.depth), (&*id, 1));
     assert!(parent.call.is_some());
@@ -117,7 +144,11 @@ fn a_person_calls_for_a_forked_skill() {
 /// Agentick 4.3 #8.
 fn allowed_tools_are_the_ceiling_of_a_sub_run() {
     let world = World::new();
-    world.skill("maker", "allowed-tools: Bash(mkdir:*) Read\n", "Make folders.");
+    world.skill(
+        "maker",
+        "allowed-tools: Bash(mkdir:*) Read\n",
+        "Make folders.",
+    );
     let model = Script::of([
         bash("mkdir made"),
         bash("touch other"),
@@ -136,22 +167,35 @@ fn allowed_tools_are_the_ceiling_of_a_sub_run() {
         "no other tool is declared"
     );
     assert!(world.path("project/made").exists());
-    assert!(results(&asked[2])[0].contains("was refused"), "{:?}", results(&asked[2]));
+    assert!(
+        results(&asked[2])[0].contains("was refused"),
+        "{:?}",
+        results(&asked[2])
+    );
     assert!(results(&asked[3])[0].starts_with("Unknown tool: write."));
     assert!(!world.path("project/other").exists());
 }
 
 fn a_caller_takes_tools_away_and_gives_none() {
     let world = World::new();
-    world.skill("maker", "allowed-tools: Read Bash(mkdir:*)\n", "Make folders.");
+    world.skill(
+        "maker",
+        "allowed-tools: Read Bash(mkdir:*)\n",
+        "Make folders.",
+    );
     let model = Script::by(|_, _| says("done"));
     let engine = world.free(model.clone());
-    let sub = SubRun { tools: Some(vec!["read".into(), "write".into()]), ..named("maker") };
+    let sub = SubRun {
+        tools: Some(vec!["read".into(), "write".into()]),
+        ..named("maker")
+    };
     let finished = run(&engine, sub).unwrap();
     assert_eq!(tools(&model.last()), ["load_skill_resource", "read"]);
     // And it stays so when it is taken up again.
     wait(async {
-        let mut session = Session::resume(&engine, &finished.session, None).await.unwrap();
+        let mut session = Session::resume(&engine, &finished.session, None)
+            .await
+            .unwrap();
         session.say_plainly("more").await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
@@ -208,11 +252,18 @@ fn case_125_sub_runs_are_nested_three_deep() {
 
 fn max_ticks_ends_a_sub_run() {
     let world = World::new();
-    world.skill("long", "maxTicks: 2\n", "Work.").skill("usual", "", "Work.");
+    world
+        .skill("long", "maxTicks: 2\n", "Work.")
+        .skill("usual", "", "Work.");
     let endless = || Script::by(|at, _| bash(&format!("echo {at}")));
     let model = endless();
     let finished = run(&world.free(model.clone()), named("long")).unwrap();
-    assert_eq!(finished.outcome, Outcome::Exhausted { limit: Limit::Turns });
+    assert_eq!(
+        finished.outcome,
+        Outcome::Exhausted {
+            limit: Limit::Turns
+        }
+    );
     assert_eq!(model.asked().len(), 2);
     let model = endless();
     run(&world.free(model.clone()), named("usual")).unwrap();
@@ -223,7 +274,10 @@ fn a_caller_s_budget_counts_more_than_the_skill_s() {
     let world = World::new();
     world.skill("long", "maxTicks: 9\n", "Work.");
     let model = Script::by(|at, _| bash(&format!("echo {at}")));
-    let sub = SubRun { budget: Budget::turns(3), ..named("long") };
+    let sub = SubRun {
+        budget: Budget::turns(3),
+        ..named("long")
+    };
     run(&world.free(model.clone()), sub).unwrap();
     assert_eq!(model.asked().len(), 3);
 }
@@ -237,13 +291,22 @@ fn a_sub_run_has_the_model_and_effort_of_its_skill() {
     let engine = Engine::new(parts);
     assert_eq!(run(&engine, named("deep")).unwrap().text, "big");
     assert_eq!(big.last().options.effort, Some(Effort::Max));
-    let sub =
-        SubRun { model: Some("script/one".into()), effort: Some(Effort::Low), ..named("deep") };
+    let sub = SubRun {
+        model: Some("script/one".into()),
+        effort: Some(Effort::Low),
+        ..named("deep")
+    };
     assert_eq!(run(&engine, sub).unwrap().text, "small");
     assert_eq!(small.last().options.effort, Some(Effort::Low));
     // A caller that asks for a model that is not there made a mistake, and hears of it.
-    let sub = SubRun { model: Some("script/none".into()), ..named("deep") };
-    assert!(matches!(run(&engine, sub), Err(RuntimeError::NoModel { .. })));
+    let sub = SubRun {
+        model: Some("script/none".into()),
+        ..named("deep")
+    };
+    assert!(matches!(
+        run(&engine, sub),
+        Err(RuntimeError::NoModel { .. })
+    ));
 }
 
 fn a_model_of_a_skill_that_is_not_there_is_no_obstacle() {
@@ -277,35 +340,56 @@ fn an_unknown_skill_is_an_error_with_names() {
         matches!(error, RuntimeError::Skill(_)) && error.to_string().contains("great"),
         "{error}"
     );
-    assert!(crate::world::roots(&engine).is_empty(), "no session was begun");
+    assert!(
+        crate::world::roots(&engine).is_empty(),
+        "no session was begun"
+    );
 }
 
 fn a_skill_for_people_is_not_forked_by_models() {
     let world = World::new();
     world
-        .skill("deploy", "context: fork\ndisable-model-invocation: true\n", "D.")
+        .skill(
+            "deploy",
+            "context: fork\ndisable-model-invocation: true\n",
+            "D.",
+        )
         .skill("o", "", "O.");
     let model = Script::of([load("deploy"), says("no")]);
     let engine = world.engine(model.clone());
     let id = talk(&engine, "go");
     assert!(results(&model.last())[0].contains("disable-model-invocation"));
     assert!(children(&engine, &id).is_empty());
-    let sub = SubRun { who: Who::Model, ..named("deploy") };
+    let sub = SubRun {
+        who: Who::Model,
+        ..named("deploy")
+    };
     assert!(run(&engine, sub).is_err());
 }
 
 fn a_rule_against_a_skill_holds_for_a_fork() {
     let world = World::new();
-    world.skill("look", "context: fork\n", "Look.").skill("o", "", "O.");
+    world
+        .skill("look", "context: fork\n", "Look.")
+        .skill("o", "", "O.");
     let model = Script::of([load("look"), says("no")]);
     let mut parts = world.parts(model.clone());
     rule(&mut parts, Effect::Deny, "Skill(look)");
     let engine = Engine::new(parts);
     let id = talk(&engine, "go");
-    assert!(results(&model.last())[0].contains("was refused"), "{:?}", results(&model.last()));
+    assert!(
+        results(&model.last())[0].contains("was refused"),
+        "{:?}",
+        results(&model.last())
+    );
     assert!(children(&engine, &id).is_empty());
     let decided = crate::world::decisions(&engine, &id);
-    assert!(decided.iter().any(|one| &*one.verdict == "deny" && one.call.is_some()), "{decided:?}");
+    assert!(
+        decided
+            .iter()
+            .any(|one| &*one.verdict == "deny" && one.call.is_some()),
+        "{decided:?}"
+    );
 }
 
 fn work_in_the_background_is_told_when_it_is_done() {
@@ -333,10 +417,12 @@ fn work_in_the_background_is_told_when_it_is_done() {
         assert_eq!(pause, Pause::Answered("I know.".into()));
         assert_eq!(session.background(), 0);
         assert!(!session.wait_for_background().await.unwrap());
-        let told = events(&engine, session.id()).into_iter().find_map(|event| match event.event {
-            Event::Noted { usage, .. } => usage,
-            _ => None,
-        });
+        let told = events(&engine, session.id())
+            .into_iter()
+            .find_map(|event| match event.event {
+                Event::Noted { usage, .. } => usage,
+                _ => None,
+            });
         assert_eq!(told.unwrap().tokens(), 110);
     });
 }
@@ -367,13 +453,20 @@ fn what_a_sub_run_costs_counts_above() {
 fn a_sub_run_that_fails_is_told_and_the_session_goes_on() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
-    let model =
-        Script::of([load("look"), Act::Fail(prowess_ports::ModelErrorKind::Refused), says("done")]);
+    let model = Script::of([
+        load("look"),
+        Act::Fail(prowess_ports::ModelErrorKind::Refused),
+        says("done"),
+    ]);
     let engine = world.engine(model.clone());
     let id = talk(&engine, "go");
     let request = model.last();
     let result = request.messages.last().unwrap().results().next().unwrap();
-    assert!(result.is_error && result.text.contains("It failed:"), "{}", result.text);
+    assert!(
+        result.is_error && result.text.contains("It failed:"),
+        "{}",
+        result.text
+    );
     assert_eq!(children(&engine, &id)[0].ending.as_deref(), Some("failed"));
 }
 
@@ -386,15 +479,26 @@ fn a_skill_that_cannot_be_rendered_does_not_run() {
     assert!(matches!(error, RuntimeError::Skill(_)), "{error}");
     assert!(model.asked().is_empty());
     let sessions = crate::world::roots(&engine);
-    assert_eq!(sessions[0].ending.as_deref(), Some("failed"), "the record says so");
+    assert_eq!(
+        sessions[0].ending.as_deref(),
+        Some("failed"),
+        "the record says so"
+    );
 }
 
 /// Reference case 126.
 fn case_126_arguments_by_name_reach_a_fork() {
     let world = World::new();
-    world.skill("mv", "context: fork\narguments: [from, to]\n", "From $from to $to.");
+    world.skill(
+        "mv",
+        "context: fork\narguments: [from, to]\n",
+        "From $from to $to.",
+    );
     let model = Script::of([
-        call("load_skill", json!({ "name": "mv", "arguments": { "to": "b", "from": "a" } })),
+        call(
+            "load_skill",
+            json!({ "name": "mv", "arguments": { "to": "b", "from": "a" } }),
+        ),
         says("moved"),
         says("done"),
     ]);
@@ -402,5 +506,8 @@ fn case_126_arguments_by_name_reach_a_fork() {
     talk(&engine, "go");
     let asked = model.asked();
     let first = &asked[1].messages[0].parts[0];
-    assert!(matches!(first, Part::Text { text, .. } if text.contains("From a to b.")), "{first:?}");
+    assert!(
+        matches!(first, Part::Text { text, .. } if text.contains("From a to b.")),
+        "{first:?}"
+    );
 }

@@ -75,8 +75,13 @@ impl Capture {
 impl<S: tracing::Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Capture {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let span = context.span(id).unwrap();
-        let parent = span.parent().map(|parent| parent.extensions().get::<Number>().unwrap().0);
-        let mut seen = Seen { parent, ..Seen::default() };
+        let parent = span
+            .parent()
+            .map(|parent| parent.extensions().get::<Number>().unwrap().0);
+        let mut seen = Seen {
+            parent,
+            ..Seen::default()
+        };
         attributes.record(&mut seen);
         let mut all = self.0.lock().unwrap();
         let number = all.len() as u64;
@@ -105,7 +110,10 @@ fn talk(engine: &Engine, message: &str) -> (String, Vec<Seen>) {
 
 /// Names with the places of their parents.
 fn tree(spans: &[Seen]) -> Vec<(&str, Option<u64>)> {
-    spans.iter().map(|span| (span.name(), span.parent)).collect()
+    spans
+        .iter()
+        .map(|span| (span.name(), span.parent))
+        .collect()
 }
 
 fn a_run_is_told_in_the_words_of_opentelemetry() {
@@ -113,7 +121,13 @@ fn a_run_is_told_in_the_words_of_opentelemetry() {
     world.skill("greet", "", "Say good morning.");
     let answer = Reply {
         model: "one-2026".to_owned(),
-        usage: Usage { input: 7, output: 5, cache_read: 3, cache_write: 1, micros: None },
+        usage: Usage {
+            input: 7,
+            output: 5,
+            cache_read: 3,
+            cache_write: 1,
+            micros: None,
+        },
         ..Reply::text("Good morning.")
     };
     let model = Script::of([load("greet"), Act::Reply(answer)]);
@@ -131,9 +145,17 @@ fn a_run_is_told_in_the_words_of_opentelemetry() {
         assert_eq!(span.get(names::SPAN_STATUS), "");
         assert!(span.name().starts_with(span.get(names::OPERATION)));
     }
-    let [agent, first, tool, second] = &spans[..] else { unreachable!() };
-    assert_eq!((agent.get("otel.kind"), tool.get("otel.kind")), ("internal", "internal"));
-    assert_eq!((first.get("otel.kind"), second.get("otel.kind")), ("client", "client"));
+    let [agent, first, tool, second] = &spans[..] else {
+        unreachable!()
+    };
+    assert_eq!(
+        (agent.get("otel.kind"), tool.get("otel.kind")),
+        ("internal", "internal")
+    );
+    assert_eq!(
+        (first.get("otel.kind"), second.get("otel.kind")),
+        ("client", "client")
+    );
     assert_eq!(agent.get("gen_ai.agent.name"), "prowess");
     for span in [agent, first] {
         assert_eq!(span.get("gen_ai.provider.name"), "script");
@@ -174,11 +196,20 @@ fn a_sub_run_is_within_the_call_that_wanted_it() {
         assert_eq!(span.get("prowess.skill.name"), "look");
     }
     assert!(!tool.get("prowess.skill.digest").is_empty());
-    assert_eq!(tool.get("prowess.skill.digest"), agent.get("prowess.skill.digest"));
+    assert_eq!(
+        tool.get("prowess.skill.digest"),
+        agent.get("prowess.skill.digest")
+    );
     assert_eq!(agent.get("prowess.parent.session"), id);
     assert_eq!(agent.get("gen_ai.agent.name"), "look");
-    assert_eq!(agent.get("gen_ai.conversation.id"), &*children(&engine, &id)[0].id);
-    assert_eq!(spans[4].get("gen_ai.conversation.id"), agent.get("gen_ai.conversation.id"));
+    assert_eq!(
+        agent.get("gen_ai.conversation.id"),
+        &*children(&engine, &id)[0].id
+    );
+    assert_eq!(
+        spans[4].get("gen_ai.conversation.id"),
+        agent.get("gen_ai.conversation.id")
+    );
 }
 
 fn what_goes_wrong_has_a_type() {
@@ -219,5 +250,8 @@ fn nothing_that_was_said_is_in_a_span() {
     let (_, spans) = talk(&world.free(model), "PROMPT-marker");
     assert_eq!(spans.len(), 12, "{spans:#?}");
     let all = format!("{spans:?}");
-    assert!(!all.contains("marker") && !all.contains("file.txt"), "{spans:#?}");
+    assert!(
+        !all.contains("marker") && !all.contains("file.txt"),
+        "{spans:#?}"
+    );
 }

@@ -40,7 +40,10 @@ fn world() -> World {
 }
 
 fn run(engine: &Engine, schema: Value) -> Result<Finished, RuntimeError> {
-    let sub = SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+    let sub = SubRun {
+        result: Some(schema),
+        ..SubRun::new(Which::Name("sum".into()))
+    };
     wait(engine.run_skill(sub, &never()))
 }
 
@@ -55,7 +58,11 @@ fn a_value_comes_back_through_submit() {
     let finished = run(&engine, schema()).unwrap();
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
     let declared = model.asked()[0].clone();
-    let tool = declared.tools.iter().find(|tool| &*tool.name == "submit").unwrap();
+    let tool = declared
+        .tools
+        .iter()
+        .find(|tool| &*tool.name == "submit")
+        .unwrap();
     assert_eq!(tool.schema, schema());
     assert!(conversation(&declared).contains("call `submit` with the result"));
     assert_eq!(model.asked().len(), 2, "it ends with the value");
@@ -64,7 +71,10 @@ fn a_value_comes_back_through_submit() {
 /// Agentick 4.3 #10: there a bad value is the end.
 fn what_does_not_fit_is_told_and_can_be_mended() {
     let world = world();
-    let model = Script::of([submit(json!({ "sum": "5", "more": 1 })), submit(json!({ "sum": 5 }))]);
+    let model = Script::of([
+        submit(json!({ "sum": "5", "more": 1 })),
+        submit(json!({ "sum": 5 })),
+    ]);
     let engine = world.engine(model.clone());
     let finished = run(&engine, schema()).unwrap();
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
@@ -79,7 +89,12 @@ fn after_three_that_do_not_fit_it_ends() {
     let world = world();
     let model = Script::by(|at, _| submit(json!({ "rubbish": at })));
     let finished = run(&world.engine(model.clone()), schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Exhausted { limit: Limit::Submissions });
+    assert_eq!(
+        finished.outcome,
+        Outcome::Exhausted {
+            limit: Limit::Submissions
+        }
+    );
     assert_eq!(model.asked().len(), 3);
 }
 
@@ -91,15 +106,28 @@ fn who_forgets_to_submit_is_reminded_once() {
     assert!(conversation(&model.last()).contains("You have not handed in a result."));
     let model = Script::of([says("It is 5."), says("I said 5.")]);
     let finished = run(&world.engine(model), schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Declined { why: "I said 5.".into() });
+    assert_eq!(
+        finished.outcome,
+        Outcome::Declined {
+            why: "I said 5.".into()
+        }
+    );
 }
 
 fn a_refusal_says_why() {
     let world = world();
-    let refused = Reply { stop: Stop::Refused, ..Reply::text("I must not.") };
+    let refused = Reply {
+        stop: Stop::Refused,
+        ..Reply::text("I must not.")
+    };
     let model = Script::of([Act::Reply(refused)]);
     let finished = run(&world.engine(model), schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Declined { why: "I must not.".into() });
+    assert_eq!(
+        finished.outcome,
+        Outcome::Declined {
+            why: "I must not.".into()
+        }
+    );
 }
 
 /// Agentick 4.3 #12: there everything is "did not call submit within max ticks".
@@ -118,32 +146,56 @@ fn the_real_cause_is_told() {
     }
     let endless = Script::by(|at, _| bash(&format!("echo {at}")));
     let finished = run(&world.free(endless), schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Exhausted { limit: Limit::Turns });
+    assert_eq!(
+        finished.outcome,
+        Outcome::Exhausted {
+            limit: Limit::Turns
+        }
+    );
 }
 
 /// Agentick 4.3 #11: there the second caller's schema is dropped.
 fn two_callers_have_two_schemas() {
     let world = world();
     let model = Script::by(|_, request| {
-        let tool = request.tools.iter().find(|tool| &*tool.name == "submit").unwrap();
+        let tool = request
+            .tools
+            .iter()
+            .find(|tool| &*tool.name == "submit")
+            .unwrap();
         let wants_text = tool.schema["properties"]["text"].is_object();
         if results(request).is_empty() {
             return bash("echo both are under way");
         }
-        submit(if wants_text { json!({ "text": "five" }) } else { json!({ "sum": 5 }) })
+        submit(if wants_text {
+            json!({ "text": "five" })
+        } else {
+            json!({ "sum": 5 })
+        })
     });
     let engine = world.free(model);
     let text = json!({
         "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"],
     });
-    let sub =
-        |schema: Value| SubRun { result: Some(schema), ..SubRun::new(Which::Name("sum".into())) };
+    let sub = |schema: Value| SubRun {
+        result: Some(schema),
+        ..SubRun::new(Which::Name("sum".into()))
+    };
     let cancel = never();
     let (one, two) = wait(async {
-        tokio::join!(engine.run_skill(sub(schema()), &cancel), engine.run_skill(sub(text), &cancel))
+        tokio::join!(
+            engine.run_skill(sub(schema()), &cancel),
+            engine.run_skill(sub(text), &cancel)
+        )
     });
-    assert_eq!(one.unwrap().outcome, Outcome::Submitted(json!({ "sum": 5 })));
-    assert_eq!(two.unwrap().outcome, Outcome::Submitted(json!({ "text": "five" })));
+    assert_eq!(
+        one.unwrap().outcome,
+        Outcome::Submitted(json!({ "sum": 5 }))
+    );
+    assert_eq!(
+        two.unwrap().outcome,
+        Outcome::Submitted(json!({ "text": "five" }))
+    );
 }
 
 /// Agentick 4.3 #9: there a tool called `submit` makes every run fail.
@@ -170,7 +222,10 @@ fn a_schema_that_is_none_is_refused_before_anything_begins() {
 fn calls_beside_submit_are_answered_too() {
     let world = world();
     let count = Counter::new("count");
-    let model = Script::of([calls([("submit", json!({ "sum": 5 })), ("count", json!({}))])]);
+    let model = Script::of([calls([
+        ("submit", json!({ "sum": 5 })),
+        ("count", json!({})),
+    ])]);
     let mut parts = world.parts(model);
     parts.tools.push(count.clone());
     let engine = Engine::new(parts);
@@ -185,13 +240,21 @@ fn calls_beside_submit_are_answered_too() {
 
 fn a_task_has_a_typed_result_too() {
     let world = world();
-    let model =
-        Script::of([call("load_skill", json!({ "name": "sum" })), submit(json!({ "sum": 5 }))]);
+    let model = Script::of([
+        call("load_skill", json!({ "name": "sum" })),
+        submit(json!({ "sum": 5 })),
+    ]);
     let engine = world.engine(model.clone());
-    let task = Task { result: Some(schema()), ..Task::new("What is 2 and 3?") };
+    let task = Task {
+        result: Some(schema()),
+        ..Task::new("What is 2 and 3?")
+    };
     let finished = wait(engine.run_task(task, &never())).unwrap();
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
-    assert!(tools(&model.last()).contains(&"list_skills"), "it finds skills itself");
+    assert!(
+        tools(&model.last()).contains(&"list_skills"),
+        "it finds skills itself"
+    );
 }
 
 #[derive(Debug, PartialEq, serde::Deserialize)]
@@ -210,7 +273,11 @@ fn a_value_that_does_not_fit_the_type_is_the_caller_s() {
 
 fn submit_is_never_kept_from_a_skill() {
     let world = World::new();
-    world.skill("sum", "allowed-tools: Read\ndisallowed-tools: submit\n", "Add up.");
+    world.skill(
+        "sum",
+        "allowed-tools: Read\ndisallowed-tools: submit\n",
+        "Add up.",
+    );
     let model = Script::of([submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model), schema()).unwrap();
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));

@@ -22,8 +22,11 @@ use crate::harness::HELPER;
 
 /// Waits for work that is done at the same time.
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(work)
 }
 
@@ -40,7 +43,10 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir_in("/var/tmp").unwrap();
-        let world = Self { folder: root.path().to_owned(), _root: Some(root) };
+        let world = Self {
+            folder: root.path().to_owned(),
+            _root: Some(root),
+        };
         open(&world.folder, 0o755);
         for folder in ["project/.git", "person"] {
             std::fs::create_dir_all(world.path(folder)).unwrap();
@@ -56,7 +62,10 @@ impl World {
     /// A world that somebody else made, and will remove.
     #[allow(dead_code, reason = "for the other process of `kill.rs`")]
     pub(crate) fn at(folder: PathBuf) -> Self {
-        Self { folder, _root: None }
+        Self {
+            folder,
+            _root: None,
+        }
     }
 
     pub(crate) fn file(&self, path: &str, content: &str) -> &Self {
@@ -72,12 +81,18 @@ impl World {
 
     /// A skill of the person: trusted because it is theirs. `more` is further frontmatter.
     pub(crate) fn skill(&self, name: &str, more: &str, body: &str) -> &Self {
-        self.file(&format!("person/.agents/skills/{name}/SKILL.md"), &skill(name, more, body))
+        self.file(
+            &format!("person/.agents/skills/{name}/SKILL.md"),
+            &skill(name, more, body),
+        )
     }
 
     /// A skill of the project: not trusted until somebody says so.
     pub(crate) fn project_skill(&self, name: &str, more: &str, body: &str) -> &Self {
-        self.file(&format!("project/.agents/skills/{name}/SKILL.md"), &skill(name, more, body))
+        self.file(
+            &format!("project/.agents/skills/{name}/SKILL.md"),
+            &skill(name, more, body),
+        )
     }
 
     /// A script of a skill of the person.
@@ -91,8 +106,11 @@ impl World {
     pub(crate) fn workshop(&self) -> Workshop {
         let home = self.path("person");
         let workspace = self.path("project").canonicalize().unwrap();
-        let place =
-            Place { current: workspace.clone(), home: Some(home.clone()), ..Place::default() };
+        let place = Place {
+            current: workspace.clone(),
+            home: Some(home.clone()),
+            ..Place::default()
+        };
         // Without the bundled skills: a test sees its own only.
         let registry = Registry::new(Precedence::default());
         registry.add_files(FileSource::new(place, FileOptions::default()));
@@ -102,7 +120,11 @@ impl World {
         workshop.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
         workshop.gate().places.root = workspace.to_str().unwrap().into();
         workshop.gate().places.home = home.to_str().unwrap().into();
-        workshop.places = Places { workspace, home, ..Places::default() };
+        workshop.places = Places {
+            workspace,
+            home,
+            ..Places::default()
+        };
         workshop.settings = prowess_tools::Settings {
             strength: Strength::BestEffort,
             edits: true,
@@ -177,13 +199,21 @@ pub(crate) fn decisions(engine: &Engine, id: &str) -> Vec<Decided> {
 
 /// The sub-runs of a session.
 pub(crate) fn children(engine: &Engine, id: &str) -> Vec<SessionSummary> {
-    let query = SessionQuery { project: None, parent: Some(id.into()), limit: 100 };
+    let query = SessionQuery {
+        project: None,
+        parent: Some(id.into()),
+        limit: 100,
+    };
     engine.parts().store.list(&query).unwrap()
 }
 
 /// Every session that is no sub-run.
 pub(crate) fn roots(engine: &Engine) -> Vec<SessionSummary> {
-    let query = SessionQuery { project: None, parent: None, limit: 100 };
+    let query = SessionQuery {
+        project: None,
+        parent: None,
+        limit: 100,
+    };
     engine.parts().store.list(&query).unwrap()
 }
 
@@ -196,7 +226,10 @@ pub(crate) struct Person {
 
 impl Person {
     pub(crate) fn says(answer: Answer) -> Arc<Self> {
-        Arc::new(Self { answer, asked: Mutex::default() })
+        Arc::new(Self {
+            answer,
+            asked: Mutex::default(),
+        })
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
@@ -220,7 +253,10 @@ pub(crate) struct Counter {
 
 impl Counter {
     pub(crate) fn new(name: &'static str) -> Arc<Self> {
-        Arc::new(Self { name, inputs: Mutex::default() })
+        Arc::new(Self {
+            name,
+            inputs: Mutex::default(),
+        })
     }
 
     pub(crate) fn inputs(&self) -> Vec<Value> {

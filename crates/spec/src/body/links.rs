@@ -80,8 +80,10 @@ fn looks_like_host(path: &str) -> bool {
     let Some((first, _)) = path.split_once('/') else {
         return path.starts_with("www.");
     };
-    let ending =
-        first.rsplit_once('.').filter(|(host, _)| !host.is_empty()).map(|(_, ending)| ending);
+    let ending = first
+        .rsplit_once('.')
+        .filter(|(host, _)| !host.is_empty())
+        .map(|(_, ending)| ending);
     ending.is_some_and(|ending| {
         (2..=6).contains(&ending.len()) && ending.bytes().all(|b| b.is_ascii_alphabetic())
     })
@@ -99,8 +101,9 @@ fn decode(path: &str) -> Cow<'_, str> {
             .get(..2)
             .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
             .and_then(|digits| std::str::from_utf8(digits).ok());
-        if let Some(byte) =
-            hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%')
+        if let Some(byte) = hex
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .filter(|_| *first == b'%')
         {
             bytes.push(byte);
             rest = &tail[2..];

@@ -112,7 +112,13 @@ pub fn analyse(text: &str, body: Span, names: &[&str], detail: Detail) -> Vec<It
     let end = (body.end as usize).min(text.len());
     let start = (body.start as usize).min(end);
     let bytes = &text.as_bytes()[..end];
-    let mut reader = Reader { text, bytes, names, detail, items: Vec::new() };
+    let mut reader = Reader {
+        text,
+        bytes,
+        names,
+        detail,
+        items: Vec::new(),
+    };
     if let Some(mark) = reader.next_mark(start) {
         reader.read(start, mark);
     }
@@ -123,7 +129,9 @@ pub fn analyse(text: &str, body: Span, names: &[&str], detail: Detail) -> Vec<It
 pub fn count_lines(bytes: &[u8]) -> usize {
     let breaks = memchr_iter(b'\n', bytes).count();
     // A lone `\r` ends a line, one before `\n` does not.
-    let lone = memchr_iter(b'\r', bytes).filter(|&at| bytes.get(at + 1) != Some(&b'\n')).count();
+    let lone = memchr_iter(b'\r', bytes)
+        .filter(|&at| bytes.get(at + 1) != Some(&b'\n'))
+        .count();
     breaks
         + lone
         + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r"))
@@ -140,7 +148,11 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn push(&mut self, start: usize, end: usize, place: Place, kind: ItemKind) {
-        self.items.push(Item { span: Span::new(start, end), place, kind });
+        self.items.push(Item {
+            span: Span::new(start, end),
+            place,
+            kind,
+        });
     }
 
     /// Reads the text from `at` on, where the first mark is known.
@@ -152,7 +164,9 @@ impl Reader<'_> {
                 None => self.line(Line::around(self.bytes, at, mark)),
             };
             if mark <= at {
-                let Some(next) = self.next_mark(at) else { return };
+                let Some(next) = self.next_mark(at) else {
+                    return;
+                };
                 mark = next;
             }
         }
@@ -169,7 +183,9 @@ impl Reader<'_> {
             let after = bytes.get(at + 1..).unwrap_or_default();
             match bytes[at] {
                 b'$' => {
-                    after.first().is_some_and(|&byte| byte.is_ascii_digit() || byte == b'A')
+                    after
+                        .first()
+                        .is_some_and(|&byte| byte.is_ascii_digit() || byte == b'A')
                         || !self.names.is_empty()
                 }
                 b']' => match after {
@@ -179,7 +195,9 @@ impl Reader<'_> {
                 _ => after.starts_with(b"`") || bytes[..at].ends_with(b"```"),
             }
         };
-        memchr3_iter(b'$', b']', b'!', rest).map(|at| from + at).find(is_mark)
+        memchr3_iter(b'$', b']', b'!', rest)
+            .map(|at| from + at)
+            .find(is_mark)
     }
 
     /// Reads a line outside code blocks. Returns where the next one begins.
@@ -235,17 +253,29 @@ impl Reader<'_> {
             self.bytes[here] == b'`' && self.bytes.get(info.start as usize) == Some(&b'!');
         let closer = fences.closing(line.next, self.bytes[here], length);
         let end = self.bytes.len();
-        let (content_end, block_end, next) =
-            closer.map_or((end, end, end), |closer| (closer.start, closer.end, closer.next));
+        let (content_end, block_end, next) = closer.map_or((end, end, end), |closer| {
+            (closer.start, closer.end, closer.next)
+        });
         if self.detail == Detail::Marked && mark >= content_end {
             return next;
         }
         let content = Span::new(line.next.min(content_end), content_end);
         let item = self.items.len();
         let (place, inner, kind) = if is_command {
-            (Place::Text, Place::Shell, ItemKind::Command { command: content, block: true })
+            (
+                Place::Text,
+                Place::Shell,
+                ItemKind::Command {
+                    command: content,
+                    block: true,
+                },
+            )
         } else {
-            (Place::Fence, Place::Fence, ItemKind::Fence { info, content })
+            (
+                Place::Fence,
+                Place::Fence,
+                ItemKind::Fence { info, content },
+            )
         };
         self.push(here, block_end, place, kind);
         self.placeholders(content.start as usize, content_end, inner);
@@ -273,7 +303,10 @@ impl Reader<'_> {
                     mark,
                     at + close + 2,
                     Place::Fence,
-                    ItemKind::Command { command, block: false },
+                    ItemKind::Command {
+                        command,
+                        block: false,
+                    },
                 );
                 at += close + 2;
             }
@@ -290,8 +323,9 @@ impl Reader<'_> {
         let end = floor(self.text, end.min(from + LONGEST_TARGET));
         match links::target(&self.text[from..end], close) {
             Some((target, length)) => {
-                let kind =
-                    ItemKind::Link { target: Span::new(from + target.start, from + target.end) };
+                let kind = ItemKind::Link {
+                    target: Span::new(from + target.start, from + target.end),
+                };
                 self.push(from, from + length, Place::Text, kind);
                 self.placeholders(from, from + length, Place::Text);
                 from + length
@@ -309,18 +343,27 @@ impl Reader<'_> {
         };
         let content = Span::new(inner, inner + close);
         let after = inner + close + length;
-        let mark =
-            here.checked_sub(1).filter(|&mark| mark >= line.start && self.bytes[mark] == b'!');
+        let mark = here
+            .checked_sub(1)
+            .filter(|&mark| mark >= line.start && self.bytes[mark] == b'!');
         if let Some(mark) = mark.filter(|&mark| length == 1 && self.opens_command(mark)) {
             self.push(
                 mark,
                 after,
                 Place::Text,
-                ItemKind::Command { command: content, block: false },
+                ItemKind::Command {
+                    command: content,
+                    block: false,
+                },
             );
             self.placeholders(inner, inner + close, Place::Shell);
         } else {
-            self.push(here, after, Place::InlineCode, ItemKind::InlineCode { content });
+            self.push(
+                here,
+                after,
+                Place::InlineCode,
+                ItemKind::InlineCode { content },
+            );
             self.placeholders(inner, inner + close, Place::InlineCode);
         }
         after
@@ -353,8 +396,11 @@ impl Reader<'_> {
             return here + 1;
         };
         let after = here + 1 + length;
-        let backslashes =
-            self.bytes[from..here].iter().rev().take_while(|&&byte| byte == b'\\').count();
+        let backslashes = self.bytes[from..here]
+            .iter()
+            .rev()
+            .take_while(|&&byte| byte == b'\\')
+            .count();
         if backslashes == 1 {
             self.push(here - 1, after, place, ItemKind::Escape);
         } else {
@@ -406,12 +452,19 @@ struct Fences<'t> {
 impl<'t> Fences<'t> {
     fn new(bytes: &'t [u8], from: usize) -> Self {
         let (backticks, tildes) = (memmem::Finder::new("```"), memmem::Finder::new("~~~"));
-        Self { bytes, backticks, tildes, waiting: [Some(from), Some(from)] }
+        Self {
+            bytes,
+            backticks,
+            tildes,
+            waiting: [Some(from), Some(from)],
+        }
     }
 
     /// Finds the first one from an offset on.
     fn next(&mut self, from: usize) -> Option<usize> {
-        for (finder, waiting) in [&self.backticks, &self.tildes].into_iter().zip(&mut self.waiting)
+        for (finder, waiting) in [&self.backticks, &self.tildes]
+            .into_iter()
+            .zip(&mut self.waiting)
         {
             if waiting.is_some_and(|at| at <= from) {
                 *waiting = finder.find(&self.bytes[from..]).map(|at| from + at);
@@ -422,7 +475,11 @@ impl<'t> Fences<'t> {
 
     /// Finds the line that closes a block.
     fn closing(&self, from: usize, mark: u8, length: usize) -> Option<Line> {
-        let finder = if mark == b'`' { &self.backticks } else { &self.tildes };
+        let finder = if mark == b'`' {
+            &self.backticks
+        } else {
+            &self.tildes
+        };
         let mut at = from;
         while let Some(found) = finder.find(self.bytes.get(at..)?) {
             let line = Line::around(self.bytes, at, at + found);
@@ -466,9 +523,10 @@ fn continues_word(rest: &str) -> bool {
 }
 
 fn is_variable(name: &str) -> bool {
-    let known = VARIABLE_PREFIXES
-        .iter()
-        .any(|prefix| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
+    let known = VARIABLE_PREFIXES.iter().any(|prefix| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.is_empty())
+    });
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     (known && plain) || name.starts_with("user_config.") || name.starts_with("env:")
 }
@@ -498,9 +556,15 @@ fn fence_start(line: &[u8]) -> Option<usize> {
 }
 
 fn closes(line: &[u8], mark: u8, length: usize) -> bool {
-    let start = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'>')).count();
+    let start = line
+        .iter()
+        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'>'))
+        .count();
     let marks = run(&line[start..], mark);
-    marks >= length && line[start + marks..].iter().all(|byte| matches!(byte, b' ' | b'\t'))
+    marks >= length
+        && line[start + marks..]
+            .iter()
+            .all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
 fn run(bytes: &[u8], mark: u8) -> usize {
@@ -557,15 +621,27 @@ mod tests {
         check(
             "$0 $ARGUMENTS[12] $10",
             &[],
-            &["Text Index(0) $0", "Text Element(12) $ARGUMENTS[12]", "Text Index(10) $10"],
+            &[
+                "Text Index(0) $0",
+                "Text Element(12) $ARGUMENTS[12]",
+                "Text Index(10) $10",
+            ],
         );
         check(
             "$issue@$branch $issues $foo $HOME",
             &["issue", "branch"],
             &["Text Named(0) $issue", "Text Named(1) $branch"],
         );
-        check("$a-b $a", &["a", "a-b"], &["Text Named(1) $a-b", "Text Named(0) $a"]);
-        check("$ARGUMENTSX $ARGUMENTS[x] $$ $", &[], &["Text All $ARGUMENTS"]);
+        check(
+            "$a-b $a",
+            &["a", "a-b"],
+            &["Text Named(1) $a-b", "Text Named(0) $a"],
+        );
+        check(
+            "$ARGUMENTSX $ARGUMENTS[x] $$ $",
+            &[],
+            &["Text All $ARGUMENTS"],
+        );
         check(
             "$99999999999999999999",
             &[],
@@ -578,7 +654,11 @@ mod tests {
         check(
             r"\$1.00 \\$1 \$HOME \$ARGUMENTS",
             &[],
-            &[r"Text escape \$1", "Text Index(1) $1", r"Text escape \$ARGUMENTS"],
+            &[
+                r"Text escape \$1",
+                "Text Index(1) $1",
+                r"Text escape \$ARGUMENTS",
+            ],
         );
     }
 
@@ -587,29 +667,47 @@ mod tests {
         check(
             "${CLAUDE_SKILL_DIR} ${HOME} ${PROWESS_X} ${0}",
             &[],
-            &["Text variable ${CLAUDE_SKILL_DIR}", "Text variable ${PROWESS_X}"],
+            &[
+                "Text variable ${CLAUDE_SKILL_DIR}",
+                "Text variable ${PROWESS_X}",
+            ],
         );
         check("${CLAUDE_SKILL_DIR", &[], &[]);
     }
 
     #[test]
     fn inline_commands() {
-        check("- diff: !`git diff`", &[], &["Text command <git diff> !`git diff`"]);
+        check(
+            "- diff: !`git diff`",
+            &[],
+            &["Text command <git diff> !`git diff`"],
+        );
         check("!`a` b", &[], &["Text command <a> !`a`"]);
         check("KEY=!`cmd`", &[], &["InlineCode code `cmd`"]);
-        check("`format!` macro `!` x", &[], &["InlineCode code `format!`", "InlineCode code `!`"]);
+        check(
+            "`format!` macro `!` x",
+            &[],
+            &["InlineCode code `format!`", "InlineCode code `!`"],
+        );
         check("`` !`cmd` `` done", &[], &["InlineCode code `` !`cmd` ``"]);
         check(
             "!`echo \"$1\"`",
             &[],
-            &["Text command <echo \"$1\"> !`echo \"$1\"`", "Shell Index(1) $1"],
+            &[
+                "Text command <echo \"$1\"> !`echo \"$1\"`",
+                "Shell Index(1) $1",
+            ],
         );
         check("!`open", &[], &[]);
     }
 
     #[test]
     fn fences() {
-        check("```!\necho a\n```\n", &[], &["Text block <echo a⏎> ```!⏎echo a⏎```"]);
+        check(
+            "```!\necho a\n```\n",
+            &[],
+            &["Text block <echo a⏎> ```!⏎echo a⏎```"],
+        );
         check(
             "```bash\nawk '{print $1}'\n!`x`\n```\n$0",
             &[],
@@ -623,10 +721,21 @@ mod tests {
         check(
             "~~~\n```\n$1\n~~~",
             &[],
-            &["Fence fence() <```⏎$1⏎> ~~~⏎```⏎$1⏎~~~", "Fence Index(1) $1"],
+            &[
+                "Fence fence() <```⏎$1⏎> ~~~⏎```⏎$1⏎~~~",
+                "Fence Index(1) $1",
+            ],
         );
-        check("1. ```sh\n   x\n   ```\ny", &[], &["Fence fence(sh) <   x⏎> ```sh⏎   x⏎   ```"]);
-        check("```\nopen $1", &[], &["Fence fence() <open $1> ```⏎open $1", "Fence Index(1) $1"]);
+        check(
+            "1. ```sh\n   x\n   ```\ny",
+            &[],
+            &["Fence fence(sh) <   x⏎> ```sh⏎   x⏎   ```"],
+        );
+        check(
+            "```\nopen $1",
+            &[],
+            &["Fence fence() <open $1> ```⏎open $1", "Fence Index(1) $1"],
+        );
         check("```a`b\n$1", &[], &["Text Index(1) $1"]);
     }
 
@@ -635,12 +744,23 @@ mod tests {
         check(
             "[a](b.md) ![c](<d e.png> \"t\")",
             &[],
-            &["Text link <b.md> b.md)", "Text link <d e.png> <d e.png> \"t\")"],
+            &[
+                "Text link <b.md> b.md)",
+                "Text link <d e.png> <d e.png> \"t\")",
+            ],
         );
-        check("[id]: ref/x.md \"title\"", &[], &["Text link <ref/x.md>  ref/x.md \"title\""]);
+        check(
+            "[id]: ref/x.md \"title\"",
+            &[],
+            &["Text link <ref/x.md>  ref/x.md \"title\""],
+        );
         check("[^1]: and/or means both\n[INFO]: read/write it", &[], &[]);
         check("`[a](b)` [x] (y)", &[], &["InlineCode code `[a](b)`"]);
-        check("[a]($0/b.md)", &[], &["Text link <$0/b.md> $0/b.md)", "Text Index(0) $0"]);
+        check(
+            "[a]($0/b.md)",
+            &[],
+            &["Text link <$0/b.md> $0/b.md)", "Text Index(0) $0"],
+        );
     }
 
     #[test]

@@ -24,7 +24,11 @@ pub(super) struct Pieces {
 pub(super) fn pieces(text: &str) -> Pieces {
     let lines = lines(text);
     let contents = || lines.iter().map(|line| &text[line.clone()]);
-    let margin = contents().filter(|line| has_known_key(line)).map(indent).min().unwrap_or(0);
+    let margin = contents()
+        .filter(|line| has_known_key(line))
+        .map(indent)
+        .min()
+        .unwrap_or(0);
     let mut pieces: Vec<Piece> = Vec::new();
     for line in &lines {
         let content = &text[line.clone()];
@@ -50,12 +54,22 @@ pub(super) fn pieces(text: &str) -> Pieces {
             None if is_blank => {}
             _ => {
                 let indent = is_astray.then_some(line.start..start);
-                let from = if opens || is_astray { start } else { line.start };
-                pieces.push(Piece { range: from..line.end, indent });
+                let from = if opens || is_astray {
+                    start
+                } else {
+                    line.start
+                };
+                pieces.push(Piece {
+                    range: from..line.end,
+                    indent,
+                });
             }
         }
     }
-    Pieces { all: pieces, margin }
+    Pieces {
+        all: pieces,
+        margin,
+    }
 }
 
 /// The key that stands at the margin.
@@ -111,7 +125,10 @@ fn is_in_block(above: &str, key: &str) -> bool {
 fn closes(above: &str, line: &str, key: &str) -> bool {
     let first = above.lines().next().unwrap_or_default();
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
-    let mark = value.chars().next().filter(|mark| ['"', '\''].contains(mark));
+    let mark = value
+        .chars()
+        .next()
+        .filter(|mark| ['"', '\''].contains(mark));
     !is_known(key)
         && !is_complete(value)
         && mark.is_some_and(|mark| line.trim_end().ends_with(mark))
@@ -146,11 +163,16 @@ pub(super) fn indent(line: &str) -> usize {
 pub(super) fn leading_key(line: &str) -> Option<&str> {
     let end = line.find(':')?;
     let key = &line[..end];
-    let plain = key.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c))
+    let plain = key
+        .chars()
+        .all(|c| c.is_alphanumeric() || "_-. ".contains(c))
         && key.trim() == key
         && !key.is_empty()
         && !key.starts_with('-');
-    let ends = line[end + 1..].chars().next().is_none_or(char::is_whitespace);
+    let ends = line[end + 1..]
+        .chars()
+        .next()
+        .is_none_or(char::is_whitespace);
     // More than three words before a colon are a sentence, not a key.
     (plain && ends && key.split(' ').count() <= 3).then_some(key)
 }
@@ -159,5 +181,6 @@ pub(super) fn leading_key(line: &str) -> Option<&str> {
 pub(super) fn glued_key(line: &str) -> Option<&'static str> {
     let (key, rest) = line.split_once(':')?;
     let field = fields::find(key)?;
-    rest.starts_with(|c: char| !c.is_whitespace()).then_some(field.key)
+    rest.starts_with(|c: char| !c.is_whitespace())
+        .then_some(field.key)
 }

@@ -32,7 +32,10 @@ pub(super) fn following(
         }
     };
     let mut lines: Vec<Range<usize>> = rest.iter().take_while(belongs).cloned().collect();
-    while lines.last().is_some_and(|last| text[last.clone()].trim().is_empty()) {
+    while lines
+        .last()
+        .is_some_and(|last| text[last.clone()].trim().is_empty())
+    {
         lines.pop();
     }
     lines
@@ -42,11 +45,19 @@ pub(super) fn following(
 /// value, and tells whether it did.
 pub(super) fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
     let content = |line: &Range<usize>| work.text[line.clone()].trim_end();
-    let Some((first, below)) = all.split_first() else { return false };
+    let Some((first, below)) = all.split_first() else {
+        return false;
+    };
     let is_open = value_start(content(first)).is_some_and(|(_, at)| at == content(first).len());
-    let below: Vec<&Range<usize>> =
-        below.iter().filter(|line| !content(line).trim().is_empty()).collect();
-    let Some(wanted) = below.first().map(|line| indent(content(line))).filter(|_| is_open) else {
+    let below: Vec<&Range<usize>> = below
+        .iter()
+        .filter(|line| !content(line).trim().is_empty())
+        .collect();
+    let Some(wanted) = below
+        .first()
+        .map(|line| indent(content(line)))
+        .filter(|_| is_open)
+    else {
         return false;
     };
     let is_item = |line: &&Range<usize>| content(line).trim_start().starts_with("- ");
@@ -55,8 +66,12 @@ pub(super) fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
         leading_key(line).is_some_and(|key| !key.contains(' ') && key.len() + 1 < line.len())
     };
     let differs = |line: &&&Range<usize>| indent(content(line)) != wanted;
-    let has_tab = below.iter().any(|line| content(line)[..indent(content(line))].contains('\t'));
-    let Some(odd) = below.iter().find(differs).filter(|_| !has_tab) else { return false };
+    let has_tab = below
+        .iter()
+        .any(|line| content(line)[..indent(content(line))].contains('\t'));
+    let Some(odd) = below.iter().find(differs).filter(|_| !has_tab) else {
+        return false;
+    };
     if wanted == 0 || !below.iter().all(is_item) && !below.iter().all(is_pair) {
         return false;
     }
@@ -75,9 +90,15 @@ pub(super) fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
 /// Gives lines of a block scalar at least the indentation of its first one, in spaces.
 pub(super) fn align_block(work: &mut Work<'_>, below: &[Range<usize>]) {
     let text = work.text;
-    let filled = || below.iter().filter(|line| !text[(*line).clone()].trim().is_empty());
+    let filled = || {
+        below
+            .iter()
+            .filter(|line| !text[(*line).clone()].trim().is_empty())
+    };
     let spaces = |line: &str| line[..indent(line)].replace('\t', "  ");
-    let Some(wanted) = filled().next().map(|line| spaces(&text[line.clone()])) else { return };
+    let Some(wanted) = filled().next().map(|line| spaces(&text[line.clone()])) else {
+        return;
+    };
     for line in filled() {
         let content = &text[line.clone()];
         let at = line.start..line.start + indent(content);
@@ -85,9 +106,14 @@ pub(super) fn align_block(work: &mut Work<'_>, below: &[Range<usize>]) {
         if has_tab || indent(content) < wanted.len() {
             let blanks = Some(spaces(content)).filter(|spaces| spaces.len() > wanted.len());
             let blanks = blanks.unwrap_or_else(|| wanted.clone());
-            work.edits.push(Edit::replace(Span::new(at.start, at.end), blanks));
+            work.edits
+                .push(Edit::replace(Span::new(at.start, at.end), blanks));
             let text = at.end..line.start + content.trim_end().len();
-            let (why, remedy) = if has_tab { (TAB, INDENT) } else { (UNLIKE, ALIKE) };
+            let (why, remedy) = if has_tab {
+                (TAB, INDENT)
+            } else {
+                (UNLIKE, ALIKE)
+            };
             work.note(why, remedy, if has_tab { at } else { text });
         }
     }
@@ -100,7 +126,9 @@ pub(super) fn block_marker(value: &str) -> Option<usize> {
     let header = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
     let is_header = header.is_empty()
         || header.starts_with([' ', '\t']) && header.trim_start().starts_with('#');
-    let is_text = text.trim_start().starts_with(|c: char| c.is_alphabetic() || "\"'`".contains(c));
+    let is_text = text
+        .trim_start()
+        .starts_with(|c: char| c.is_alphabetic() || "\"'`".contains(c));
     match (is_header, is_text) {
         (true, _) => Some(value.len() - header.len()),
         (false, true) => Some(value.len() - text.len()),

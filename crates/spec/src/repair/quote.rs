@@ -26,7 +26,9 @@ pub(super) fn quote(value: &str) -> Option<String> {
         });
         candidates.extend((mark == '"' && inner.contains("\\\"")).then(|| with_marks(inner)));
         candidates.push(single(inner));
-    } else if let Some(inner) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+    } else if let Some(inner) = value
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
         && !inner.contains(['[', ']', '"', '\''])
     {
         candidates.push(quote_items(inner));
@@ -40,12 +42,24 @@ pub(super) fn quote(value: &str) -> Option<String> {
 /// A value between marks that are not a pair of YAML's: `"""text"""`, `"text'` and `"text",`. With
 /// the mark that it should have.
 fn framed(value: &str) -> Option<(&str, char)> {
-    let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
+    let mark = value
+        .chars()
+        .next()
+        .filter(|first| ['"', '\''].contains(first))?;
     let other = if mark == '"' { '\'' } else { '"' };
-    let triple = value.strip_prefix("\"\"\"").and_then(|rest| rest.strip_suffix("\"\"\""));
-    let mixed = value[1..].strip_suffix(other).filter(|inner| !inner.contains(other));
-    let listed = value[1..].strip_suffix(',').and_then(|inner| inner.strip_suffix(mark));
-    let inner = triple.or(mixed).or(listed).filter(|inner| !inner.contains(mark))?;
+    let triple = value
+        .strip_prefix("\"\"\"")
+        .and_then(|rest| rest.strip_suffix("\"\"\""));
+    let mixed = value[1..]
+        .strip_suffix(other)
+        .filter(|inner| !inner.contains(other));
+    let listed = value[1..]
+        .strip_suffix(',')
+        .and_then(|inner| inner.strip_suffix(mark));
+    let inner = triple
+        .or(mixed)
+        .or(listed)
+        .filter(|inner| !inner.contains(mark))?;
     Some((inner, mark))
 }
 
@@ -87,7 +101,11 @@ pub(super) fn is_certain(value: &str) -> bool {
     let is_closed = opened.is_some_and(|(.., is_closed)| is_closed);
     let has_escapes = |inner: &str| {
         why(value) == BAD_ESCAPE
-            && inner.replace("\\\\", "").split('\\').skip(1).any(|rest| rest.starts_with(LETTERS))
+            && inner
+                .replace("\\\\", "")
+                .split('\\')
+                .skip(1)
+                .any(|rest| rest.starts_with(LETTERS))
     };
     (comment_start(value).is_none() || is_closed)
         && framed(value).is_none_or(|_| value.ends_with(','))
@@ -101,7 +119,10 @@ fn is_plain(value: &str) -> bool {
 /// The mark that a value as a whole begins with, what stands behind it, and whether the value ends
 /// with its partner. The first mark of `"a" or "b"` belongs to `a`, that of `'tis` to the word.
 fn opened(value: &str) -> Option<(char, &str, bool)> {
-    let mark = value.chars().next().filter(|first| ['"', '\''].contains(first))?;
+    let mark = value
+        .chars()
+        .next()
+        .filter(|first| ['"', '\''].contains(first))?;
     // In `"say "hi"` the last mark belongs to `hi`.
     let marks = value.matches('"').count() - value.matches("\\\"").count();
     let is_pair = mark == '\'' || marks < 3 || marks.is_multiple_of(2);
@@ -177,7 +198,12 @@ pub(super) fn fault_at(value: &str) -> Option<usize> {
     if why(value).contains("begins with") {
         return None;
     }
-    let colon = |at: &usize| value[at + 1..].chars().next().is_none_or(char::is_whitespace);
+    let colon = |at: &usize| {
+        value[at + 1..]
+            .chars()
+            .next()
+            .is_none_or(char::is_whitespace)
+    };
     let colon = value.match_indices(':').map(|(at, _)| at).find(colon);
     colon.or_else(|| comment_start(value))
 }
@@ -220,7 +246,9 @@ fn has_bare_mark(inner: &str) -> bool {
 }
 
 /// Letters that mean something else behind a backslash.
-const LETTERS: [char; 14] = ['0', 'a', 'b', 't', 'n', 'v', 'f', 'r', 'e', 'N', '_', 'L', 'P', ' '];
+const LETTERS: [char; 14] = [
+    '0', 'a', 'b', 't', 'n', 'v', 'f', 'r', 'e', 'N', '_', 'L', 'P', ' ',
+];
 
 /// `"\d+"` has an escape that YAML does not know; the author meant a backslash, and with it those
 /// of `C:\Users\new`.

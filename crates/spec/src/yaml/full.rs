@@ -42,7 +42,11 @@ pub fn read(text: &str, base: usize) -> Result<Document<'static>, Error> {
                 builder.event(event, range.start, range.end);
             }
             Err(error) => {
-                let offset = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+                let offset = error
+                    .marker()
+                    .byte_offset()
+                    .unwrap_or(text.len())
+                    .min(text.len());
                 let too_deep = matches!(error.kind(), ErrorKind::RecursionLimitExceeded);
                 return Err(builder.failed(offset, too_deep, error.info()));
             }
@@ -161,13 +165,21 @@ impl Builder<'_> {
             Style::Plain if start == end => {
                 // The parser writes `~` for a value that is not there. It stands after its colon.
                 text = "";
-                if let Some(Open::Mapping { key: Some((_, key_span)), .. }) = self.open.last() {
+                if let Some(Open::Mapping {
+                    key: Some((_, key_span)),
+                    ..
+                }) = self.open.last()
+                {
                     let after_key = (key_span.end as usize).saturating_sub(self.base);
                     let rest = self.text.get(after_key..).unwrap_or_default();
                     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
                     // `{a, b: c}` has a key without a colon of its own.
                     let has_colon = rest[blanks..].starts_with(':');
-                    let at = if has_colon { after_key + blanks + 1 } else { after_key };
+                    let at = if has_colon {
+                        after_key + blanks + 1
+                    } else {
+                        after_key
+                    };
                     (start, end) = (at, at);
                 }
             }
@@ -178,21 +190,37 @@ impl Builder<'_> {
             _ => {}
         }
         let value = Value::Scalar(text.to_owned().into(), style);
-        let node = Node { span: self.span(start, end), value };
+        let node = Node {
+            span: self.span(start, end),
+            value,
+        };
         self.push(node);
     }
 
     fn close(&mut self, end: usize) {
         let node = match self.open.pop() {
-            Some(Open::Sequence { start, layout, items }) => {
+            Some(Open::Sequence {
+                start,
+                layout,
+                items,
+            }) => {
                 let ends = items
                     .first()
                     .zip(items.last())
                     .map(|(first, last)| first.span.cover(last.span));
                 let span = self.collection_span(start, end, layout, ends);
-                Node { span, value: Value::Sequence(items, layout) }
+                Node {
+                    span,
+                    value: Value::Sequence(items, layout),
+                }
             }
-            Some(Open::Mapping { start, layout, entries, duplicates, .. }) => {
+            Some(Open::Mapping {
+                start,
+                layout,
+                entries,
+                duplicates,
+                ..
+            }) => {
                 let whole = |entry: &Entry<'_>| entry.key_span.cover(entry.value.span);
                 let ends = entries
                     .iter()
@@ -201,10 +229,15 @@ impl Builder<'_> {
                     .reduce(Span::cover);
                 let span = self.collection_span(start, end, layout, ends);
                 let top_level = self.open.is_empty();
-                self.duplicates.extend(
-                    duplicates.into_iter().map(|duplicate| Duplicate { top_level, ..duplicate }),
-                );
-                Node { span, value: Value::Mapping(entries, layout) }
+                self.duplicates
+                    .extend(duplicates.into_iter().map(|duplicate| Duplicate {
+                        top_level,
+                        ..duplicate
+                    }));
+                Node {
+                    span,
+                    value: Value::Mapping(entries, layout),
+                }
             }
             None => return,
         };
@@ -230,7 +263,12 @@ impl Builder<'_> {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open::Sequence { items, .. }) => items.push(node),
-            Some(Open::Mapping { entries, key, duplicates, .. }) => {
+            Some(Open::Mapping {
+                entries,
+                key,
+                duplicates,
+                ..
+            }) => {
                 if let Some((name, key_span)) = key.take() {
                     let earlier = entries.iter().find(|entry| entry.key == name);
                     if let Some(earlier) = earlier {
@@ -243,7 +281,11 @@ impl Builder<'_> {
                             top_level: false,
                         });
                     } else {
-                        entries.push(Entry { key: name, key_span, value: node });
+                        entries.push(Entry {
+                            key: name,
+                            key_span,
+                            value: node,
+                        });
                     }
                 } else {
                     let (text, refused) = match node.value {
@@ -271,7 +313,10 @@ impl Builder<'_> {
         }
         if too_deep {
             let span = self.span(offset, offset);
-            return Error::Refused(vec![Refusal { feature: Feature::Depth, span }]);
+            return Error::Refused(vec![Refusal {
+                feature: Feature::Depth,
+                span,
+            }]);
         }
         let width = self
             .text
@@ -279,16 +324,25 @@ impl Builder<'_> {
             .and_then(|rest| rest.chars().next())
             .filter(|c| !c.is_whitespace())
             .map_or(0, char::len_utf8);
-        Error::Syntax { at: self.span(offset, offset + width), message }
+        Error::Syntax {
+            at: self.span(offset, offset + width),
+            message,
+        }
     }
 
     fn finish(self) -> Result<Document<'static>, Error> {
         if let Some(at) = self.star.filter(|_| self.refusals.is_empty()) {
             let message = "an unquoted value begins with `*`".to_owned();
-            return Err(Error::Syntax { at: self.span(at, at + 1), message });
+            return Err(Error::Syntax {
+                at: self.span(at, at + 1),
+                message,
+            });
         }
         if self.refusals.is_empty() {
-            Ok(Document { root: self.root, duplicates: self.duplicates })
+            Ok(Document {
+                root: self.root,
+                duplicates: self.duplicates,
+            })
         } else {
             Err(Error::Refused(self.refusals))
         }
@@ -308,9 +362,10 @@ mod tests {
 
     fn refused(text: &str) -> Vec<Feature> {
         match read(text, 0) {
-            Err(Error::Refused(refusals)) => {
-                refusals.into_iter().map(|refusal| refusal.feature).collect()
-            }
+            Err(Error::Refused(refusals)) => refusals
+                .into_iter()
+                .map(|refusal| refusal.feature)
+                .collect(),
             other => panic!("{text:.40} gave {other:?}"),
         }
     }
@@ -328,7 +383,11 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_brackets_end_at_the_depth_limit() {
-        for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
+        for text in [
+            "[".repeat(100_000),
+            "{a: ".repeat(100_000),
+            "- ".repeat(100_000),
+        ] {
             assert_eq!(refused(&text), [Feature::Depth]);
         }
     }
@@ -336,10 +395,16 @@ mod tests {
     #[test]
     fn duplicates_are_found_at_every_level_and_the_first_counts() {
         let document = read("a: 1\nb: {c: x, c: y}\na: 1\n", 0).unwrap();
-        let found: Vec<_> =
-            document.duplicates.iter().map(|d| (&*d.key, d.same_value, d.top_level)).collect();
+        let found: Vec<_> = document
+            .duplicates
+            .iter()
+            .map(|d| (&*d.key, d.same_value, d.top_level))
+            .collect();
         assert_eq!(found, [("c", false, false), ("a", true, true)]);
-        assert_eq!(document.root.unwrap().get("a").and_then(Node::text), Some("1"));
+        assert_eq!(
+            document.root.unwrap().get("a").and_then(Node::text),
+            Some("1")
+        );
     }
 
     #[test]
@@ -352,8 +417,13 @@ mod tests {
             .iter()
             .map(|e| (e.key_span.of(text), e.value.span.of(text)))
             .collect();
-        let expected =
-            [("é", "'x y'"), ("list", "p"), ("empty", ""), ("fold", "one\n  two"), ("last", "z")];
+        let expected = [
+            ("é", "'x y'"),
+            ("list", "p"),
+            ("empty", ""),
+            ("fold", "one\n  two"),
+            ("last", "z"),
+        ];
         assert_eq!(found, expected);
     }
 }

@@ -108,7 +108,10 @@ impl<'t> Node<'t> {
 
     /// Returns the value under a key of a map.
     pub fn get(&self, key: &str) -> Option<&Self> {
-        self.entries()?.iter().find(|entry| &*entry.key == key).map(|entry| &entry.value)
+        self.entries()?
+            .iter()
+            .find(|entry| &*entry.key == key)
+            .map(|entry| &entry.value)
     }
 
     /// Compares values without their places and notation.
@@ -142,7 +145,9 @@ impl<'t> Node<'t> {
     /// Returns the offset at which the scalar's text stands unchanged in the source, if it does:
     /// then a position in the text is a position in the file.
     pub fn verbatim_start(&self, source: &str) -> Option<usize> {
-        let Value::Scalar(text, style) = &self.value else { return None };
+        let Value::Scalar(text, style) = &self.value else {
+            return None;
+        };
         let quotes = match style {
             Style::Plain => 0,
             Style::SingleQuoted | Style::DoubleQuoted => 1,
@@ -272,7 +277,10 @@ impl Feature {
 /// Reads a block of YAML. Spans are offsets in `text` plus `base`.
 pub fn read(text: &str, base: usize) -> Result<Document<'_>, Error> {
     if let Some(root) = plain::read(text, base) {
-        return Ok(Document { root, duplicates: Vec::new() });
+        return Ok(Document {
+            root,
+            duplicates: Vec::new(),
+        });
     }
     full::read(text, base)
 }

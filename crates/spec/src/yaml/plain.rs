@@ -15,7 +15,12 @@ use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
 /// Reads a block of YAML if it is plain: `Some(None)` is an empty block, `None` means "not sure".
 pub fn read(text: &str, base: usize) -> Option<Option<Node<'_>>> {
     check_characters(text.as_bytes())?;
-    let mut reader = Reader { text, bytes: text.as_bytes(), base, at: 0 };
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        base,
+        at: 0,
+    };
     reader.skip_blank()?;
     if reader.at == reader.bytes.len() {
         return Some(None);
@@ -52,7 +57,10 @@ impl<'t> Reader<'t> {
 
     /// Counts the spaces at the start of this line. A tab is for the full reader.
     fn indent(&self) -> Option<usize> {
-        let spaces = self.bytes[self.at..].iter().take_while(|&&byte| byte == b' ').count();
+        let spaces = self.bytes[self.at..]
+            .iter()
+            .take_while(|&&byte| byte == b' ')
+            .count();
         (self.bytes.get(self.at + spaces) != Some(&b'\t')).then_some(spaces)
     }
 
@@ -73,7 +81,11 @@ impl<'t> Reader<'t> {
         let mut entries: Vec<Entry<'t>> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
             let is_behind_dash = in_item && entries.is_empty();
-            let found = if is_behind_dash { indent } else { self.indent()? };
+            let found = if is_behind_dash {
+                indent
+            } else {
+                self.indent()?
+            };
             if found > indent {
                 return None;
             } else if found < indent {
@@ -86,11 +98,18 @@ impl<'t> Reader<'t> {
                 return None;
             }
             let value = self.entry_value(key_end + 1, indent, depth)?;
-            entries.push(Entry { key: key.into(), key_span: self.span(key_start, key_end), value });
+            entries.push(Entry {
+                key: key.into(),
+                key_span: self.span(key_start, key_end),
+                value,
+            });
             self.skip_blank()?;
         }
         let span = entries.first()?.key_span.cover(entries.last()?.value.span);
-        Some(Node { span, value: Value::Mapping(entries, Layout::Block) })
+        Some(Node {
+            span,
+            value: Value::Mapping(entries, Layout::Block),
+        })
     }
 
     /// Reads what follows `key:`; `after` is the offset behind the colon. Leaves the cursor at
@@ -179,7 +198,10 @@ impl<'t> Reader<'t> {
             let line = self.at + inner;
             let line_end = self.line_end(line);
             let length = plain_length(&self.bytes[line..line_end], None)?;
-            if !self.bytes[line + length..line_end].iter().all(|&byte| byte == b' ') {
+            if !self.bytes[line + length..line_end]
+                .iter()
+                .all(|&byte| byte == b' ')
+            {
                 return None;
             }
             let text = folded.get_or_insert_with(|| {
@@ -193,13 +215,19 @@ impl<'t> Reader<'t> {
             self.at = (line_end + 1).min(self.bytes.len());
         }
         let text = folded.map_or(Cow::Borrowed(&self.text[start..end]), Cow::Owned);
-        Some(Node { span: self.span(start, end), value: Value::Scalar(text, Style::Plain) })
+        Some(Node {
+            span: self.span(start, end),
+            value: Value::Scalar(text, Style::Plain),
+        })
     }
 
     /// Whether a list item begins here.
     fn is_item(&self, at: usize) -> bool {
         self.bytes[at] == b'-'
-            && self.bytes.get(at + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n')
+            && self
+                .bytes
+                .get(at + 1)
+                .is_none_or(|&byte| byte == b' ' || byte == b'\n')
     }
 
     /// A deeper line behind a one-line scalar would continue it: that is for the full reader.
@@ -227,8 +255,10 @@ impl<'t> Reader<'t> {
                 break;
             }
             let line_end = self.line_end(item);
-            let spaces =
-                self.bytes[item + 1..line_end].iter().take_while(|&&byte| byte == b' ').count();
+            let spaces = self.bytes[item + 1..line_end]
+                .iter()
+                .take_while(|&&byte| byte == b' ')
+                .count();
             let value = item + 1 + spaces;
             if value == line_end || matches!(self.bytes[value], b'#' | b'|' | b'>' | b'-' | b'?') {
                 return None;
@@ -241,7 +271,10 @@ impl<'t> Reader<'t> {
             self.skip_blank()?;
         }
         let span = items.first()?.span.cover(items.last()?.span);
-        Some(Node { span, value: Value::Sequence(items, Layout::Block) })
+        Some(Node {
+            span,
+            value: Value::Sequence(items, Layout::Block),
+        })
     }
 
     /// Only blanks or a comment may follow a value on its line.
@@ -270,13 +303,23 @@ impl<'t> Reader<'t> {
         let raw = &self.text[start + 1..end];
         let is_double = mark == b'"';
         let is_bare = memchr(b'\n', raw.as_bytes()).is_none() && !(is_double && escapes);
-        let mut text: Cow<'t, str> =
-            if is_bare { raw.into() } else { fold(raw, indent, is_double)?.into() };
+        let mut text: Cow<'t, str> = if is_bare {
+            raw.into()
+        } else {
+            fold(raw, indent, is_double)?.into()
+        };
         if !is_double && escapes {
             text = text.replace("''", "'").into();
         }
-        let style = if is_double { Style::DoubleQuoted } else { Style::SingleQuoted };
-        let node = Node { span: self.span(start, end + 1), value: Value::Scalar(text, style) };
+        let style = if is_double {
+            Style::DoubleQuoted
+        } else {
+            Style::SingleQuoted
+        };
+        let node = Node {
+            span: self.span(start, end + 1),
+            value: Value::Scalar(text, style),
+        };
         Some((node, end + 1))
     }
 
@@ -300,7 +343,11 @@ impl<'t> Reader<'t> {
                     return None;
                 }
                 let (value, end) = self.flow_value(after, line_end, (close, depth))?;
-                entries.push(Entry { key, key_span, value });
+                entries.push(Entry {
+                    key,
+                    key_span,
+                    value,
+                });
                 at = end;
             } else {
                 let (item, end) = self.flow_value(at, line_end, (close, depth))?;
@@ -319,7 +366,13 @@ impl<'t> Reader<'t> {
         } else {
             Value::Sequence(items, Layout::Flow)
         };
-        Some((Node { span: self.span(start, at + 1), value }, at + 1))
+        Some((
+            Node {
+                span: self.span(start, at + 1),
+                value,
+            },
+            at + 1,
+        ))
     }
 
     /// Moves past blanks; nothing at the end of the line.
@@ -333,7 +386,9 @@ impl<'t> Reader<'t> {
     fn flow_key(&self, at: usize, line_end: usize) -> Option<(Cow<'t, str>, Span, usize)> {
         let (key, span, colon) = if matches!(self.bytes[at], b'"' | b'\'') {
             let (node, end) = self.quoted(at, 0)?;
-            let Value::Scalar(key, _) = node.value else { return None };
+            let Value::Scalar(key, _) = node.value else {
+                return None;
+            };
             (key, node.span, end)
         } else {
             let end = at + key_length(&self.bytes[at..line_end])?;
@@ -423,7 +478,11 @@ impl<'t> Reader<'t> {
             text.push('\n');
         }
         let trimmed = self.text[first..content_end].trim_end().len();
-        let style = if folded { Style::Folded } else { Style::Literal };
+        let style = if folded {
+            Style::Folded
+        } else {
+            Style::Literal
+        };
         Some(Node {
             span: self.span(first, first + trimmed),
             value: Value::Scalar(text.into(), style),
@@ -454,8 +513,16 @@ fn fold(raw: &str, indent: usize, has_escapes: bool) -> Option<String> {
     let last = memchr::memchr_iter(b'\n', raw.as_bytes()).count();
     for (index, line) in raw.split('\n').enumerate() {
         // Blanks at the start and at the end of the text are kept, those of lines are not.
-        let deeper = if index == 0 { line } else { line.trim_start_matches(' ') };
-        let content = if index == last { deeper } else { deeper.trim_end_matches(' ') };
+        let deeper = if index == 0 {
+            line
+        } else {
+            line.trim_start_matches(' ')
+        };
+        let content = if index == last {
+            deeper
+        } else {
+            deeper.trim_end_matches(' ')
+        };
         if index > 0 {
             breaks += 1;
             if content.is_empty() && index < last {
@@ -522,13 +589,18 @@ const LONGEST_KEY: usize = 128;
 
 /// Length of a simple key that is followed by a colon and then a blank or the end of the line.
 fn key_length(line: &[u8]) -> Option<usize> {
-    let length = line.iter().take_while(|&&byte| IN_KEYS[usize::from(byte)]).count();
+    let length = line
+        .iter()
+        .take_while(|&&byte| IN_KEYS[usize::from(byte)])
+        .count();
     let first = *line.first()?;
     let is_key = (1..=LONGEST_KEY).contains(&length)
         && first != b'-'
         && first != b'.'
         && line.get(length) == Some(&b':')
-        && line.get(length + 1).is_none_or(|&byte| byte == b' ' || byte == b'\n');
+        && line
+            .get(length + 1)
+            .is_none_or(|&byte| byte == b' ' || byte == b'\n');
     is_key.then_some(length)
 }
 
@@ -594,7 +666,9 @@ fn check_characters(bytes: &[u8]) -> Option<()> {
     // Without a branch for each byte, so that many are looked at in one instruction.
     let is_control =
         |byte: u8| u8::from(byte < b' ') & u8::from(byte != b'\n') | u8::from(byte == 0x7f);
-    let controls = bytes.iter().fold(0, |found, &byte| found | is_control(byte));
+    let controls = bytes
+        .iter()
+        .fold(0, |found, &byte| found | is_control(byte));
     let is_fine = |at: usize| match bytes[at..] {
         // U+0080 to U+009F, among them NEL
         [0xc2, next, ..] => next >= 0xa0,
@@ -619,7 +693,10 @@ mod tests {
         if let Some(root) = fast {
             assert_eq!(
                 full::read(text, 7),
-                Ok(Document { root, duplicates: Vec::new() }),
+                Ok(Document {
+                    root,
+                    duplicates: Vec::new()
+                }),
                 "{text:?}"
             );
         }

@@ -40,7 +40,11 @@ pub fn scalar(text: &str) -> String {
 /// Returns `text` in quotation marks, so that no reader takes it for a number or a boolean.
 pub fn quoted(text: &str) -> String {
     let double = format!("\"{text}\"");
-    if !text.contains(['"', '\\']) && reads_as(&double, text) { double } else { scalar(text) }
+    if !text.contains(['"', '\\']) && reads_as(&double, text) {
+        double
+    } else {
+        scalar(text)
+    }
 }
 
 fn reads_as(candidate: &str, text: &str) -> bool {
@@ -80,12 +84,17 @@ fn is_number_or_date(text: &str) -> bool {
     let date = text.len() >= 8
         && text.as_bytes().get(4) == Some(&b'-')
         && text.split('-').count() == 3
-        && text
-            .split('-')
-            .all(|part| part.bytes().all(|b| b.is_ascii_digit() || b"T:Z.".contains(&b)));
+        && text.split('-').all(|part| {
+            part.bytes()
+                .all(|b| b.is_ascii_digit() || b"T:Z.".contains(&b))
+        });
     plain.parse::<f64>().is_ok()
-        || plain.strip_prefix("0x").is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok())
-        || plain.strip_prefix("0o").is_some_and(|oct| u64::from_str_radix(oct, 8).is_ok())
+        || plain
+            .strip_prefix("0x")
+            .is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok())
+        || plain
+            .strip_prefix("0o")
+            .is_some_and(|oct| u64::from_str_radix(oct, 8).is_ok())
         || date
 }
 
@@ -117,7 +126,9 @@ mod tests {
         ] {
             let source = format!("k: {}\n", scalar(text));
             let root = full::read(&source, 0).unwrap().root.unwrap();
-            let Value::Scalar(found, _) = &root.get("k").unwrap().value else { panic!("{source}") };
+            let Value::Scalar(found, _) = &root.get("k").unwrap().value else {
+                panic!("{source}")
+            };
             assert_eq!(&**found, text, "{source}");
         }
     }
@@ -125,7 +136,13 @@ mod tests {
     #[test]
     fn words_that_look_like_values_are_quoted() {
         assert_eq!(
-            [scalar("yes"), scalar("1.0"), scalar("v1"), scalar("1.2.3"), scalar("2024-01-31")],
+            [
+                scalar("yes"),
+                scalar("1.0"),
+                scalar("v1"),
+                scalar("1.2.3"),
+                scalar("2024-01-31")
+            ],
             ["'yes'", "'1.0'", "v1", "1.2.3", "'2024-01-31'"]
         );
         assert_eq!([quoted("1.0"), quoted("a\"b")], ["\"1.0\"", "a\"b"]);

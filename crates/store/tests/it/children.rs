@@ -41,7 +41,12 @@ pub(crate) fn wait_for(child: &mut Child, text: &str) {
     let mut seen = Vec::new();
     let mut byte = [0];
     while !seen.ends_with(text.as_bytes()) {
-        assert_eq!(output.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&seen));
+        assert_eq!(
+            output.read(&mut byte).unwrap(),
+            1,
+            "{}",
+            String::from_utf8_lossy(&seen)
+        );
         seen.push(byte[0]);
     }
 }
@@ -49,7 +54,11 @@ pub(crate) fn wait_for(child: &mut Child, text: &str) {
 pub(crate) fn finish(mut child: Child) {
     drop(child.stdin.take());
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }
 
 /// Runs a child as somebody whom permissions bind. Returns nothing where that cannot be done.
@@ -82,14 +91,18 @@ pub(crate) fn patient(path: &Path) -> SqliteUsage {
 
 pub(crate) fn record_many(store: &SqliteUsage) {
     for number in 0..USES {
-        store.record(&Use::new("p", format!("s{}", number % SKILLS), number)).unwrap();
+        store
+            .record(&Use::new("p", format!("s{}", number % SKILLS), number))
+            .unwrap();
     }
 }
 
 /// Does nothing in an ordinary run.
 #[test]
 fn child() {
-    let Ok(role) = std::env::var(ROLE) else { return };
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
     let path = PathBuf::from(std::env::var_os(PATH).unwrap());
     match role.as_str() {
         "record" => {
@@ -112,8 +125,12 @@ fn child() {
         }
         "lock for all" => {
             let connection = Connection::open(path).unwrap();
-            connection.pragma_update(None, "locking_mode", "EXCLUSIVE").unwrap();
-            connection.execute_batch("BEGIN EXCLUSIVE; DELETE FROM usage WHERE 0; COMMIT").unwrap();
+            connection
+                .pragma_update(None, "locking_mode", "EXCLUSIVE")
+                .unwrap();
+            connection
+                .execute_batch("BEGIN EXCLUSIVE; DELETE FROM usage WHERE 0; COMMIT")
+                .unwrap();
             connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
             say_ready_and_wait();
         }
@@ -125,27 +142,47 @@ fn child() {
             assert_eq!(mode(path.parent().unwrap().into()), 0o700);
             assert_eq!(mode(path.parent().unwrap().parent().unwrap().into()), 0o700);
             for ending in ["", "-wal", "-shm"] {
-                assert_eq!(mode(format!("{}{ending}", path.display()).into()), 0o600, "{ending}");
+                assert_eq!(
+                    mode(format!("{}{ending}", path.display()).into()),
+                    0o600,
+                    "{ending}"
+                );
             }
         }
         "read only" => {
             for name in ["usage.db", "usage%20?x=1#.db"] {
                 let store = SqliteUsage::new(path.join(name));
                 for _ in 0..2 {
-                    assert_eq!(store.rows(&UsageQuery::project("p")).unwrap().len(), 1, "{name}");
+                    assert_eq!(
+                        store.rows(&UsageQuery::project("p")).unwrap().len(),
+                        1,
+                        "{name}"
+                    );
                     let result = store.record(&Use::new("p", "b", 2));
-                    assert!(matches!(result, Err(UsageError::ReadOnly { .. })), "{result:?}");
+                    assert!(
+                        matches!(result, Err(UsageError::ReadOnly { .. })),
+                        "{result:?}"
+                    );
                 }
             }
             let store = SqliteUsage::new(path.join("new/usage.db"));
             assert_eq!(store.rows(&UsageQuery::project("p")).unwrap(), []);
             let result = store.record(&Use::new("p", "b", 2));
-            assert!(matches!(result, Err(UsageError::ReadOnly { .. })), "{result:?}");
+            assert!(
+                matches!(result, Err(UsageError::ReadOnly { .. })),
+                "{result:?}"
+            );
             let store = SqliteUsage::new(path.join("secret.db"));
             let result = store.rows(&UsageQuery::project("p"));
-            assert!(matches!(result, Err(UsageError::Unavailable { .. })), "{result:?}");
+            assert!(
+                matches!(result, Err(UsageError::Unavailable { .. })),
+                "{result:?}"
+            );
             let result = store.record(&Use::new("p", "b", 2));
-            assert!(matches!(result, Err(UsageError::ReadOnly { .. })), "{result:?}");
+            assert!(
+                matches!(result, Err(UsageError::ReadOnly { .. })),
+                "{result:?}"
+            );
         }
         role => session_children::run(role, &path),
     }

@@ -13,14 +13,19 @@ use rusqlite::Connection;
 use crate::children;
 
 fn all() -> UsageQuery {
-    UsageQuery { project: None, ..UsageQuery::project("") }
+    UsageQuery {
+        project: None,
+        ..UsageQuery::project("")
+    }
 }
 
 /// Makes a database with many rows, closed.
 fn make(path: &Path) {
     let store = SqliteUsage::new(path);
     for number in 0..300 {
-        store.record(&Use::new("p", format!("skill-{number}"), number)).unwrap();
+        store
+            .record(&Use::new("p", format!("skill-{number}"), number))
+            .unwrap();
     }
 }
 
@@ -37,9 +42,18 @@ fn r01_the_database_is_created_on_first_use() {
     assert_eq!(store.summary(None, 5).unwrap().total, 0);
     assert_eq!(store.forget(&Forget::default()).unwrap(), 0);
     let outcome = Some(prowess_catalog::rank::Outcome::Done);
-    store.settle(&Use { outcome, ..Use::new("p", "a", 1) }).unwrap();
+    store
+        .settle(&Use {
+            outcome,
+            ..Use::new("p", "a", 1)
+        })
+        .unwrap();
     store.record(&Use::new("p", "", 1)).unwrap_err();
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is created");
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "nothing is created"
+    );
     store.record(&Use::new("p", "a", 1)).unwrap();
     assert!(path.is_file());
     drop(store);
@@ -60,7 +74,9 @@ fn a_folder_that_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["usage.db", "usage%20?x=1#.db", "secret.db"] {
         let path = folder.path().join(name);
-        SqliteUsage::new(&path).record(&Use::new("p", "a", 1)).unwrap();
+        SqliteUsage::new(&path)
+            .record(&Use::new("p", "a", 1))
+            .unwrap();
         let mode = if name == "secret.db" { 0o000 } else { 0o444 };
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     }
@@ -102,7 +118,11 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: impl Fn(&UsageError) -> 
     assert_eq!(tolerant.rows(&all()).unwrap(), []);
     assert!(expected(&tolerant.trouble().unwrap().error), "{name}");
     drop((tolerant, store));
-    assert_eq!(fs::read(&path).ok(), before, "{name}: the file is as it was");
+    assert_eq!(
+        fs::read(&path).ok(),
+        before,
+        "{name}: the file is as it was"
+    );
     assert_eq!(listing(), names, "{name}: nothing else is there");
 }
 
@@ -110,7 +130,11 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: impl Fn(&UsageError) -> 
 fn something_that_is_not_a_file() {
     let not_a_file = |error: &UsageError| matches!(error, UsageError::NotAFile { .. });
     check("a folder", |path| fs::create_dir(path).unwrap(), not_a_file);
-    check("a device", |path| symlink("/dev/null", path).unwrap(), not_a_file);
+    check(
+        "a device",
+        |path| symlink("/dev/null", path).unwrap(),
+        not_a_file,
+    );
     let socket = |path: &Path| drop(std::os::unix::net::UnixListener::bind(path).unwrap());
     check("a socket", socket, not_a_file);
 }
@@ -124,7 +148,10 @@ fn something_that_is_no_database() {
         ("a long text", b"hello\n".repeat(10_000)),
         ("zeros", vec![0; 8192]),
         ("half a header", b"SQLite format 3\0".to_vec()),
-        ("a header and nonsense", [b"SQLite format 3\0".to_vec(), vec![0xff; 8192]].concat()),
+        (
+            "a header and nonsense",
+            [b"SQLite format 3\0".to_vec(), vec![0xff; 8192]].concat(),
+        ),
     ] {
         check(name, |path| fs::write(path, &bytes).unwrap(), damaged);
     }
@@ -161,10 +188,22 @@ fn the_database_of_somebody_else() {
 
 #[test]
 fn a_newer_database() {
-    let newer = |error: &UsageError| matches!(error, UsageError::Newer { found: 99, known: 2, .. });
+    let newer = |error: &UsageError| {
+        matches!(
+            error,
+            UsageError::Newer {
+                found: 99,
+                known: 2,
+                ..
+            }
+        )
+    };
     let prepare = |path: &Path| {
         make(path);
-        change(path, "ALTER TABLE usage ADD COLUMN cost INTEGER; PRAGMA user_version = 99");
+        change(
+            path,
+            "ALTER TABLE usage ADD COLUMN cost INTEGER; PRAGMA user_version = 99",
+        );
     };
     check("newer", prepare, newer);
 }
@@ -193,9 +232,17 @@ fn no_folder_to_be_in() {
     fs::write(folder.path().join("file"), "text").unwrap();
     let store = SqliteUsage::new(folder.path().join("file/usage.db"));
     let result = store.record(&Use::new("p", "a", 1));
-    assert!(matches!(result, Err(UsageError::Unavailable { .. })), "{result:?}");
+    assert!(
+        matches!(result, Err(UsageError::Unavailable { .. })),
+        "{result:?}"
+    );
     for path in ["", "/", "/proc/nothing/usage.db"] {
-        assert!(SqliteUsage::new(path).record(&Use::new("p", "a", 1)).is_err(), "{path:?}");
+        assert!(
+            SqliteUsage::new(path)
+                .record(&Use::new("p", "a", 1))
+                .is_err(),
+            "{path:?}"
+        );
     }
     // A link to nowhere is not followed to create something there.
     let link = folder.path().join("link");
@@ -210,10 +257,17 @@ fn no_folder_to_be_in() {
 fn a_link_to_a_database_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("usage.db"), folder.path().join("link"));
-    SqliteUsage::new(&path).record(&Use::new("p", "a", 1)).unwrap();
+    SqliteUsage::new(&path)
+        .record(&Use::new("p", "a", 1))
+        .unwrap();
     symlink(&path, &link).unwrap();
-    SqliteUsage::new(&link).record(&Use::new("p", "a", 2)).unwrap();
-    assert_eq!(SqliteUsage::new(&path).rows(&all()).unwrap()[0].usage.count, 2);
+    SqliteUsage::new(&link)
+        .record(&Use::new("p", "a", 2))
+        .unwrap();
+    assert_eq!(
+        SqliteUsage::new(&path).rows(&all()).unwrap()[0].usage.count,
+        2
+    );
 }
 
 #[test]
@@ -225,7 +279,9 @@ fn an_empty_file_becomes_a_database() {
     assert_eq!(store.rows(&all()).unwrap(), []);
     assert_eq!(fs::read(&path).unwrap(), b"", "not by reading");
     // Somebody else fills it meanwhile.
-    SqliteUsage::new(&path).record(&Use::new("p", "a", 1)).unwrap();
+    SqliteUsage::new(&path)
+        .record(&Use::new("p", "a", 1))
+        .unwrap();
     assert_eq!(store.rows(&all()).unwrap().len(), 1);
     store.record(&Use::new("p", "a", 1)).unwrap();
 }
@@ -254,7 +310,9 @@ fn a_file_that_is_removed_or_replaced_meanwhile() {
 fn nonsense_in_the_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
-    SqliteUsage::new(&path).record(&Use::new("p", "good", 5)).unwrap();
+    SqliteUsage::new(&path)
+        .record(&Use::new("p", "good", 5))
+        .unwrap();
     let insert = "INSERT INTO usage
         (project, team, agent, agent_type, skill, count, last_used, score, done, failed, refused)
         VALUES ('p', 'default', 'orchestrator',";
@@ -276,15 +334,21 @@ fn nonsense_in_the_rows() {
         assert_eq!(store.rows(&all()).unwrap().len(), number + 1);
         store.summary(None, 5).unwrap();
     }
-    change(&path, &format!("{insert} 't', CAST(zeroblob(1000000) AS TEXT), 1, 1, 1.0, 0, 0, 0)"));
+    change(
+        &path,
+        &format!("{insert} 't', CAST(zeroblob(1000000) AS TEXT), 1, 1, 1.0, 0, 0, 0)"),
+    );
     let store = SqliteUsage::new(&path);
     assert_eq!(store.rows(&all()).unwrap().len(), 7);
     for skill in ["good", "odd type", "negative", "huge", "tiny"] {
         store.record(&Use::new("p", skill, 9)).unwrap();
     }
     let rows = store.rows(&all()).unwrap();
-    let count =
-        |skill: &str| rows.iter().find(|row| &*row.usage.skill == skill).map(|row| row.usage.count);
+    let count = |skill: &str| {
+        rows.iter()
+            .find(|row| &*row.usage.skill == skill)
+            .map(|row| row.usage.count)
+    };
     assert_eq!(count("good"), Some(2));
     assert_eq!(count("negative"), Some(1));
     assert_eq!(count("huge"), Some(i64::MAX.unsigned_abs()));
@@ -302,7 +366,11 @@ fn nonsense_in_the_rows() {
     );
     let store = SqliteUsage::new(&path);
     assert_eq!(store.rows(&all()).unwrap().len(), 1);
-    let used = Use { team: "t".into(), agent: "w".into(), ..Use::new("p", "a", 9) };
+    let used = Use {
+        team: "t".into(),
+        agent: "w".into(),
+        ..Use::new("p", "a", 9)
+    };
     store.record(&used).unwrap();
     assert_eq!(store.rows(&all()).unwrap()[0].usage.count, 1);
 }
@@ -312,7 +380,10 @@ fn triggers_of_a_file_do_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     make(&path);
-    change(&path, "CREATE TRIGGER t AFTER UPDATE ON usage BEGIN DELETE FROM usage; END");
+    change(
+        &path,
+        "CREATE TRIGGER t AFTER UPDATE ON usage BEGIN DELETE FROM usage; END",
+    );
     let store = SqliteUsage::new(&path);
     store.record(&Use::new("p", "skill-1", 1)).unwrap();
     assert_eq!(store.rows(&all()).unwrap().len(), 300);

@@ -29,7 +29,11 @@ impl Writer {
         let role = format!("append until killed: {id}");
         let mut child = children::command(&role, path).spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
-        Self { child, said, last: None }
+        Self {
+            child,
+            said,
+            last: None,
+        }
     }
 
     fn wait_until_started(&mut self) {
@@ -105,7 +109,10 @@ fn what_was_acknowledged_is_there() {
             let events = store.events(id).unwrap();
             let there = i64::try_from(events.len()).unwrap() - 1;
             let last = said.unwrap_or(*before);
-            assert!(there >= last, "{last} was acknowledged, {there} is the last");
+            assert!(
+                there >= last,
+                "{last} was acknowledged, {there} is the last"
+            );
             assert!(
                 there == last || there == last + batch(last + 1),
                 "all or none of a batch: {there} after {last}"

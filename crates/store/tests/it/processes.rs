@@ -13,7 +13,11 @@ const WRITERS: i64 = 4;
 
 fn check_nothing_is_lost(store: &SqliteUsage) {
     let rows = store.rows(&UsageQuery::project("p")).unwrap();
-    assert_eq!(rows.len(), usize::try_from(SKILLS).unwrap(), "one row for each: {rows:?}");
+    assert_eq!(
+        rows.len(),
+        usize::try_from(SKILLS).unwrap(),
+        "one row for each: {rows:?}"
+    );
     let uses: u64 = rows.iter().map(|row| row.usage.count).sum();
     assert_eq!(uses, u64::try_from(WRITERS * USES).unwrap());
 }
@@ -23,7 +27,9 @@ fn processes_lose_no_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state/usage.db");
     // All start with nothing there, so they also create the file at the same time.
-    let mut writers: Vec<_> = (0..WRITERS).map(|_| children::start("record", &path)).collect();
+    let mut writers: Vec<_> = (0..WRITERS)
+        .map(|_| children::start("record", &path))
+        .collect();
     for writer in &mut writers {
         drop(writer.stdin.take());
     }
@@ -63,7 +69,11 @@ fn a_lock_of_another_process_ends_in_an_error() {
             let result = store.record(&used);
             assert!(matches!(result, Err(UsageError::Busy { .. })), "{result:?}");
         }
-        assert_eq!(store.rows(&UsageQuery::project("p")).unwrap().len(), 1, "readers go on");
+        assert_eq!(
+            store.rows(&UsageQuery::project("p")).unwrap().len(),
+            1,
+            "readers go on"
+        );
         children::finish(other);
         store.record(&used).unwrap();
     }
@@ -103,7 +113,12 @@ fn a_lock_for_all_ends_in_an_error() {
     assert!(matches!(result, Err(UsageError::Busy { .. })), "{result:?}");
     children::finish(other);
     store.record(&used).unwrap();
-    assert_eq!(store.rows(&UsageQuery::project("p")).unwrap()[0].usage.count, 2);
+    assert_eq!(
+        store.rows(&UsageQuery::project("p")).unwrap()[0]
+            .usage
+            .count,
+        2
+    );
 }
 
 #[test]
@@ -114,7 +129,9 @@ fn a_process_that_is_killed_leaves_a_sound_file() {
         let mut writer = children::start("record for ever", &path);
         writer.kill().unwrap();
         writer.wait().unwrap();
-        let rows: Vec<UsageRow> = children::patient(&path).rows(&UsageQuery::project("p")).unwrap();
+        let rows: Vec<UsageRow> = children::patient(&path)
+            .rows(&UsageQuery::project("p"))
+            .unwrap();
         assert_eq!(rows.len(), 1);
         assert!(rows[0].usage.count > 200 * round, "{rows:?}");
     }

@@ -73,7 +73,9 @@ pub(crate) fn run(role: &str, path: &Path) {
             let store = patient(path);
             let lease = store.create(&started(argument, None, 0)).unwrap();
             for number in 0..APPENDS {
-                store.append(&lease, &[noted(format!("{argument} {number}"), number)]).unwrap();
+                store
+                    .append(&lease, &[noted(format!("{argument} {number}"), number)])
+                    .unwrap();
             }
         }
         "append until killed" => append_until_killed(path, argument),
@@ -82,7 +84,10 @@ pub(crate) fn run(role: &str, path: &Path) {
             let store = patient(path);
             let lease = store.create(&started("p", None, 0)).unwrap();
             let mut written = 1;
-            while store.append(&lease, &[noted("x".repeat(8000), written)]).is_ok() {
+            while store
+                .append(&lease, &[noted("x".repeat(8000), written)])
+                .is_ok()
+            {
                 written += 1;
             }
             let count = i64::try_from(store.events(&lease.session).unwrap().len()).unwrap();
@@ -103,7 +108,10 @@ pub(crate) fn run(role: &str, path: &Path) {
             assert!(unwritable(&error), "{error:?}");
             let error = store.remove(&id).unwrap_err();
             assert!(unwritable(&error), "{error:?}");
-            let lease = Lease { session: id.clone(), token: 0 };
+            let lease = Lease {
+                session: id.clone(),
+                token: 0,
+            };
             let error = store.append(&lease, &[noted("a", 1)]).unwrap_err();
             assert!(unwritable(&error), "{error:?}");
             store.release(lease);
@@ -151,7 +159,10 @@ fn fill(path: &Path) {
     let check = |written: i64| {
         let events = store.events(&lease.session).unwrap();
         assert_eq!(events[1..], (1..written).map(event).collect::<Vec<_>>());
-        assert_eq!(store.list(&all()).unwrap()[0].events, written.unsigned_abs());
+        assert_eq!(
+            store.list(&all()).unwrap()[0].events,
+            written.unsigned_abs()
+        );
     };
     check(written);
     for _ in 0..3 {
@@ -172,5 +183,7 @@ fn is_unwritable(error: &SessionError, expected: &str) -> bool {
 
 pub(crate) fn sound(path: &Path) -> String {
     let connection = Connection::open(path).unwrap();
-    connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap()
+    connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap()
 }

@@ -55,7 +55,10 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: &str) {
     for _ in 0..2 {
         unusable("create", store.create(&started("p", None, 1)).map(drop));
         unusable("take", store.take("aaaaaaaa").map(drop));
-        let lease = Lease { session: "aaaaaaaa".into(), token: 1 };
+        let lease = Lease {
+            session: "aaaaaaaa".into(),
+            token: 1,
+        };
         unusable("append", store.append(&lease, &[noted("a", 1)]));
         store.release(lease);
         unusable("events", store.events("aaaaaaaa").map(drop));
@@ -64,23 +67,42 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: &str) {
         unusable("remove", store.remove("aaaaaaaa").map(drop));
     }
     drop(store);
-    assert_eq!(fs::read(&path).ok(), before, "{name}: the file is as it was");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{name}: nothing else is there");
+    assert_eq!(
+        fs::read(&path).ok(),
+        before,
+        "{name}: the file is as it was"
+    );
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "{name}: nothing else is there"
+    );
 }
 
 #[test]
 fn something_that_is_no_file_of_ours() {
     let regular = "not a regular file";
     check("a folder", |path| fs::create_dir(path).unwrap(), regular);
-    check("a device", |path| symlink("/dev/null", path).unwrap(), regular);
+    check(
+        "a device",
+        |path| symlink("/dev/null", path).unwrap(),
+        regular,
+    );
     for (name, bytes) in [
         ("one byte", b"x".to_vec()),
         ("a long text", b"hello\n".repeat(10_000)),
         ("zeros", vec![0; 8192]),
         ("half a header", b"SQLite format 3\0".to_vec()),
-        ("a header and nonsense", [b"SQLite format 3\0".to_vec(), vec![0xff; 8192]].concat()),
+        (
+            "a header and nonsense",
+            [b"SQLite format 3\0".to_vec(), vec![0xff; 8192]].concat(),
+        ),
     ] {
-        check(name, |path| fs::write(path, &bytes).unwrap(), "it is damaged");
+        check(
+            name,
+            |path| fs::write(path, &bytes).unwrap(),
+            "it is damaged",
+        );
     }
     for sql in [
         "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')",
@@ -95,7 +117,10 @@ fn something_that_is_no_file_of_ours() {
 #[test]
 fn a_file_that_is_newer_or_lacks_something() {
     for (sql, reason) in [
-        ("PRAGMA user_version = 99", "it has the format 99; this version knows up to 2"),
+        (
+            "PRAGMA user_version = 99",
+            "it has the format 99; this version knows up to 2",
+        ),
         ("PRAGMA user_version = -1", "it is damaged"),
         ("DROP TABLE sessions", "it is damaged"),
     ] {
@@ -134,7 +159,10 @@ fn use_what_is_there(name: &str, path: &Path, sessions: &Sessions) -> u64 {
     }
     let _ = store.list(&all());
     drop(store);
-    assert!(fs::read(path).unwrap() == before, "{name}: reading changes nothing");
+    assert!(
+        fs::read(path).unwrap() == before,
+        "{name}: reading changes nothing"
+    );
     let store = impatient(path);
     for (id, events) in sessions {
         let Ok(lease) = store.take(id) else { continue };
@@ -142,7 +170,10 @@ fn use_what_is_there(name: &str, path: &Path, sessions: &Sessions) -> u64 {
         if store.append(&lease, std::slice::from_ref(&event)).is_ok()
             && let Ok(found) = store.events(id)
         {
-            assert!(found.starts_with(events) && found.ends_with(&[event]), "{name}");
+            assert!(
+                found.starts_with(events) && found.ends_with(&[event]),
+                "{name}"
+            );
         }
         store.release(lease);
         let _ = store.remove(id);
@@ -173,7 +204,9 @@ fn flipped_bits_and_zeroed_pages() {
     println!("seed {SEED:#x}");
     let mut random = SEED;
     for flip in 0..FLIPS {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         // Half of them where they do most harm: in the header and the tables of contents.
         let within = if flip % 2 == 0 { good.len() } else { 4096 };
         let bit = usize::try_from(random >> 20).unwrap() % (within * 8);
@@ -194,12 +227,24 @@ fn nonsense_in_the_rows() {
         ("UPDATE events SET number = 99 WHERE number = 9", "event 9"),
         ("UPDATE sessions SET events = 12", "event 31"),
         ("UPDATE sessions SET events = -1", "event 31"),
-        ("UPDATE events SET event = replace(event, 'ü', 'u') WHERE number = 3", "event 3"),
+        (
+            "UPDATE events SET event = replace(event, 'ü', 'u') WHERE number = 3",
+            "event 3",
+        ),
         ("UPDATE events SET event = '{' WHERE number = 4", "event 4"),
-        ("UPDATE events SET event = CAST(x'ff' AS TEXT) WHERE number = 5", "event 5"),
+        (
+            "UPDATE events SET event = CAST(x'ff' AS TEXT) WHERE number = 5",
+            "event 5",
+        ),
         // With the right sum.
-        ("UPDATE events SET event = '', sum = 0 WHERE number = 6", "event 6"),
-        ("UPDATE events SET event = '{}', sum = 2745614147 WHERE number = 6", "event 6"),
+        (
+            "UPDATE events SET event = '', sum = 0 WHERE number = 6",
+            "event 6",
+        ),
+        (
+            "UPDATE events SET event = '{}', sum = 2745614147 WHERE number = 6",
+            "event 6",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prowess.db");
@@ -207,8 +252,14 @@ fn nonsense_in_the_rows() {
         change(&path, sql);
         let store = impatient(&path);
         let error = store.events(&sessions[0].0).expect_err(sql);
-        assert!(matches!(error, SessionError::Unreadable { .. }), "{sql}: {error:?}");
-        assert!(error.to_string().starts_with(&format!("{expected} ")), "{sql}: {error}");
+        assert!(
+            matches!(error, SessionError::Unreadable { .. }),
+            "{sql}: {error:?}"
+        );
+        assert!(
+            error.to_string().starts_with(&format!("{expected} ")),
+            "{sql}: {error}"
+        );
         assert_eq!(store.list(&all()).unwrap().len(), 3);
     }
     // Rows that STRICT would not let in.
@@ -226,11 +277,19 @@ fn nonsense_in_the_rows() {
     let store = impatient(&path);
     let sessions = store.list(&all()).unwrap();
     assert_eq!(sessions.len(), 4, "all that have an id that is text");
-    assert!(sessions.iter().all(|session| (session.events, session.live) == (0, false)));
+    assert!(
+        sessions
+            .iter()
+            .all(|session| (session.events, session.live) == (0, false))
+    );
     let result = store.events(&sessions[0].id);
     assert!(result.is_err(), "{result:?}");
     let lease = store.take(&sessions[0].id).unwrap();
     let result = store.append(&lease, &[noted("a", 1)]);
     assert!(result.is_err(), "{result:?}");
-    let _ = (store.find("a"), store.find(""), store.remove(&sessions[1].id));
+    let _ = (
+        store.find("a"),
+        store.find(""),
+        store.remove(&sessions[1].id),
+    );
 }

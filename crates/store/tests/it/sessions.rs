@@ -33,8 +33,9 @@ fn one_of_many_processes_gets_a_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let id = make(&path);
-    let mut others: Vec<_> =
-        (0..6).map(|_| children::command("take", &path).spawn().unwrap()).collect();
+    let mut others: Vec<_> = (0..6)
+        .map(|_| children::command("take", &path).spawn().unwrap())
+        .collect();
     for other in &mut others {
         children::wait_for(other, "\nstarted\n");
     }
@@ -49,7 +50,10 @@ fn one_of_many_processes_gets_a_session() {
         panic!("somebody has it");
     };
     assert_eq!(session, id);
-    assert!(others.iter().any(|other| other.id() == process), "{process}");
+    assert!(
+        others.iter().any(|other| other.id() == process),
+        "{process}"
+    );
     assert!(store.list(&all()).unwrap()[0].live);
     assert!(matches!(store.remove(&id), Err(SessionError::InUse { .. })));
     // All but one end without it; the one that has it ends without giving it back.
@@ -82,7 +86,10 @@ fn two_stores_of_one_process_exclude_each_other() {
     assert!(matches!(other.take(&id), Err(SessionError::InUse { .. })));
     other.release(lease);
     other.take(&id).unwrap();
-    assert_eq!(other.events(&id).unwrap()[1..], [noted("a", 1), noted("b", 2)]);
+    assert_eq!(
+        other.events(&id).unwrap()[1..],
+        [noted("a", 1), noted("b", 2)]
+    );
 }
 
 #[test]
@@ -93,12 +100,16 @@ fn nothing_is_left_of_what_was_removed() {
     let secret = "a secret of some length";
     for size in [1, 100, 10_000] {
         let lease = store.create(&started("p", None, 1)).unwrap();
-        store.append(&lease, &[noted(secret.repeat(size), 1)]).unwrap();
+        store
+            .append(&lease, &[noted(secret.repeat(size), 1)])
+            .unwrap();
         store.release(lease);
     }
     let there = || {
         let bytes = fs::read(&path).unwrap();
-        bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+        bytes
+            .windows(secret.len())
+            .any(|window| window == secret.as_bytes())
     };
     drop(store);
     assert!(there());
@@ -120,12 +131,19 @@ fn one_that_is_killed_with_a_session_and_a_lock_stops_nobody() {
         let mut other = children::start("take and lock", &path);
         let store = impatient(&path);
         let result = store.take(&id);
-        assert!(matches!(result, Err(SessionError::Busy { .. })), "{result:?}");
+        assert!(
+            matches!(result, Err(SessionError::Busy { .. })),
+            "{result:?}"
+        );
         assert_eq!(store.events(&id).unwrap().len(), round, "readers go on");
         other.kill().unwrap();
         // Its parent has not asked for it yet, so that its number is still taken.
         let pid = Pid::from_child(&other);
-        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        waitid(
+            WaitId::Pid(pid),
+            WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+        )
+        .unwrap();
         let lease = store.take(&id).unwrap();
         store.append(&lease, &[noted("after", 1)]).unwrap();
         assert_eq!(store.events(&id).unwrap().len(), round + 1);
@@ -148,12 +166,18 @@ fn the_number_of_a_process_can_be_that_of_another_later() {
         "UPDATE sessions SET process_place = NULL",
     ] {
         let old = store.create(&started("p", None, 1)).unwrap();
-        assert!(matches!(store.take(&old.session), Err(SessionError::InUse { .. })));
+        assert!(matches!(
+            store.take(&old.session),
+            Err(SessionError::InUse { .. })
+        ));
         change(&path, sql);
         assert!(!store.list(&all()).unwrap()[0].live, "{sql}");
         let new = store.take(&old.session).expect(sql);
         let result = store.append(&old, &[noted("late", 1)]);
-        assert!(matches!(result, Err(SessionError::Lost { .. })), "{result:?}");
+        assert!(
+            matches!(result, Err(SessionError::Lost { .. })),
+            "{result:?}"
+        );
         store.release(old);
         store.append(&new, &[noted("mine", 1)]).unwrap();
     }
@@ -165,7 +189,9 @@ fn processes_lose_no_event() {
     let path = folder.path().join("state/prowess.db");
     // All start with nothing there, so they also create the file at the same time.
     let role = |number| format!("append to its own: project-{number}");
-    let mut writers: Vec<_> = (0..8).map(|number| children::start(&role(number), &path)).collect();
+    let mut writers: Vec<_> = (0..8)
+        .map(|number| children::start(&role(number), &path))
+        .collect();
     for writer in &mut writers {
         drop(writer.stdin.take());
     }
@@ -176,8 +202,9 @@ fn processes_lose_no_event() {
     for session in sessions {
         assert!(!session.live);
         let project = &session.project;
-        let expected: Vec<_> =
-            (0..APPENDS).map(|number| noted(format!("{project} {number}"), number)).collect();
+        let expected: Vec<_> = (0..APPENDS)
+            .map(|number| noted(format!("{project} {number}"), number))
+            .collect();
         assert_eq!(store.events(&session.id).unwrap()[1..], expected);
     }
     assert_eq!(sound(&path), "ok");
@@ -239,8 +266,12 @@ fn use_and_sessions_share_a_file() {
         });
     });
     assert_eq!(sessions.list(&all()).unwrap()[0].events, 51);
-    let uses: u64 =
-        usage.rows(&UsageQuery::project("p")).unwrap().iter().map(|row| row.usage.count).sum();
+    let uses: u64 = usage
+        .rows(&UsageQuery::project("p"))
+        .unwrap()
+        .iter()
+        .map(|row| row.usage.count)
+        .sum();
     assert_eq!(uses, children::USES.unsigned_abs());
 }
 
@@ -248,21 +279,40 @@ fn use_and_sessions_share_a_file() {
 fn a_file_from_before_sessions_grows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
-    SqliteUsage::new(&path).record(&Use::new("p", "a", 1)).unwrap();
-    change(&path, "DROP TABLE sessions; DROP TABLE events; PRAGMA user_version = 1");
+    SqliteUsage::new(&path)
+        .record(&Use::new("p", "a", 1))
+        .unwrap();
+    change(
+        &path,
+        "DROP TABLE sessions; DROP TABLE events; PRAGMA user_version = 1",
+    );
     let before = fs::read(&path).unwrap();
     let store = SqliteSessions::new(&path);
     assert_eq!(store.list(&all()).unwrap(), []);
-    assert!(matches!(store.take("a"), Err(SessionError::NotFound { .. })));
-    assert!(matches!(store.events("a"), Err(SessionError::NotFound { .. })));
-    assert!(matches!(store.remove("a"), Err(SessionError::NotFound { .. })));
+    assert!(matches!(
+        store.take("a"),
+        Err(SessionError::NotFound { .. })
+    ));
+    assert!(matches!(
+        store.events("a"),
+        Err(SessionError::NotFound { .. })
+    ));
+    assert!(matches!(
+        store.remove("a"),
+        Err(SessionError::NotFound { .. })
+    ));
     let usage = SqliteUsage::new(&path);
     assert_eq!(usage.rows(&UsageQuery::project("p")).unwrap().len(), 1);
     assert_eq!(fs::read(&path).unwrap(), before, "not by reading");
     let lease = store.create(&started("p", None, 1)).unwrap();
     store.append(&lease, &[noted("a", 1)]).unwrap();
     usage.record(&Use::new("p", "a", 1)).unwrap();
-    assert_eq!(usage.rows(&UsageQuery::project("p")).unwrap()[0].usage.count, 2);
+    assert_eq!(
+        usage.rows(&UsageQuery::project("p")).unwrap()[0]
+            .usage
+            .count,
+        2
+    );
     assert_eq!(store.events(&lease.session).unwrap().len(), 2);
 }
 
@@ -271,7 +321,10 @@ fn nothing_is_created_before_the_first_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/prowess.db");
     let store = SqliteSessions::new(&path);
-    let lease = || Lease { session: "a".into(), token: 1 };
+    let lease = || Lease {
+        session: "a".into(),
+        token: 1,
+    };
     assert_eq!(store.list(&all()).unwrap(), []);
     assert!(store.take("a").is_err());
     assert!(store.append(&lease(), &[noted("a", 1)]).is_err());
@@ -290,11 +343,17 @@ fn a_file_that_is_removed_meanwhile() {
     let lease = store.create(&started("p", None, 1)).unwrap();
     fs::remove_file(&path).unwrap();
     let result = store.append(&lease, &[noted("a", 1)]);
-    assert!(matches!(result, Err(SessionError::NotFound { .. })), "{result:?}");
+    assert!(
+        matches!(result, Err(SessionError::NotFound { .. })),
+        "{result:?}"
+    );
     assert!(!path.exists());
     let other = store.create(&started("p", None, 1)).unwrap();
     let result = store.append(&lease, &[noted("a", 1)]);
-    assert!(matches!(result, Err(SessionError::NotFound { .. })), "{result:?}");
+    assert!(
+        matches!(result, Err(SessionError::NotFound { .. })),
+        "{result:?}"
+    );
     store.append(&other, &[noted("a", 1)]).unwrap();
 }
 
@@ -314,11 +373,18 @@ fn a_folder_that_cannot_be_written() {
 /// Runs a child behind a shell that prepares its world. `"$@"` is the child.
 fn behind(mut shell: Command, script: &str, role: &str, path: &Path) -> std::process::Output {
     let child = children::command(role, path);
-    shell.args(["sh", "-c", script, "sh"]).arg(child.get_program()).args(child.get_args());
+    shell
+        .args(["sh", "-c", script, "sh"])
+        .arg(child.get_program())
+        .args(child.get_args());
     for (name, value) in child.get_envs() {
         shell.env(name, value.unwrap());
     }
-    shell.env("FOLDER", path.parent().unwrap()).stdin(Stdio::null()).output().unwrap()
+    shell
+        .env("FOLDER", path.parent().unwrap())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -327,17 +393,31 @@ fn a_full_disk() {
     let path = folder.path().join("prowess.db");
     let alone = || {
         let mut command = Command::new("unshare");
-        command.args(if rustix::process::geteuid().is_root() { "-m" } else { "-rm" }.split(' '));
+        command.args(
+            if rustix::process::geteuid().is_root() {
+                "-m"
+            } else {
+                "-rm"
+            }
+            .split(' '),
+        );
         command
     };
     let mount = "mount -t tmpfs -o size=600k none \"$FOLDER\"";
     if !behind(alone(), mount, "full", &path).status.success() {
-        assert!(std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_none(), "it must work here");
+        assert!(
+            std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_none(),
+            "it must work here"
+        );
         println!("skipped: cannot mount a small disk");
         return;
     }
     let output = behind(alone(), &format!("{mount} && \"$@\""), "full", &path);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
     assert!(!path.exists(), "it was on the small disk");
 }
 
@@ -347,7 +427,11 @@ fn a_file_that_may_not_grow() {
     let path = folder.path().join("prowess.db");
     let script = "trap '' XFSZ; ulimit -f 400; exec \"$@\"";
     let output = behind(Command::new("env"), script, "limited", &path);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
     let store = SqliteSessions::new(&path);
     let session = store.list(&all()).unwrap().remove(0);
     let lease = store.take(&session.id).unwrap();

@@ -3,7 +3,11 @@
 //! A new implementation is one line in its tests: `prowess_test::session_conformance!(make());`
 //! where `make` gives a store and whatever must live as long as it.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "a test speaks by panicking")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test speaks by panicking"
+)]
 
 use prowess_agent::{
     Decided, Ending, Event, Limits, Listed, Message, Parent, Part, Role, Stamped, Started, Usage,
@@ -51,7 +55,11 @@ macro_rules! session_conformance {
 
 /// Returns how a session begins.
 pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
-    let parent = parent.map(|session| Parent { session: session.into(), call: None, depth: 1 });
+    let parent = parent.map(|session| Parent {
+        session: session.into(),
+        call: None,
+        depth: 1,
+    });
     let event = Event::Started(Box::new(Started {
         version: VERSION,
         title: format!("title of {at}"),
@@ -71,20 +79,32 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
 
 /// Returns something that happened.
 pub fn noted(text: impl Into<String>, at: i64) -> Stamped {
-    Stamped { at, event: Event::note(text) }
+    Stamped {
+        at,
+        event: Event::note(text),
+    }
 }
 
 fn ended(ending: Ending, at: i64) -> Stamped {
-    Stamped { at, event: Event::Ended { ending } }
+    Stamped {
+        at,
+        event: Event::Ended { ending },
+    }
 }
 
 fn create(store: &dyn SessionStore, project: &str, parent: Option<&str>, at: i64) -> Lease {
-    store.create(&started(project, parent, at)).expect("creates")
+    store
+        .create(&started(project, parent, at))
+        .expect("creates")
 }
 
 /// Returns the query for all sessions that are no sub-runs.
 pub fn all() -> SessionQuery {
-    SessionQuery { project: None, parent: None, limit: 1000 }
+    SessionQuery {
+        project: None,
+        parent: None,
+        limit: 1000,
+    }
 }
 
 fn list(store: &dyn SessionStore, query: &SessionQuery) -> Vec<SessionSummary> {
@@ -92,7 +112,10 @@ fn list(store: &dyn SessionStore, query: &SessionQuery) -> Vec<SessionSummary> {
 }
 
 fn ids(store: &dyn SessionStore, query: &SessionQuery) -> Vec<Box<str>> {
-    list(store, query).into_iter().map(|summary| summary.id).collect()
+    list(store, query)
+        .into_iter()
+        .map(|summary| summary.id)
+        .collect()
 }
 
 #[track_caller]
@@ -121,7 +144,10 @@ pub fn nothing_is_there(store: &dyn SessionStore) {
             assert_not_found(store.events(name), name);
             assert_not_found(store.find(name), name);
             assert_not_found(store.remove(name), name);
-            let lease = Lease { session: name.into(), token: 7 };
+            let lease = Lease {
+                session: name.into(),
+                token: 7,
+            };
             assert_not_found(store.append(&lease, &[noted("a", 1)]), name);
             assert_not_found(store.append(&lease, &[]), name);
             store.release(lease);
@@ -140,8 +166,9 @@ pub fn a_session_is_its_events(store: &dyn SessionStore) {
     let lease = store.create(&expected[0]).expect("creates");
     assert_eq!(store.events(&lease.session).expect("events"), expected);
     for batch in [1, 3, 0, 2] {
-        let events: Vec<_> =
-            (0..batch).map(|n| noted(format!("{batch} {n} \u{0} ü \"\n"), 10 + n)).collect();
+        let events: Vec<_> = (0..batch)
+            .map(|n| noted(format!("{batch} {n} \u{0} ü \"\n"), 10 + n))
+            .collect();
         store.append(&lease, &events).expect("appends");
         expected.extend(events);
         assert_eq!(store.events(&lease.session).expect("events"), expected);
@@ -170,8 +197,14 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
     let lease = create(store, "p", None, i64::MIN);
     let value =
         serde_json::json!({"a": [1, -1.5, u64::MAX, i64::MIN, null, "ü"], "b": {"c": true}});
-    let text = |text: &str| Part::Text { text: text.into(), keep: Some("skill".into()) };
-    let summary = Message { role: Role::User, parts: vec![text("so far")] };
+    let text = |text: &str| Part::Text {
+        text: text.into(),
+        keep: Some("skill".into()),
+    };
+    let summary = Message {
+        role: Role::User,
+        parts: vec![text("so far")],
+    };
     let events: Vec<Stamped> = [
         Event::Said {
             parts: vec![text("do")],
@@ -179,8 +212,16 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
             loaded: vec![],
             usage: None,
         },
-        Event::Asked { turn: 1, model: "m".into(), tools: vec!["read".into()] },
-        Event::CallStarted { call: "c1".into(), read_only: true, child: Some("x".into()) },
+        Event::Asked {
+            turn: 1,
+            model: "m".into(),
+            tools: vec!["read".into()],
+        },
+        Event::CallStarted {
+            call: "c1".into(),
+            read_only: true,
+            child: Some("x".into()),
+        },
         Event::Decided(Decided {
             call: None,
             what: "w".into(),
@@ -189,9 +230,16 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
             rule: None,
             answer: None,
         }),
-        Event::Listed(Listed { hidden: vec![("a".into(), "b".into())], ..Listed::default() }),
+        Event::Listed(Listed {
+            hidden: vec![("a".into(), "b".into())],
+            ..Listed::default()
+        }),
         Event::Pruned { before: 3 },
-        Event::HookFired { skill: "guard".into(), digest: "d".into(), hook: 2 },
+        Event::HookFired {
+            skill: "guard".into(),
+            digest: "d".into(),
+            hook: 2,
+        },
         Event::Compacted {
             before: 2,
             summary,
@@ -199,8 +247,13 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
             cut: vec![],
             usage: Usage::default(),
         },
-        Event::Resumed { budget: None, unloaded: vec!["s".into()] },
-        Event::Ended { ending: Ending::Submitted { value } },
+        Event::Resumed {
+            budget: None,
+            unloaded: vec!["s".into()],
+        },
+        Event::Ended {
+            ending: Ending::Submitted { value },
+        },
     ]
     .into_iter()
     .zip([0, i64::MAX, -1, i64::MIN].into_iter().cycle())
@@ -214,16 +267,23 @@ pub fn nothing_is_appended_in_part(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
     let huge = noted("x".repeat(MAX_EVENT), 2);
     let result = store.append(&lease, &[noted("small", 2), huge.clone()]);
-    let Err(SessionError::TooLarge { session, bytes }) = result else { panic!("{result:?}") };
+    let Err(SessionError::TooLarge { session, bytes }) = result else {
+        panic!("{result:?}")
+    };
     assert_eq!(session, lease.session);
     assert!(bytes > MAX_EVENT);
     assert_eq!(store.events(&lease.session).expect("events").len(), 1);
-    assert!(matches!(store.create(&huge), Err(SessionError::TooLarge { .. })));
+    assert!(matches!(
+        store.create(&huge),
+        Err(SessionError::TooLarge { .. })
+    ));
     assert_eq!(list(store, &all()).len(), 1);
     // The largest that fits.
     let frame = serde_json::to_string(&noted("", 2)).expect("JSON").len();
     let largest = noted("x".repeat(MAX_EVENT - frame), 2);
-    store.append(&lease, std::slice::from_ref(&largest)).expect("appends");
+    store
+        .append(&lease, std::slice::from_ref(&largest))
+        .expect("appends");
     assert_eq!(store.events(&lease.session).expect("events")[1], largest);
 }
 
@@ -244,7 +304,10 @@ pub fn one_lease_at_a_time(store: &dyn SessionStore) {
 pub fn a_lease_that_was_given_back_is_lost(store: &dyn SessionStore) {
     let old = create(store, "p", None, 1);
     let id = old.session.clone();
-    let copy = || Lease { session: id.clone(), token: old.token };
+    let copy = || Lease {
+        session: id.clone(),
+        token: old.token,
+    };
     store.release(copy());
     let is_lost = |result| matches!(result, Err(SessionError::Lost { session }) if session == id);
     assert!(is_lost(store.append(&old, &[noted("late", 2)])));
@@ -263,9 +326,15 @@ pub fn nobody_guesses_a_lease(store: &dyn SessionStore) {
     let (one, other) = (create(store, "p", None, 1), create(store, "p", None, 1));
     assert_ne!(one.token, other.token);
     for token in [0, 1, u64::MAX, other.token] {
-        let wrong = Lease { session: one.session.clone(), token };
+        let wrong = Lease {
+            session: one.session.clone(),
+            token,
+        };
         let result = store.append(&wrong, &[noted("a", 2)]);
-        assert!(matches!(result, Err(SessionError::Lost { .. })), "{result:?}");
+        assert!(
+            matches!(result, Err(SessionError::Lost { .. })),
+            "{result:?}"
+        );
     }
     assert_eq!(store.events(&one.session).expect("events").len(), 1);
 }
@@ -278,7 +347,10 @@ pub fn the_latest_comes_first(store: &dyn SessionStore) {
     assert_eq!(ids(store, &all()), order([&a, &c, &b]));
     // Nothing happened to it.
     store.append(&b, &[]).expect("appends");
-    store.release(Lease { session: c.session.clone(), token: c.token });
+    store.release(Lease {
+        session: c.session.clone(),
+        token: c.token,
+    });
     assert_eq!(ids(store, &all()), order([&a, &c, &b]));
     let limited = |limit| ids(store, &SessionQuery { limit, ..all() });
     assert_eq!(limited(2), order([&a, &c, &b])[..2]);
@@ -288,16 +360,25 @@ pub fn the_latest_comes_first(store: &dyn SessionStore) {
 
 pub fn a_clock_that_is_set_back_reorders_nothing(store: &dyn SessionStore) {
     let first = create(store, "p", None, 1_000);
-    let events: Vec<_> =
-        [900, 1_100, i64::MIN, 0, i64::MAX, 5].map(|at| noted(format!("{at}"), at)).into();
+    let events: Vec<_> = [900, 1_100, i64::MIN, 0, i64::MAX, 5]
+        .map(|at| noted(format!("{at}"), at))
+        .into();
     for event in &events {
-        store.append(&first, std::slice::from_ref(event)).expect("appends");
+        store
+            .append(&first, std::slice::from_ref(event))
+            .expect("appends");
     }
     assert_eq!(store.events(&first.session).expect("events")[1..], events);
     let second = create(store, "p", None, -7);
-    assert_eq!(ids(store, &all()), [second.session.clone(), first.session.clone()]);
+    assert_eq!(
+        ids(store, &all()),
+        [second.session.clone(), first.session.clone()]
+    );
     let summary = &list(store, &all())[1];
-    assert_eq!((summary.started, summary.updated, summary.events), (1_000, 5, 7));
+    assert_eq!(
+        (summary.started, summary.updated, summary.events),
+        (1_000, 5, 7)
+    );
 }
 
 pub fn lists_are_by_project_and_parent(store: &dyn SessionStore) {
@@ -317,7 +398,10 @@ pub fn lists_are_by_project_and_parent(store: &dyn SessionStore) {
     assert_eq!(ids(store, &query(None, None)), sessions(&[&b, &a]));
     assert_eq!(ids(store, &query(Some("p"), None)), sessions(&[&a]));
     assert_eq!(ids(store, &query(Some("r"), None)), sessions(&[]));
-    assert_eq!(ids(store, &query(None, Some(&a))), sessions(&[&elsewhere, &of_a]));
+    assert_eq!(
+        ids(store, &query(None, Some(&a))),
+        sessions(&[&elsewhere, &of_a])
+    );
     assert_eq!(ids(store, &query(Some("p"), Some(&a))), sessions(&[&of_a]));
     assert_eq!(ids(store, &query(None, Some(&of_a))), sessions(&[&of_that]));
     assert_eq!(ids(store, &query(None, Some(&b))), sessions(&[]));
@@ -329,15 +413,24 @@ pub fn an_ending_lasts_until_it_goes_on(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
     let ending = || list(store, &all())[0].ending.clone();
     assert_eq!(ending(), None);
-    store.append(&lease, &[noted("a", 2), ended(Ending::Answered, 3)]).expect("appends");
+    store
+        .append(&lease, &[noted("a", 2), ended(Ending::Answered, 3)])
+        .expect("appends");
     assert_eq!(ending().as_deref(), Some("answered"));
     // It changes nothing.
-    let listed = Stamped { at: 4, event: Event::Listed(Listed::default()) };
+    let listed = Stamped {
+        at: 4,
+        event: Event::Listed(Listed::default()),
+    };
     store.append(&lease, &[listed]).expect("appends");
     assert_eq!(ending().as_deref(), Some("answered"));
     store.append(&lease, &[noted("b", 5)]).expect("appends");
     assert_eq!(ending(), None);
-    let last = [ended(Ending::Answered, 6), noted("c", 7), ended(Ending::Cancelled, 8)];
+    let last = [
+        ended(Ending::Answered, 6),
+        noted("c", 7),
+        ended(Ending::Cancelled, 8),
+    ];
     store.append(&lease, &last).expect("appends");
     assert_eq!(ending().as_deref(), Some("cancelled"));
 }
@@ -363,7 +456,11 @@ pub fn ids_are_short_and_new(store: &dyn SessionStore) {
     assert_eq!(ids.len(), 100);
     for id in ids {
         assert!((8..=12).contains(&id.len()), "{id}");
-        assert!(id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{id}");
+        assert!(
+            id.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()),
+            "{id}"
+        );
     }
 }
 
@@ -388,17 +485,26 @@ pub fn a_beginning_finds_a_session(store: &dyn SessionStore) {
 
 pub fn an_unclear_beginning_finds_none(store: &dyn SessionStore) {
     // More than there are characters, so that two begin alike.
-    let mut ids: Vec<_> = (0..40).map(|at| create(store, "p", None, at).session).collect();
+    let mut ids: Vec<_> = (0..40)
+        .map(|at| create(store, "p", None, at).session)
+        .collect();
     ids.sort();
     let first = |id: &str| id.as_bytes()[0];
-    let pair = ids.windows(2).find(|pair| first(&pair[0]) == first(&pair[1])).expect("a pair");
+    let pair = ids
+        .windows(2)
+        .find(|pair| first(&pair[0]) == first(&pair[1]))
+        .expect("a pair");
     let beginning = &pair[0][..1];
     let Err(SessionError::NotFound { asked, near }) = store.find(beginning) else {
         panic!("it is not clear");
     };
     assert_eq!(&*asked, beginning);
-    let expected: Vec<_> =
-        ids.iter().filter(|id| id.starts_with(beginning)).take(10).cloned().collect();
+    let expected: Vec<_> = ids
+        .iter()
+        .filter(|id| id.starts_with(beginning))
+        .take(10)
+        .cloned()
+        .collect();
     assert_eq!(near, expected);
     for id in &ids {
         assert_eq!(store.find(id).expect("is found"), *id);
@@ -446,8 +552,9 @@ pub fn threads_keep_to_their_sessions(store: &dyn SessionStore) {
         for thread in 0..4 {
             scope.spawn(move || {
                 let lease = create(store, "p", None, thread);
-                let events: Vec<_> =
-                    (0..20).map(|number| noted(format!("{thread} {number}"), number)).collect();
+                let events: Vec<_> = (0..20)
+                    .map(|number| noted(format!("{thread} {number}"), number))
+                    .collect();
                 for pair in events.chunks(2) {
                     store.append(&lease, pair).expect("appends");
                 }
@@ -455,7 +562,10 @@ pub fn threads_keep_to_their_sessions(store: &dyn SessionStore) {
             });
         }
     });
-    let counts: Vec<_> = list(store, &all()).iter().map(|summary| summary.events).collect();
+    let counts: Vec<_> = list(store, &all())
+        .iter()
+        .map(|summary| summary.events)
+        .collect();
     assert_eq!(counts, [21; 4]);
 }
 

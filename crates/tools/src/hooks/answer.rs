@@ -39,7 +39,11 @@ impl Answer {
             Some(0) => answer.read(event, ran),
             Some(BLOCKS) => {
                 let said = ran.stderr.text.trim();
-                let said = if said.is_empty() { "the hook gave no reason" } else { said };
+                let said = if said.is_empty() {
+                    "the hook gave no reason"
+                } else {
+                    said
+                };
                 answer.refuse(event, shortened(said));
             }
             _ => {}
@@ -58,7 +62,10 @@ impl Answer {
             return;
         }
         if ran.stdout.omitted > 0 {
-            return self.faults.push(format!("its answer is too long: {} bytes", ran.stdout.bytes));
+            return self.faults.push(format!(
+                "its answer is too long: {} bytes",
+                ran.stdout.bytes
+            ));
         }
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(map) => self.take(event, &map),
@@ -83,7 +90,9 @@ impl Answer {
         match map.get("hookSpecificOutput") {
             None | Some(Value::Null) => {}
             Some(Value::Object(specific)) => self.specific(event, specific),
-            Some(_) => self.faults.push("`hookSpecificOutput` is not an object".to_owned()),
+            Some(_) => self
+                .faults
+                .push("`hookSpecificOutput` is not an object".to_owned()),
         }
         match map.get("continue") {
             None | Some(Value::Null | Value::Bool(true)) => {}
@@ -97,15 +106,21 @@ impl Answer {
                 }
                 self.stop = Some(why);
             }
-            Some(_) => self.faults.push("`continue` is neither true nor false".to_owned()),
+            Some(_) => self
+                .faults
+                .push("`continue` is neither true nor false".to_owned()),
         }
     }
 
     fn specific(&mut self, event: EventName, map: &Map<String, Value>) {
-        if let Some(name) = self.text(map, "hookEventName").filter(|name| name != event.as_str()) {
-            return self
-                .faults
-                .push(format!("{}, and this is `{event}`", unknown("hookEventName", &name)));
+        if let Some(name) = self
+            .text(map, "hookEventName")
+            .filter(|name| name != event.as_str())
+        {
+            return self.faults.push(format!(
+                "{}, and this is `{event}`",
+                unknown("hookEventName", &name)
+            ));
         }
         let context = self.text(map, "additionalContext");
         self.context.extend(context);
@@ -130,7 +145,9 @@ impl Answer {
         match map.get("updatedInput") {
             None | Some(Value::Null) => {}
             Some(input @ Value::Object(_)) => self.input = Some(input.clone()),
-            Some(_) => self.faults.push("`updatedInput` is not an object".to_owned()),
+            Some(_) => self
+                .faults
+                .push("`updatedInput` is not an object".to_owned()),
         }
     }
 
@@ -158,7 +175,10 @@ impl Answer {
 }
 
 fn unknown(key: &str, value: &str) -> String {
-    format!("`{key}` is {}", prowess_diag::wording::tick(prowess_diag::wording::shorten(value, 60)))
+    format!(
+        "`{key}` is {}",
+        prowess_diag::wording::tick(prowess_diag::wording::shorten(value, 60))
+    )
 }
 
 /// A text of at most 10,000 characters; where it was cut, its last line says so.
@@ -183,36 +203,76 @@ mod tests {
     use super::*;
 
     fn answer(event: EventName, code: i32, stdout: &str, stderr: &str) -> Answer {
-        let output =
-            |text: &str| Output { text: text.into(), bytes: text.len() as u64, omitted: 0 };
+        let output = |text: &str| Output {
+            text: text.into(),
+            bytes: text.len() as u64,
+            omitted: 0,
+        };
         let (stdout, stderr) = (output(stdout), output(stderr));
-        Answer::of(event, &Ran { code: Some(code), stdout, stderr, ..Ran::default() })
+        Answer::of(
+            event,
+            &Ran {
+                code: Some(code),
+                stdout,
+                stderr,
+                ..Ran::default()
+            },
+        )
     }
 
     #[test]
     fn exit_codes() {
         for event in EventName::ALL {
             for code in [1, 3, 127, -1] {
-                assert_eq!(answer(event, code, "{}", "x"), Answer::default(), "{event} {code}");
+                assert_eq!(
+                    answer(event, code, "{}", "x"),
+                    Answer::default(),
+                    "{event} {code}"
+                );
             }
             let two = answer(event, 2, r#"{"decision":"approve"}"#, "because\n");
-            assert_eq!(two.verdict, event.can_block().then_some(Verdict::Deny), "{event}");
-            assert_eq!(two.reason.as_deref(), event.can_block().then_some("because"), "{event}");
+            assert_eq!(
+                two.verdict,
+                event.can_block().then_some(Verdict::Deny),
+                "{event}"
+            );
+            assert_eq!(
+                two.reason.as_deref(),
+                event.can_block().then_some("because"),
+                "{event}"
+            );
         }
         assert_eq!(answer(EventName::PostToolUse, 2, "", "x").context, ["x"]);
-        assert_eq!(answer(EventName::SessionStart, 2, "", "x").message.as_deref(), Some("x"));
+        assert_eq!(
+            answer(EventName::SessionStart, 2, "", "x")
+                .message
+                .as_deref(),
+            Some("x")
+        );
         assert!(answer(EventName::Stop, 2, "", "").reason.is_some());
-        let late = Ran { code: Some(2), stopped: Some("deadline"), ..Ran::default() };
+        let late = Ran {
+            code: Some(2),
+            stopped: Some("deadline"),
+            ..Ran::default()
+        };
         assert_eq!(Answer::of(EventName::PreToolUse, &late), Answer::default());
-        let shot = Ran { code: None, signal: Some(9), ..Ran::default() };
+        let shot = Ran {
+            code: None,
+            signal: Some(9),
+            ..Ran::default()
+        };
         assert_eq!(Answer::of(EventName::PreToolUse, &shot), Answer::default());
     }
 
     #[test]
     fn answers_in_json() {
         let says = |event, value: Value| answer(event, 0, &value.to_string(), "");
-        let pre =
-            |value: Value| says(EventName::PreToolUse, json!({ "hookSpecificOutput": value }));
+        let pre = |value: Value| {
+            says(
+                EventName::PreToolUse,
+                json!({ "hookSpecificOutput": value }),
+            )
+        };
         for (word, verdict) in [
             ("allow", Verdict::Allow),
             ("ask", Verdict::Ask),
@@ -220,10 +280,16 @@ mod tests {
             ("deny", Verdict::Deny),
         ] {
             let said = pre(json!({"permissionDecision": word, "permissionDecisionReason": "r"}));
-            assert_eq!((said.verdict, said.reason.as_deref()), (Some(verdict), Some("r")));
+            assert_eq!(
+                (said.verdict, said.reason.as_deref()),
+                (Some(verdict), Some("r"))
+            );
         }
         let said = pre(json!({"updatedInput": {"a": 1}, "additionalContext": "c"}));
-        assert_eq!((said.input, &*said.context), (Some(json!({"a": 1})), &["c".to_owned()][..]));
+        assert_eq!(
+            (said.input, &*said.context),
+            (Some(json!({"a": 1})), &["c".to_owned()][..])
+        );
         let said = pre(json!({"hookEventName": "Stop", "permissionDecision": "deny"}));
         assert_eq!((said.verdict, said.faults.len()), (None, 1));
         // One answer that says both: the stricter counts.
@@ -231,13 +297,19 @@ mod tests {
             "decision": "block", "reason": "r", "hookSpecificOutput": {"permissionDecision": "allow"}
         });
         let said = says(EventName::PreToolUse, both);
-        assert_eq!((said.verdict, said.reason.as_deref()), (Some(Verdict::Deny), Some("r")));
+        assert_eq!(
+            (said.verdict, said.reason.as_deref()),
+            (Some(Verdict::Deny), Some("r"))
+        );
         let ends =
             json!({"continue": false, "stopReason": "s", "decision": "block", "reason": "r"});
         let said = says(EventName::Stop, ends.clone());
         assert_eq!((said.verdict, said.stop.as_deref()), (None, Some("s")));
         let said = says(EventName::PreToolUse, ends);
-        assert_eq!((said.verdict, said.stop.as_deref()), (Some(Verdict::Deny), Some("s")));
+        assert_eq!(
+            (said.verdict, said.stop.as_deref()),
+            (Some(Verdict::Deny), Some("s"))
+        );
         // Only before a tool is used can its use be decided.
         let late =
             json!({"hookSpecificOutput": {"permissionDecision": "deny", "updatedInput": {}}});
@@ -259,7 +331,14 @@ mod tests {
         ] {
             let said = answer(EventName::PreToolUse, 0, text, "");
             assert_eq!(said.faults.len(), 1, "{text:.80}");
-            assert_eq!(Answer { faults: Vec::new(), ..said }, Answer::default(), "{text:.80}");
+            assert_eq!(
+                Answer {
+                    faults: Vec::new(),
+                    ..said
+                },
+                Answer::default(),
+                "{text:.80}"
+            );
         }
     }
 
@@ -278,6 +357,10 @@ mod tests {
         assert_eq!(shortened(&short), short);
         let cut = shortened(&"ä".repeat(1_000_000));
         assert!(cut.chars().count() <= MAX_CHARACTERS);
-        assert!(cut.ends_with("\n[990060 characters left out]"), "{}", &cut[cut.len() - 40..]);
+        assert!(
+            cut.ends_with("\n[990060 characters left out]"),
+            "{}",
+            &cut[cut.len() - 40..]
+        );
     }
 }

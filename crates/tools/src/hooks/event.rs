@@ -141,7 +141,9 @@ impl<'a> HookEvent<'a> {
     pub(super) fn subjects(&self) -> Vec<&'a str> {
         match self {
             Self::PreToolUse { tool } | Self::PostToolUse { tool, .. } => {
-                std::iter::once(tool.name).chain(tool.also.iter().copied()).collect()
+                std::iter::once(tool.name)
+                    .chain(tool.also.iter().copied())
+                    .collect()
             }
             Self::SessionStart { source } => vec![source],
             Self::Stop { .. } | Self::UserPromptSubmit { .. } => Vec::new(),
@@ -153,9 +155,15 @@ impl<'a> HookEvent<'a> {
         let settings = &workshop.settings;
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
-        put("session_id", json!(settings.session.as_deref().unwrap_or_default()));
+        put(
+            "session_id",
+            json!(settings.session.as_deref().unwrap_or_default()),
+        );
         put("cwd", json!(workshop.places.workspace.to_string_lossy()));
-        put("permission_mode", json!(permission_mode(workshop.gate().mode)));
+        put(
+            "permission_mode",
+            json!(permission_mode(workshop.gate().mode)),
+        );
         if let Some(effort) = &settings.effort {
             put("effort", json!({ "level": effort }));
         }
@@ -214,15 +222,34 @@ enum Doing {
 
 /// Tools by name, and the part of their input that rules are about.
 const TOOLS: &[(&[&str], Doing, &[&str])] = &[
-    (&["Bash", "bash", "run_command_line"], Doing::Command, &["command", "commandLine"]),
-    (&["Read", "Grep", "Glob", "LS", "read", "grep", "glob"], Doing::Read, &["file_path", "path"]),
     (
-        &["Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit"],
+        &["Bash", "bash", "run_command_line"],
+        Doing::Command,
+        &["command", "commandLine"],
+    ),
+    (
+        &["Read", "Grep", "Glob", "LS", "read", "grep", "glob"],
+        Doing::Read,
+        &["file_path", "path"],
+    ),
+    (
+        &[
+            "Write",
+            "Edit",
+            "MultiEdit",
+            "NotebookEdit",
+            "write",
+            "edit",
+        ],
         Doing::Write,
         &["file_path", "notebook_path", "path"],
     ),
     (&["WebFetch", "http_get"], Doing::Fetch, &["url"]),
-    (&["Skill", "skill", "load_skill"], Doing::Skill, &["skill", "name", "command"]),
+    (
+        &["Skill", "skill", "load_skill"],
+        Doing::Skill,
+        &["skill", "name", "command"],
+    ),
 ];
 
 /// Tells whether a rule (`if: Bash(git push *)`) is about the use of a tool. A command is looked at as
@@ -236,10 +263,17 @@ pub(super) fn is_about(
     let mut rules = RuleSet::default();
     rules.add(Effect::Deny, rule, Source::Session);
     let places = workshop.gate().places.clone();
-    let gate = Gate { rules, mode: Mode::Yolo, grants: Vec::new(), places };
+    let gate = Gate {
+        rules,
+        mode: Mode::Yolo,
+        grants: Vec::new(),
+        places,
+    };
     let denies =
         |action: &Action<'_>| gate.decide(action, &Actor::default()).verdict == Verdict::Deny;
-    let names: Vec<&str> = std::iter::once(tool.name).chain(tool.also.iter().copied()).collect();
+    let names: Vec<&str> = std::iter::once(tool.name)
+        .chain(tool.also.iter().copied())
+        .collect();
     let spelled: Vec<(&str, String)> = input
         .as_object()
         .into_iter()
@@ -250,28 +284,50 @@ pub(super) fn is_about(
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         })
         .collect();
-    let arguments: Vec<(&str, &str)> =
-        spelled.iter().map(|(key, value)| (*key, value.as_str())).collect();
-    if names.iter().any(|name| denies(&Action::Tool { name, arguments: &arguments })) {
+    let arguments: Vec<(&str, &str)> = spelled
+        .iter()
+        .map(|(key, value)| (*key, value.as_str()))
+        .collect();
+    if names.iter().any(|name| {
+        denies(&Action::Tool {
+            name,
+            arguments: &arguments,
+        })
+    }) {
         return true;
     }
-    TOOLS.iter().filter(|(known, ..)| names.iter().any(|name| known.contains(name))).any(
-        |(_, doing, keys)| {
+    TOOLS
+        .iter()
+        .filter(|(known, ..)| names.iter().any(|name| known.contains(name)))
+        .any(|(_, doing, keys)| {
             let given = keys.iter().find_map(|key| input.get(*key)?.as_str());
             // Without a path, a tool that looks for files looks in the whole project.
-            let given = given.unwrap_or(if matches!(doing, Doing::Read) { "." } else { "" });
+            let given = given.unwrap_or(if matches!(doing, Doing::Read) {
+                "."
+            } else {
+                ""
+            });
             denies(&match doing {
                 Doing::Command => Action::Command { text: given },
                 Doing::Read => Action::Read { path: given },
                 Doing::Write => Action::Write { path: given },
-                Doing::Fetch => Action::Fetch { host: host_of(given) },
+                Doing::Fetch => Action::Fetch {
+                    host: host_of(given),
+                },
                 Doing::Skill => {
-                    let arguments = input.get("args").and_then(Value::as_str).unwrap_or_default();
-                    Action::Skill { name: given, also: &[], action: "load", arguments }
+                    let arguments = input
+                        .get("args")
+                        .and_then(Value::as_str)
+                        .unwrap_or_default();
+                    Action::Skill {
+                        name: given,
+                        also: &[],
+                        action: "load",
+                        arguments,
+                    }
                 }
             })
-        },
-    )
+        })
 }
 
 fn host_of(url: &str) -> &str {

@@ -34,18 +34,28 @@ impl Matcher {
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || "_- ,|".contains(c);
         if text.chars().all(plain) {
-            let names = text.split([',', '|']).map(str::trim).filter(|name| !name.is_empty());
+            let names = text
+                .split([',', '|'])
+                .map(str::trim)
+                .filter(|name| !name.is_empty());
             return Ok(Self::Names(names.map(Box::from).collect()));
         }
         // As in JavaScript, `\w` and its like are about ASCII.
-        let syntax = syntax::Config::new().unicode(false).utf8(false).nest_limit(50);
+        let syntax = syntax::Config::new()
+            .unicode(false)
+            .utf8(false)
+            .nest_limit(50);
         let limits = Regex::config()
             .utf8_empty(false)
             .nfa_size_limit(Some(MAX_PROGRAM))
             .onepass_size_limit(Some(MAX_PROGRAM))
             .dfa_size_limit(Some(MAX_PROGRAM))
             .hybrid_cache_capacity(MAX_PROGRAM);
-        match Regex::builder().syntax(syntax).configure(limits).build(text) {
+        match Regex::builder()
+            .syntax(syntax)
+            .configure(limits)
+            .build(text)
+        {
             Ok(pattern) => Ok(Self::Pattern(pattern)),
             Err(error) if error.size_limit().is_some() => Err("it is too large".into()),
             Err(_) => Err("it is no regular expression that is known here".into()),
@@ -102,9 +112,14 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_or_too_large_is_refused() {
-        for matcher in
-            ["(", "^(?!Read)", r"(a)\1", "[z-a]", "(?:a{1000}){1000}", "((a{99}){99}){99}."]
-        {
+        for matcher in [
+            "(",
+            "^(?!Read)",
+            r"(a)\1",
+            "[z-a]",
+            "(?:a{1000}){1000}",
+            "((a{99}){99}){99}.",
+        ] {
             assert!(Matcher::parse(matcher).is_err(), "{matcher}");
         }
         assert!(Matcher::parse(&"(".repeat(1024)).is_err());

@@ -114,17 +114,35 @@ impl Reader {
     /// Something of the wrong shape.
     fn misshapen(&mut self, span: Span, message: impl Into<String>) {
         let help = Some(SHAPE.to_owned());
-        self.say("invalid-hooks", Severity::Warning, Some(span), message.into(), help);
+        self.say(
+            "invalid-hooks",
+            Severity::Warning,
+            Some(span),
+            message.into(),
+            help,
+        );
     }
 
     /// Something that is wrong.
     fn wrong(&mut self, span: Span, message: impl Into<String>) {
-        self.say("invalid-hooks", Severity::Warning, Some(span), message.into(), None);
+        self.say(
+            "invalid-hooks",
+            Severity::Warning,
+            Some(span),
+            message.into(),
+            None,
+        );
     }
 
     /// Something that is fine elsewhere.
     fn unsupported(&mut self, span: Span, message: impl Into<String>, help: Option<String>) {
-        self.say("unsupported-hook", Severity::Note, Some(span), message.into(), help);
+        self.say(
+            "unsupported-hook",
+            Severity::Note,
+            Some(span),
+            message.into(),
+            help,
+        );
     }
 
     fn events(&mut self, node: &Node) {
@@ -178,7 +196,9 @@ impl Reader {
             let message = format!("an entry for `{event}` is {}, not a map", node.kind());
             return self.misshapen(node.span, message);
         }
-        let Some(matcher) = self.matcher(event, node.get("matcher")) else { return };
+        let Some(matcher) = self.matcher(event, node.get("matcher")) else {
+            return;
+        };
         let hooks = node.get("hooks");
         let Some(hooks) = hooks.and_then(Node::items) else {
             let kind = hooks.map_or("nothing", Node::kind);
@@ -186,7 +206,9 @@ impl Reader {
             return self.misshapen(hooks.map_or(node.span, |hooks| hooks.span), message);
         };
         for hook in hooks {
-            let Some(handler) = self.handler(event, &matcher, hook) else { continue };
+            let Some(handler) = self.handler(event, &matcher, hook) else {
+                continue;
+            };
             if self.set.handlers.len() < MAX_HANDLERS {
                 self.set.handlers.push(handler);
             } else {
@@ -214,7 +236,10 @@ impl Reader {
             Ok(matcher) => Some(matcher),
             Err(why) => {
                 let text = wording::tick(wording::shorten(text, 60));
-                self.wrong(node.span, format!("the matcher {text} matches nothing: {why}"));
+                self.wrong(
+                    node.span,
+                    format!("the matcher {text} matches nothing: {why}"),
+                );
                 None
             }
         }
@@ -248,13 +273,20 @@ impl Reader {
             return None;
         };
         let arguments = self.arguments(node.get("args"))?;
-        let words: Vec<&str> =
-            arguments.iter().flatten().map(|word| &**word).chain([command]).collect();
+        let words: Vec<&str> = arguments
+            .iter()
+            .flatten()
+            .map(|word| &**word)
+            .chain([command])
+            .collect();
         if words.len() > MAX_ARGUMENTS
             || words.iter().map(|word| word.len()).sum::<usize>() > MAX_COMMAND
             || words.iter().any(|word| word.contains('\0'))
         {
-            self.wrong(node.span, "the command of a hook is too long, or has a NUL in it");
+            self.wrong(
+                node.span,
+                "the command of a hook is too long, or has a NUL in it",
+            );
             return None;
         }
         let condition = self.condition(event, node.get("if"))?;
@@ -267,7 +299,10 @@ impl Reader {
             condition,
             timeout_ms: self.timeout(node.get("timeout")),
             once: self.flag(node, "once"),
-            status: node.get("statusMessage").and_then(Node::text).map(Into::into),
+            status: node
+                .get("statusMessage")
+                .and_then(Node::text)
+                .map(Into::into),
             span: node.span,
         })
     }
@@ -282,7 +317,10 @@ impl Reader {
             return Some(None);
         };
         let texts = |items: &[Node]| -> Option<Box<[Box<str>]>> {
-            items.iter().map(|item| item.text().map(Into::into)).collect()
+            items
+                .iter()
+                .map(|item| item.text().map(Into::into))
+                .collect()
         };
         if let Some(texts) = node.items().and_then(texts) {
             return Some(Some(texts));
@@ -301,14 +339,20 @@ impl Reader {
             return Some(None);
         };
         if !event.is_about_tools() {
-            self.wrong(node.span, format!("`if` is about tools, so it never holds for `{event}`"));
+            self.wrong(
+                node.span,
+                format!("`if` is about tools, so it never holds for `{event}`"),
+            );
             return None;
         }
         match node.text().map(|text| Rule::parse(text, Effect::Deny)) {
             Some(Ok(rule)) => Some(Some(rule)),
             Some(Err(fault)) => {
                 let text = wording::tick(wording::shorten(&fault.text, 60));
-                self.wrong(node.span, format!("the rule {text} never holds: {}", fault.why));
+                self.wrong(
+                    node.span,
+                    format!("the rule {text} never holds: {}", fault.why),
+                );
                 None
             }
             None => {
@@ -336,16 +380,23 @@ impl Reader {
     }
 
     fn flag(&mut self, node: &Node, key: &str) -> bool {
-        let Some(node) = node.get(key).filter(|node| !node.is_null()) else { return false };
+        let Some(node) = node.get(key).filter(|node| !node.is_null()) else {
+            return false;
+        };
         let value = node.text().and_then(parse_flag);
         if value.is_none() {
-            self.wrong(node.span, format!("`{key}` of a hook is neither true nor false"));
+            self.wrong(
+                node.span,
+                format!("`{key}` of a hook is neither true nor false"),
+            );
         }
         value.unwrap_or(false)
     }
 
     fn timeout(&mut self, node: Option<&Node>) -> u64 {
-        let Some(node) = node.filter(|node| !node.is_null()) else { return DEFAULT_TIMEOUT_MS };
+        let Some(node) = node.filter(|node| !node.is_null()) else {
+            return DEFAULT_TIMEOUT_MS;
+        };
         let seconds = node.text().and_then(|text| text.trim().parse::<f64>().ok());
         let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) else {
             self.wrong(node.span, "`timeout` of a hook is not a number of seconds");
@@ -392,14 +443,25 @@ mod tests {
         - {type: command, command: done}"#,
         );
         assert_eq!(notes, []);
-        let [first, second, third] = &*set.handlers else { panic!("{set:?}") };
+        let [first, second, third] = &*set.handlers else {
+            panic!("{set:?}")
+        };
         assert_eq!(first.event, EventName::PreToolUse);
         assert!(first.matcher.matches("Write") && !first.matcher.matches("Bash"));
-        assert_eq!(first.arguments.as_deref(), Some(&["--fast".into(), "a b".into()][..]));
-        assert_eq!(first.condition.as_ref().map(|rule| &*rule.text), Some("Edit(*.ts)"));
+        assert_eq!(
+            first.arguments.as_deref(),
+            Some(&["--fast".into(), "a b".into()][..])
+        );
+        assert_eq!(
+            first.condition.as_ref().map(|rule| &*rule.text),
+            Some("Edit(*.ts)")
+        );
         assert_eq!((first.timeout_ms, first.once), (1_500, true));
         assert_eq!(first.status.as_deref(), Some("Checking"));
-        assert_eq!((second.timeout_ms, second.once, &*second.command), (60_000, false, "echo $X"));
+        assert_eq!(
+            (second.timeout_ms, second.once, &*second.command),
+            (60_000, false, "echo $X")
+        );
         assert!(second.arguments.is_none() && second.matcher.matches("Edit"));
         assert_eq!((third.event, &*third.command), (EventName::Stop, "done"));
     }
@@ -408,17 +470,57 @@ mod tests {
     fn what_is_wrong_or_unknown_is_said_and_never_runs() {
         for (hooks, rule, words) in [
             (" [a]", "invalid-hooks", "`hooks` is a list, not a map"),
-            ("\n  pre: echo", "unsupported-hook", "hooks for `pre` are not supported here"),
+            (
+                "\n  pre: echo",
+                "unsupported-hook",
+                "hooks for `pre` are not supported here",
+            ),
             ("\n  SessionEnd: []", "unsupported-hook", "`SessionEnd`"),
-            ("\n  Stop: echo", "invalid-hooks", "hooks for `Stop` are text, not a list"),
-            ("\n  Stop: [echo]", "invalid-hooks", "an entry for `Stop` is text, not a map"),
-            ("\n  Stop: [{matcher: ~}]", "invalid-hooks", "is nothing, not a list"),
-            ("\n  PreToolUse: [{matcher: [a], hooks: []}]", "invalid-hooks", "a matcher is a list"),
-            ("\n  PreToolUse: [{matcher: '(', hooks: []}]", "invalid-hooks", "matches nothing"),
-            ("\n  Stop: [{hooks: [x]}]", "invalid-hooks", "a hook for `Stop` is text"),
-            ("\n  Stop: [{hooks: [{command: x}]}]", "invalid-hooks", "has no `type`"),
-            ("\n  Stop: [{hooks: [{type: command}]}]", "invalid-hooks", "has no `command`"),
-            ("\n  Stop: [{hooks: [{type: http, url: x}]}]", "unsupported-hook", "type `http`"),
+            (
+                "\n  Stop: echo",
+                "invalid-hooks",
+                "hooks for `Stop` are text, not a list",
+            ),
+            (
+                "\n  Stop: [echo]",
+                "invalid-hooks",
+                "an entry for `Stop` is text, not a map",
+            ),
+            (
+                "\n  Stop: [{matcher: ~}]",
+                "invalid-hooks",
+                "is nothing, not a list",
+            ),
+            (
+                "\n  PreToolUse: [{matcher: [a], hooks: []}]",
+                "invalid-hooks",
+                "a matcher is a list",
+            ),
+            (
+                "\n  PreToolUse: [{matcher: '(', hooks: []}]",
+                "invalid-hooks",
+                "matches nothing",
+            ),
+            (
+                "\n  Stop: [{hooks: [x]}]",
+                "invalid-hooks",
+                "a hook for `Stop` is text",
+            ),
+            (
+                "\n  Stop: [{hooks: [{command: x}]}]",
+                "invalid-hooks",
+                "has no `type`",
+            ),
+            (
+                "\n  Stop: [{hooks: [{type: command}]}]",
+                "invalid-hooks",
+                "has no `command`",
+            ),
+            (
+                "\n  Stop: [{hooks: [{type: http, url: x}]}]",
+                "unsupported-hook",
+                "type `http`",
+            ),
             (
                 "\n  Stop: [{hooks: [{type: command, command: x, args: a}]}]",
                 "invalid-hooks",
@@ -447,7 +549,9 @@ mod tests {
         ] {
             let (set, notes) = read(hooks);
             assert!(set.is_empty(), "{hooks}: {set:?}");
-            let [note] = &*notes else { panic!("{hooks}: {notes:?}") };
+            let [note] = &*notes else {
+                panic!("{hooks}: {notes:?}")
+            };
             assert_eq!(note.rule, rule, "{hooks}");
             assert!(note.message.contains(words), "{hooks}: {}", note.message);
             assert!(note.span.is_some(), "{hooks}");
@@ -469,8 +573,9 @@ mod tests {
             ("once: perhaps", 60_000),
             ("async: true", 60_000),
         ] {
-            let (set, notes) =
-                read(&format!("\n  Stop: [{{hooks: [{{type: command, command: x, {rest}}}]}}]"));
+            let (set, notes) = read(&format!(
+                "\n  Stop: [{{hooks: [{{type: command, command: x, {rest}}}]}}]"
+            ));
             assert_eq!(notes.len(), 1, "{rest}");
             assert_eq!(set.handlers.len(), 1, "{rest}");
             assert_eq!(set.handlers[0].timeout_ms, milliseconds, "{rest}");
@@ -485,7 +590,9 @@ mod tests {
         let text = "\n  PreToolUse:\n    - matcher: \"a.*|\"\n      hooks:\n        - {type: command, command: \"x\", args: [a], if: \"Bash(x)\", timeout: 1, once: yes}\n  Stop: [{hooks: [{type: http}]}]";
         for at in 0..text.len() {
             read(&text[..at]);
-            for other in ["", "\"", "[", "{", ":", "\n", "\t", "&a ", "*a", "\0", "\u{202e}"] {
+            for other in [
+                "", "\"", "[", "{", ":", "\n", "\t", "&a ", "*a", "\0", "\u{202e}",
+            ] {
                 read(&format!("{}{other}{}", &text[..at], &text[at + 1..]));
             }
         }
@@ -496,12 +603,19 @@ mod tests {
         let one = "        - {type: command, command: x}\n".repeat(200);
         let (set, notes) = read(&format!("\n  Stop:\n    - hooks:\n{one}"));
         assert_eq!(set.handlers.len(), MAX_HANDLERS);
-        assert_eq!(notes[0].message, "a skill has at most 64 hooks, and 136 more never run");
+        assert_eq!(
+            notes[0].message,
+            "a skill has at most 64 hooks, and 136 more never run"
+        );
         let one = "        - {type: http}\n".repeat(200);
-        assert_eq!(read(&format!("\n  Stop:\n    - hooks:\n{one}")).1.len(), MAX_NOTES);
+        assert_eq!(
+            read(&format!("\n  Stop:\n    - hooks:\n{one}")).1.len(),
+            MAX_NOTES
+        );
         let long = "x".repeat(MAX_COMMAND + 1);
-        let (set, notes) =
-            read(&format!("\n  Stop: [{{hooks: [{{type: command, command: {long}}}]}}]"));
+        let (set, notes) = read(&format!(
+            "\n  Stop: [{{hooks: [{{type: command, command: {long}}}]}}]"
+        ));
         assert!(set.is_empty() && notes.len() == 1);
     }
 }

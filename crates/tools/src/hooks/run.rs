@@ -36,7 +36,9 @@ type Key = (Box<str>, Box<str>, usize);
 impl HookState {
     /// Hooks with `once` that ran: the name and digest of the skill, and the place among its hooks.
     pub fn fired(&self) -> impl Iterator<Item = (&str, &str, usize)> {
-        self.fired.iter().map(|(skill, digest, at)| (&**skill, &**digest, *at))
+        self.fired
+            .iter()
+            .map(|(skill, digest, at)| (&**skill, &**digest, *at))
     }
 
     /// Notes that a hook with `once` ran, in an earlier part of the session or now. Tells whether
@@ -138,7 +140,10 @@ impl HookOutcome {
     }
 
     fn add(&mut self, skill: &str, answer: Answer) {
-        let said = |text: String| Said { skill: skill.into(), text };
+        let said = |text: String| Said {
+            skill: skill.into(),
+            text,
+        };
         if answer.verdict.is_some() && answer.verdict >= self.verdict {
             if answer.verdict > self.verdict {
                 self.reasons.clear();
@@ -197,9 +202,12 @@ pub fn run_hooks(
                     outcome.add(&standing.name, answer);
                     job.record(decision, end_of(&ran), &ran, faults)
                 }
-                Err(why) => {
-                    job.record(Box::default(), HookEnd::NotRun { why }, &Ran::default(), Vec::new())
-                }
+                Err(why) => job.record(
+                    Box::default(),
+                    HookEnd::NotRun { why },
+                    &Ran::default(),
+                    Vec::new(),
+                ),
             };
             outcome.runs.push(run);
         }
@@ -222,7 +230,11 @@ fn settle(event: EventName, outcome: &mut HookOutcome, state: &mut HookState) {
         EventName::Stop if outcome.is_blocked() && state.stops < MAX_STOPS => state.stops += 1,
         EventName::Stop if outcome.is_blocked() => {
             (outcome.verdict, state.stops) = (None, 0);
-            let skill = outcome.reasons.first().map(|said| said.skill.clone()).unwrap_or_default();
+            let skill = outcome
+                .reasons
+                .first()
+                .map(|said| said.skill.clone())
+                .unwrap_or_default();
             outcome.reasons.clear();
             let text = format!(
                 "hooks kept the agent from stopping {MAX_STOPS} times in a row; it stops now"
@@ -282,7 +294,9 @@ fn end_of(ran: &Ran) -> HookEnd {
         (Some("deadline"), _) => HookEnd::TimedOut,
         (None, Some(0)) => HookEnd::Fine,
         (None, Some(2)) => HookEnd::Refused,
-        _ => HookEnd::Failed { complaint: shortened(ran.stderr.text.trim()) },
+        _ => HookEnd::Failed {
+            complaint: shortened(ran.stderr.text.trim()),
+        },
     }
 }
 
@@ -321,7 +335,9 @@ impl<'a> Job<'a> {
             |(name, value): &(String, String)| (name.as_str().into(), value.as_str().into());
         profile.environment.extend(variables.iter().map(boxed));
         let command = &*handler.command;
-        let own = folder.as_deref().and_then(|folder| own_program(command, folder));
+        let own = folder
+            .as_deref()
+            .and_then(|folder| own_program(command, folder));
         let exec = handler.arguments.as_ref().map(|arguments| {
             let program = match own {
                 Some(own) if own.len() == command.len() => {
@@ -330,23 +346,42 @@ impl<'a> Job<'a> {
                 _ => command.to_owned(),
             };
             let words = std::iter::once(&*program).chain(arguments.iter().map(|word| &**word));
-            exec_line(&words.map(|word| Word::plain(filled(word, &variables))).collect::<Vec<_>>())
+            exec_line(
+                &words
+                    .map(|word| Word::plain(filled(word, &variables)))
+                    .collect::<Vec<_>>(),
+            )
         });
         let script = match own {
             Some(own) => {
-                format!("\"$PROWESS_SKILL_DIR\"/{}{}", relative(own), &command[own.len()..])
+                format!(
+                    "\"$PROWESS_SKILL_DIR\"/{}{}",
+                    relative(own),
+                    &command[own.len()..]
+                )
             }
             None => command.to_owned(),
         };
         let line = exec.or_else(|| plain_line(&script, &variables));
-        Self { workshop, standing, handler, profile, variables, script, line }
+        Self {
+            workshop,
+            standing,
+            handler,
+            profile,
+            variables,
+            script,
+            line,
+        }
     }
 
     /// Asks the gate, and a person where it wants one, but not again in a session.
     fn approve(&self, state: &mut HookState, key: &Key) -> Result<Approved<Command>, Box<str>> {
         let actor = self.standing.actor(self.workshop.settings.confine);
-        let variables: Vec<(&str, &str)> =
-            self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let variables: Vec<(&str, &str)> = self
+            .variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         let bound = Bound {
             script: &self.script,
             display: &self.script,
@@ -376,8 +411,14 @@ impl<'a> Job<'a> {
     }
 
     fn run(&self, approved: &Approved<Command>, input: &[u8]) -> Result<Ran, Box<str>> {
-        let runner = self.workshop.runner.as_ref().ok_or("this program runs no commands")?;
-        runner.run(approved, &self.profile, Some(input)).map_err(|error| error.message.into())
+        let runner = self
+            .workshop
+            .runner
+            .as_ref()
+            .ok_or("this program runs no commands")?;
+        runner
+            .run(approved, &self.profile, Some(input))
+            .map_err(|error| error.message.into())
     }
 
     /// As the author wrote it; the words where there is no shell.
@@ -480,19 +521,31 @@ mod tests {
     #[test]
     fn words_stay_words() {
         let line = |words: &[&str]| {
-            exec_line(&words.iter().map(|word| Word::plain(*word)).collect::<Vec<_>>())
+            exec_line(
+                &words
+                    .iter()
+                    .map(|word| Word::plain(*word))
+                    .collect::<Vec<_>>(),
+            )
         };
         assert_eq!(line(&["npm", "run", "build"]), "npm run build");
         for words in [
             &["ls", "*.md", "?", "~"][..],
-            &["echo", "", "a b", "it's", "$HOME", "`x`", "$(x)", ";", "&&", ">", "#", "{a,b}"],
+            &[
+                "echo", "", "a b", "it's", "$HOME", "`x`", "$(x)", ";", "&&", ">", "#", "{a,b}",
+            ],
         ] {
             let script =
                 lex(&line(words)).unwrap_or_else(|refusal| panic!("{words:?} {refusal:?}"));
-            let [only] = &*script.commands else { panic!("{words:?}") };
+            let [only] = &*script.commands else {
+                panic!("{words:?}")
+            };
             assert!(only.words.iter().all(|word| !word.is_glob()), "{words:?}");
             assert!(
-                only.words.iter().map(|word| &*word.text).eq(words.iter().copied()),
+                only.words
+                    .iter()
+                    .map(|word| &*word.text)
+                    .eq(words.iter().copied()),
                 "{words:?}"
             );
         }
@@ -503,7 +556,10 @@ mod tests {
 
     #[test]
     fn values_are_put_in_once() {
-        let variables = [("A".to_owned(), "${B}".to_owned()), ("B".to_owned(), "x".to_owned())];
+        let variables = [
+            ("A".to_owned(), "${B}".to_owned()),
+            ("B".to_owned(), "x".to_owned()),
+        ];
         for (text, wanted) in [
             ("${A}/${B}", "${B}/x"),
             ("${C}${B}", "${C}x"),

@@ -62,7 +62,10 @@ impl Tool for ListSkills {
     fn output_schema(&self) -> Value {
         object(
             &[
-                ("skills", json!({ "type": "array", "items": listing::schema() })),
+                (
+                    "skills",
+                    json!({ "type": "array", "items": listing::schema() }),
+                ),
                 ("total", json!({ "type": "integer", "minimum": 0 })),
                 ("offset", json!({ "type": "integer", "minimum": 0 })),
                 ("next", json!({ "type": ["integer", "null"] })),
@@ -86,8 +89,10 @@ impl Tool for ListSkills {
 
         let catalog = workshop.registry.snapshot();
         let view = View::new(&catalog, &workshop.visibility, Who::Model);
-        let all: Vec<Seen<'_>> =
-            view.visible().filter(|seen| admits(&view, seen, query, scope)).collect();
+        let all: Vec<Seen<'_>> = view
+            .visible()
+            .filter(|seen| admits(&view, seen, query, scope))
+            .collect();
         let total = all.len();
         let page: Vec<Seen<'_>> = all.into_iter().skip(offset).take(limit).collect();
         let lines = listing::bullets(&view, &page);
@@ -110,8 +115,10 @@ impl Tool for ListSkills {
                 offset + 1
             ));
         }
-        let skills: Vec<Value> =
-            page[..lines.len()].iter().map(|seen| listing::value(&view, loaded, seen)).collect();
+        let skills: Vec<Value> = page[..lines.len()]
+            .iter()
+            .map(|seen| listing::value(&view, loaded, seen))
+            .collect();
         let value = json!({ "skills": skills, "total": total, "offset": offset, "next": next });
         Ok(ToolAnswer::new(told, value))
     }
@@ -121,9 +128,16 @@ impl Tool for ListSkills {
 fn admits(view: &View<'_>, seen: &Seen<'_>, query: &str, scope: Option<Scope>) -> bool {
     let (entry, sight): (&Entry, Sight) = *seen;
     if sight == Sight::NameOnly && !query.is_empty() {
-        let named = view.name(entry).to_lowercase().contains(&query.to_lowercase());
+        let named = view
+            .name(entry)
+            .to_lowercase()
+            .contains(&query.to_lowercase());
         return named && scope.is_none_or(|scope| entry.skill.id.origin.scope == scope);
     }
-    let query = Query { scope, mode: Mode::Substring, ..Query::new(query) };
+    let query = Query {
+        scope,
+        mode: Mode::Substring,
+        ..Query::new(query)
+    };
     !substring::search([&entry.skill], &query).is_empty()
 }

@@ -36,7 +36,10 @@ impl Tool for LoadSkill {
     fn input_schema(&self) -> Value {
         object(
             &[
-                ("name", json!({ "type": "string", "description": "The name of the skill." })),
+                (
+                    "name",
+                    json!({ "type": "string", "description": "The name of the skill." }),
+                ),
                 (
                     "arguments",
                     json!({
@@ -67,7 +70,13 @@ impl Tool for LoadSkill {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        load(workshop, loaded, text(input, "name"), input.get("arguments"), Files::Listed)
+        load(
+            workshop,
+            loaded,
+            text(input, "name"),
+            input.get("arguments"),
+            Files::Listed,
+        )
     }
 
     fn at_once(
@@ -89,7 +98,9 @@ impl Tool for LoadSkill {
 }
 
 fn given(arguments: Option<&Value>) -> Arguments {
-    arguments.cloned().map_or_else(Arguments::none, Arguments::from_json)
+    arguments
+        .cloned()
+        .map_or_else(Arguments::none, Arguments::from_json)
 }
 
 /// Whether loading only reads: a skill that is loaded may have commands in it.
@@ -108,14 +119,24 @@ pub(crate) enum Files {
 pub(crate) fn loaded_schema(files: bool) -> Value {
     let mut fields = vec![
         ("skill_name", json!({ "type": "string" })),
-        ("status", json!({ "type": "string", "enum": ["loaded", "already_loaded"] })),
+        (
+            "status",
+            json!({ "type": "string", "enum": ["loaded", "already_loaded"] }),
+        ),
         ("instructions", json!({ "type": "string" })),
         ("folder", json!({ "type": ["string", "null"] })),
         ("version", json!({ "type": ["string", "null"] })),
         ("digest", json!({ "type": "string" })),
         ("trusted", json!({ "type": "boolean" })),
     ];
-    let mut required = vec!["skill_name", "status", "folder", "version", "digest", "trusted"];
+    let mut required = vec![
+        "skill_name",
+        "status",
+        "folder",
+        "version",
+        "digest",
+        "trusted",
+    ];
     if files {
         let file = object(
             &[
@@ -142,12 +163,21 @@ pub(crate) fn load(
     let catalog = workshop.registry.snapshot();
     let entry = find(workshop, &catalog, asked)?;
     let arguments = given(arguments);
-    permit(workshop, &entry, asked, Deed::Load, arguments.raw().unwrap_or_default())?;
+    permit(
+        workshop,
+        &entry,
+        asked,
+        Deed::Load,
+        arguments.raw().unwrap_or_default(),
+    )?;
     let given = Given::by_model(arguments);
     let activation = activate(workshop, asked, &given).map_err(|error| failed(&error))?;
     // Between the question and the answer the name may have come to mean another skill.
     if activation.skill.id != entry.skill.id {
-        let text = format!("The skill {} changed while it was loaded. Try again.", shown(asked));
+        let text = format!(
+            "The skill {} changed while it was loaded. Try again.",
+            shown(asked)
+        );
         return Err(ToolError::new(Why::Failed, text));
     }
     Ok(told(&activation, loaded, files))
@@ -187,10 +217,20 @@ fn bounded(activation: &Activation, files: Files) -> String {
     let body = activation.body.trim_end_matches('\n');
     let has_head =
         activation.folder.is_some() || activation.skill.version.is_some() || !activation.trusted;
-    let at = if has_head { text.find("\n\n").map_or(0, |at| at + 2) } else { 0 };
+    let at = if has_head {
+        text.find("\n\n").map_or(0, |at| at + 2)
+    } else {
+        0
+    };
     let (head, rest) = text.split_at(at);
-    let Some(tail) = rest.strip_prefix(body) else { return text.to_owned() };
-    let tail = if files == Files::Listed { tail } else { without_files(tail) };
+    let Some(tail) = rest.strip_prefix(body) else {
+        return text.to_owned();
+    };
+    let tail = if files == Files::Listed {
+        tail
+    } else {
+        without_files(tail)
+    };
     let bytes = cap::MAX_BYTES.saturating_sub(head.len() + tail.len());
     let lines = head.lines().count() + tail.lines().count();
     let lines = cap::MAX_LINES.saturating_sub(lines);
@@ -201,7 +241,9 @@ fn bounded(activation: &Activation, files: Files) -> String {
 
 /// What stands behind a body, without the list of files.
 fn without_files(tail: &str) -> &str {
-    let Some(list) = tail.strip_prefix("\n\nFiles of this skill") else { return tail };
+    let Some(list) = tail.strip_prefix("\n\nFiles of this skill") else {
+        return tail;
+    };
     match list.find("\n\n") {
         Some(end) => &list[end..],
         None => "\n",
@@ -231,7 +273,9 @@ fn failed(error: &ActivationError) -> ToolError {
         }
         error => error.to_string(),
     };
-    let denied =
-        matches!(error, ActivationError::Command(crate::expand::ExpandError::Denied { .. }));
+    let denied = matches!(
+        error,
+        ActivationError::Command(crate::expand::ExpandError::Denied { .. })
+    );
     ToolError::new(if denied { Why::Denied } else { Why::Failed }, text)
 }

@@ -85,7 +85,15 @@ impl Tool for LoadSkillResource {
                 ("offset", json!({ "type": "integer", "minimum": 0 })),
                 ("next", json!({ "type": ["integer", "null"] })),
             ],
-            &["skill_name", "path", "content", "type", "size", "offset", "next"],
+            &[
+                "skill_name",
+                "path",
+                "content",
+                "type",
+                "size",
+                "offset",
+                "next",
+            ],
         )
     }
 
@@ -128,7 +136,12 @@ fn answer(entry: &Entry, path: &str, resource: Resource) -> ToolAnswer {
             });
             ToolAnswer::new(text, value)
         }
-        Resource::Text { mut text, offset, size: bytes, mut next } => {
+        Resource::Text {
+            mut text,
+            offset,
+            size: bytes,
+            mut next,
+        } => {
             let kept = cap::head(&text, text.len(), cap::MAX_LINES - 10).len();
             if kept < text.len() {
                 text.truncate(kept);
@@ -168,7 +181,10 @@ fn wrong_path(raw: &str, fault: PathFault) -> ToolError {
         PathFault::Escapes => "it leads out of the skill's folder",
         PathFault::Characters => "it has a backslash or a NUL in it",
     };
-    let text = format!("{} is not a path inside the skill: {why}.", tick(shown(raw)));
+    let text = format!(
+        "{} is not a path inside the skill: {why}.",
+        tick(shown(raw))
+    );
     ToolError::new(Why::NoFile, text)
 }
 
@@ -178,16 +194,25 @@ fn unread(entry: &Entry, path: &str, error: &ReadError) -> ToolError {
         ReadError::File(Error::Missing { .. } | Error::NotAFile { .. }) => {
             let what = match error {
                 ReadError::File(Error::NotAFile { kind, .. }) => {
-                    format!("{} of the skill {name} is {kind}, not a file.", tick(shown(path)))
+                    format!(
+                        "{} of the skill {name} is {kind}, not a file.",
+                        tick(shown(path))
+                    )
                 }
                 _ => format!("The skill {name} has no file {}.", tick(shown(path))),
             };
             format!("{what}{}", others(entry, path))
         }
         ReadError::File(Error::Read { source, .. }) => {
-            format!("Cannot read {} of the skill {name}: {source}.", tick(shown(path)))
+            format!(
+                "Cannot read {} of the skill {name}: {source}.",
+                tick(shown(path))
+            )
         }
-        error => format!("Cannot read {} of the skill {name}: {error}.", tick(shown(path))),
+        error => format!(
+            "Cannot read {} of the skill {name}: {error}.",
+            tick(shown(path))
+        ),
     };
     ToolError::new(Why::NoFile, text)
 }
@@ -199,14 +224,24 @@ fn others(entry: &Entry, path: &str) -> String {
     let Some(files) = folder.and_then(|folder| digest::files(folder).ok()) else {
         return String::new();
     };
-    let paths: Vec<String> =
-        files.iter().map(|file| file.path.to_string_lossy().into_owned()).collect();
+    let paths: Vec<String> = files
+        .iter()
+        .map(|file| file.path.to_string_lossy().into_owned())
+        .collect();
     let last = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let inside = format!("{path}/");
-    let below = paths.iter().filter(|known| known.starts_with(&inside)).map(String::as_str);
+    let below = paths
+        .iter()
+        .filter(|known| known.starts_with(&inside))
+        .map(String::as_str);
     // The whole path, then the same name in another folder, then what lies below a folder.
     let near = suggest::nearest(path, paths.iter().map(String::as_str))
-        .or_else(|| paths.iter().map(String::as_str).find(|known| last(known) == last(path)))
+        .or_else(|| {
+            paths
+                .iter()
+                .map(String::as_str)
+                .find(|known| last(known) == last(path))
+        })
         .or_else(|| below.into_iter().next());
     let mut text = String::new();
     if let Some(near) = near {

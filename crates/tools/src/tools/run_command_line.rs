@@ -46,7 +46,10 @@ impl Tool for RunCommandLine {
 
     fn input_schema(&self) -> Value {
         let mut fields = vec![
-            ("reason", json!({ "type": "string", "description": "Why, in one sentence." })),
+            (
+                "reason",
+                json!({ "type": "string", "description": "Why, in one sentence." }),
+            ),
             (
                 "commandLine",
                 json!({ "type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command, as in a shell." }),
@@ -72,7 +75,15 @@ impl Tool for RunCommandLine {
                 ("truncated", json!({ "type": "boolean" })),
                 ("durationMs", json!({ "type": "integer", "minimum": 0 })),
             ],
-            &["exitCode", "stdout", "stderr", "timedOut", "signal", "truncated", "durationMs"],
+            &[
+                "exitCode",
+                "stdout",
+                "stderr",
+                "timedOut",
+                "signal",
+                "truncated",
+                "durationMs",
+            ],
         )
     }
 
@@ -103,7 +114,9 @@ impl Tool for RunCommandLine {
         }
         let unread = |why: String| failed(format!("Cannot read the skill {name}: {why}."));
         let skill = &entry.skill;
-        let read = workshop.read(skill).map_err(|error| unread(error.to_string()))?;
+        let read = workshop
+            .read(skill)
+            .map_err(|error| unread(error.to_string()))?;
         let standing = read.standing;
         // What the model read must be what acts.
         if known.is_some_and(|known| known.digest != standing.digest) {
@@ -113,9 +126,11 @@ impl Tool for RunCommandLine {
         permit(workshop, &entry, asked, Deed::Run, command)?;
         let profile = workshop.profile(Some(&standing));
         let actor = standing.actor(has_ceiling(&standing));
-        let approved = workshop.approve_in(&profile.cwd, command, &actor).map_err(|decision| {
-            ToolError::denied(&format!("The command of the skill {name}"), &decision)
-        })?;
+        let approved = workshop
+            .approve_in(&profile.cwd, command, &actor)
+            .map_err(|decision| {
+                ToolError::denied(&format!("The command of the skill {name}"), &decision)
+            })?;
         let Some(runner) = &workshop.runner else {
             return Err(failed("This program runs no commands.".to_owned()));
         };
@@ -151,8 +166,10 @@ fn answer(ran: &Ran) -> ToolAnswer {
     let (stdout, stderr) = (ran.stdout.text.trim(), ran.stderr.text.trim());
     let mut bytes = STREAM;
     loop {
-        let (out, err) =
-            (cap::ends(stdout, bytes, STREAM_LINES), cap::ends(stderr, bytes, STREAM_LINES));
+        let (out, err) = (
+            cap::ends(stdout, bytes, STREAM_LINES),
+            cap::ends(stderr, bytes, STREAM_LINES),
+        );
         let truncated = ran.stdout.omitted > 0
             || ran.stderr.omitted > 0
             || out.len() != stdout.len()

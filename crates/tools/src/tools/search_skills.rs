@@ -60,7 +60,10 @@ impl Tool for SearchSkills {
     fn output_schema(&self) -> Value {
         object(
             &[
-                ("skills", json!({ "type": "array", "items": listing::schema() })),
+                (
+                    "skills",
+                    json!({ "type": "array", "items": listing::schema() }),
+                ),
                 ("total", json!({ "type": "integer", "minimum": 0 })),
             ],
             &["skills", "total"],
@@ -79,11 +82,17 @@ impl Tool for SearchSkills {
         let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
         let metadata = input.get("metadata").and_then(Value::as_object);
         let metadata = metadata.into_iter().flatten();
-        let metadata: Vec<(&str, &str)> =
-            metadata.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect();
+        let metadata: Vec<(&str, &str)> = metadata
+            .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+            .collect();
 
         // The limit comes after visibility, or hidden skills would take places.
-        let query = Query { metadata, limit: 0, explain: false, ..Query::new(words) };
+        let query = Query {
+            metadata,
+            limit: 0,
+            explain: false,
+            ..Query::new(words)
+        };
         let hits = workshop.registry.search(&query);
         let catalog = workshop.registry.snapshot();
         let view = View::new(&catalog, &workshop.visibility, Who::Model);
@@ -108,11 +117,18 @@ impl Tool for SearchSkills {
         };
         let more = total - lines.len();
         if more > 0 {
-            told.push_str(&format!("\n\n[{more} more fit less well; say more to find them]"));
+            told.push_str(&format!(
+                "\n\n[{more} more fit less well; say more to find them]"
+            ));
         }
-        let skills: Vec<Value> =
-            best[..lines.len()].iter().map(|seen| listing::value(&view, loaded, seen)).collect();
-        Ok(ToolAnswer::new(told, json!({ "skills": skills, "total": total })))
+        let skills: Vec<Value> = best[..lines.len()]
+            .iter()
+            .map(|seen| listing::value(&view, loaded, seen))
+            .collect();
+        Ok(ToolAnswer::new(
+            told,
+            json!({ "skills": skills, "total": total }),
+        ))
     }
 }
 

@@ -84,6 +84,12 @@ impl Tool for SkillTool {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        load(workshop, loaded, text(input, "name"), input.get("args"), Files::LeftOut)
+        load(
+            workshop,
+            loaded,
+            text(input, "name"),
+            input.get("args"),
+            Files::LeftOut,
+        )
     }
 }

@@ -21,7 +21,10 @@ pub struct Submit {
 impl Submit {
     /// Makes the tool for results of this schema. Nothing is fetched for it.
     pub fn new(schema: Value) -> Result<Self, SchemaFault> {
-        Ok(Self { schema: Schema::new(&schema)?, text: schema })
+        Ok(Self {
+            schema: Schema::new(&schema)?,
+            text: schema,
+        })
     }
 }
 

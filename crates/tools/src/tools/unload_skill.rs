@@ -37,7 +37,10 @@ impl Tool for UnloadSkill {
         object(
             &[
                 ("skill_name", json!({ "type": "string" })),
-                ("loaded", json!({ "type": "array", "items": { "type": "string" } })),
+                (
+                    "loaded",
+                    json!({ "type": "array", "items": { "type": "string" } }),
+                ),
             ],
             &["skill_name", "loaded"],
         )
@@ -69,7 +72,10 @@ impl Tool for UnloadSkill {
             let text = format!("The skill {} is not loaded. {is}", shown(&name));
             return Err(ToolError::new(Why::NoSkill, text));
         }
-        let text = format!("Unloaded the skill {}. Its instructions no longer hold.", shown(&name));
+        let text = format!(
+            "Unloaded the skill {}. Its instructions no longer hold.",
+            shown(&name)
+        );
         let names: Vec<&str> = loaded.names().collect();
         let value = json!({ "skill_name": name, "loaded": names });
         Ok(ToolAnswer::new(text, value))

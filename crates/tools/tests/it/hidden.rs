@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use crate::support::World;
 
 fn others(world: &World) -> &World {
-    world.skill("deploy", "", "Ship.").skill("secrets", "", "Do it.")
+    world
+        .skill("deploy", "", "Ship.")
+        .skill("secrets", "", "Do it.")
 }
 
 /// Everything that an agent can find out about the name `secret`.
@@ -24,15 +26,27 @@ fn answers(world: &World, policy: Policy) -> String {
         ("list_skills", json!({"query": "secret"})),
         ("search_skills", json!({"query": "secret"})),
         ("search_skills", json!({"query": "what it does"})),
-        ("search_skills", json!({"query": "", "metadata": {"team": "x"}})),
+        (
+            "search_skills",
+            json!({"query": "", "metadata": {"team": "x"}}),
+        ),
         ("load_skill", json!({"name": "secret"})),
         ("load_skill", json!({"name": "user:secret"})),
         ("load_skill", json!({"name": "secrte"})),
         ("skill", json!({"name": "secret"})),
         ("unload_skill", json!({"name": "secret"})),
-        ("load_skill_resource", json!({"skill_name": "secret", "resource_path": "a.txt"})),
-        ("load_skill_resource", json!({"skill_name": "secret", "resource_path": "../x"})),
-        ("run_command_line", json!({"reason": "", "commandLine": "pwd", "skill_name": "secret"})),
+        (
+            "load_skill_resource",
+            json!({"skill_name": "secret", "resource_path": "a.txt"}),
+        ),
+        (
+            "load_skill_resource",
+            json!({"skill_name": "secret", "resource_path": "../x"}),
+        ),
+        (
+            "run_command_line",
+            json!({"reason": "", "commandLine": "pwd", "skill_name": "secret"}),
+        ),
     ];
     for (tool, input) in calls {
         let answer = tools.call(&workshop, &mut Loaded::default(), tool, input);
@@ -52,13 +66,23 @@ fn core_agent_a_hidden_skill_and_a_missing_one_give_the_same_bytes() {
         .resource("secret/a.txt", "a");
     let grant = |allow: Option<&[&str]>, deny: &[&str]| {
         let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Policy { grant: Grant { allow: allow.map(own), deny: own(deny) }, ..Policy::default() }
+        Policy {
+            grant: Grant {
+                allow: allow.map(own),
+                deny: own(deny),
+            },
+            ..Policy::default()
+        }
     };
     let mut off = Policy::default();
     off.overrides.insert("secret".into(), Override::Off);
     let missing = answers(&without, Policy::default());
     assert_ne!(answers(&with, Policy::default()), missing);
-    let same = [grant(Some(&["deploy", "secrets"]), &[]), grant(None, &["secret"]), off];
+    let same = [
+        grant(Some(&["deploy", "secrets"]), &[]),
+        grant(None, &["secret"]),
+        off,
+    ];
     for policy in same {
         assert_eq!(answers(&with, policy), missing);
     }
@@ -75,9 +99,18 @@ fn core_agent_scoping_subset_none_and_all() {
         let answer = tools.call(&workshop, &mut Loaded::default(), "list_skills", &json!({}));
         answer.map_or_else(|error| error.to_string(), |answer| answer.text)
     };
-    assert_eq!(list(None), "- **deploy**: what deploy does\n- **secrets**: what secrets does");
-    assert_eq!(list(Some(vec!["deploy".into()])), "- **deploy**: what deploy does");
-    assert_eq!(list(Some(Vec::new())), "Unknown tool: list_skills. No tools available.");
+    assert_eq!(
+        list(None),
+        "- **deploy**: what deploy does\n- **secrets**: what secrets does"
+    );
+    assert_eq!(
+        list(Some(vec!["deploy".into()])),
+        "- **deploy**: what deploy does"
+    );
+    assert_eq!(
+        list(Some(Vec::new())),
+        "Unknown tool: list_skills. No tools available."
+    );
 }
 
 #[test]

@@ -10,12 +10,23 @@ use crate::support::{Says, World, call, gate, told};
 #[test]
 fn planck_s2_every_skill_with_its_description() {
     let world = World::new();
-    world.skill("deploy", "version: 1.2\n", "Do it.").skill("pdf", "", "Do it.");
+    world
+        .skill("deploy", "version: 1.2\n", "Do it.")
+        .skill("pdf", "", "Do it.");
     let workshop = world.workshop();
     let mut loaded = Loaded::default();
-    call(&workshop, &mut loaded, "load_skill", &json!({"name": "pdf"})).unwrap();
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({"name": "pdf"}),
+    )
+    .unwrap();
     let answer = call(&workshop, &mut loaded, "list_skills", &json!({})).unwrap();
-    assert_eq!(answer.text, "- **deploy**: what deploy does\n- **pdf**: what pdf does");
+    assert_eq!(
+        answer.text,
+        "- **deploy**: what deploy does\n- **pdf**: what pdf does"
+    );
     assert_eq!(
         answer.value,
         json!({
@@ -57,10 +68,17 @@ fn pages_say_where_to_go_on() {
         let input = json!({"offset": offset, "limit": 10});
         let answer = call(&workshop, &mut Loaded::default(), "list_skills", &input).unwrap();
         if pages == 0 {
-            assert!(answer.text.ends_with("\n\n[skills 1 to 10 of 25; go on with offset 10]"));
+            assert!(
+                answer
+                    .text
+                    .ends_with("\n\n[skills 1 to 10 of 25; go on with offset 10]")
+            );
         }
         let page = answer.value["skills"].as_array().unwrap().clone();
-        names.extend(page.iter().map(|skill| skill["name"].as_str().unwrap().to_owned()));
+        names.extend(
+            page.iter()
+                .map(|skill| skill["name"].as_str().unwrap().to_owned()),
+        );
         offset = answer.value["next"].clone();
         pages += 1;
     }
@@ -77,7 +95,10 @@ fn long_listings_are_paged_by_size() {
     let world = World::new();
     for n in 0..60 {
         let name = format!("s{n:02}");
-        let text = format!("---\nname: {name}\ndescription: {}\n---\nx\n", "word ".repeat(250));
+        let text = format!(
+            "---\nname: {name}\ndescription: {}\n---\nx\n",
+            "word ".repeat(250)
+        );
         world.file(&format!("home/.agents/skills/{name}/SKILL.md"), text);
     }
     let workshop = world.workshop();
@@ -92,16 +113,36 @@ fn long_listings_are_paged_by_size() {
 #[test]
 fn filters_narrow_the_list() {
     let world = World::new();
-    world.skill("deploy", "metadata:\n  team: infra\n", "Do it.").skill("pdf", "", "Do it.");
+    world
+        .skill("deploy", "metadata:\n  team: infra\n", "Do it.")
+        .skill("pdf", "", "Do it.");
     let mut workshop = world.workshop();
     let list = |workshop: &_, input| told(workshop, "list_skills", &input);
-    assert_eq!(list(&workshop, json!({"query": " PDF "})), "- **pdf**: what pdf does");
-    assert_eq!(list(&workshop, json!({"query": "infra"})), "- **deploy**: what deploy does");
-    assert_eq!(list(&workshop, json!({"query": "zzz"})), "No skills match zzz.");
-    assert_eq!(list(&workshop, json!({"scope": "project"})), "No skills come from there.");
+    assert_eq!(
+        list(&workshop, json!({"query": " PDF "})),
+        "- **pdf**: what pdf does"
+    );
+    assert_eq!(
+        list(&workshop, json!({"query": "infra"})),
+        "- **deploy**: what deploy does"
+    );
+    assert_eq!(
+        list(&workshop, json!({"query": "zzz"})),
+        "No skills match zzz."
+    );
+    assert_eq!(
+        list(&workshop, json!({"scope": "project"})),
+        "No skills come from there."
+    );
     // Of a skill that shows only its name, the rest is not searched either.
-    workshop.visibility.overrides.insert("deploy".into(), Override::NameOnly);
-    assert_eq!(list(&workshop, json!({"query": "infra"})), "No skills match infra.");
+    workshop
+        .visibility
+        .overrides
+        .insert("deploy".into(), Override::NameOnly);
+    assert_eq!(
+        list(&workshop, json!({"query": "infra"})),
+        "No skills match infra."
+    );
     assert_eq!(list(&workshop, json!({"query": "depl"})), "- **deploy**");
 }
 
@@ -133,11 +174,19 @@ fn wrong_input_is_told() {
             json!({"qurey": "x"}),
             "Wrong input for list_skills: `qurey` is not known, did you mean `query`? (expected `query`, `scope`, `offset`, `limit`).",
         ),
-        (json!(null), "Wrong input for list_skills: the input must be an object, not null."),
+        (
+            json!(null),
+            "Wrong input for list_skills: the input must be an object, not null.",
+        ),
     ] {
         assert_eq!(told(&workshop, "list_skills", &input), error);
     }
-    let wrong = call(&workshop, &mut Loaded::default(), "list_skills", &json!({"scope": "moon"}));
+    let wrong = call(
+        &workshop,
+        &mut Loaded::default(),
+        "list_skills",
+        &json!({"scope": "moon"}),
+    );
     assert_eq!(wrong.unwrap_err().why(), Some(Why::Input));
 }
 
@@ -152,10 +201,18 @@ fn rules_about_listing_hold() {
         "Listing skills was refused: a rule forbids it. The deny rule `skill:*/list` (the command line) decided."
     );
     workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:*/list")]);
-    let no = call(&workshop, &mut Loaded::default(), "search_skills", &json!({"query": "pdf"}));
+    let no = call(
+        &workshop,
+        &mut Loaded::default(),
+        "search_skills",
+        &json!({"query": "pdf"}),
+    );
     assert_eq!(no.unwrap_err().why(), Some(Why::Denied));
     let yes = Says::new(Answer::Once);
     workshop.approver = yes.clone();
-    assert_eq!(told(&workshop, "list_skills", &json!({})), "- **pdf**: what pdf does");
+    assert_eq!(
+        told(&workshop, "list_skills", &json!({})),
+        "- **pdf**: what pdf does"
+    );
     assert_eq!(yes.asked(), 1);
 }

@@ -50,10 +50,16 @@ fn planck_l4_unknown_names_the_others() {
     let world = world();
     let workshop = world.workshop();
     let load = |name: &str| told(&workshop, "load_skill", &json!({"name": name}));
-    assert_eq!(load("pfd"), "Unknown skill: pfd. Did you mean `pdf`? Available: deploy, pdf");
+    assert_eq!(
+        load("pfd"),
+        "Unknown skill: pfd. Did you mean `pdf`? Available: deploy, pdf"
+    );
     assert_eq!(load("zzz"), "Unknown skill: zzz. Available: deploy, pdf");
     assert_eq!(load(""), "Unknown skill: . Available: deploy, pdf");
-    assert_eq!(load("a\nb\u{202e}"), "Unknown skill: a\\nb\\u{202e}. Available: deploy, pdf");
+    assert_eq!(
+        load("a\nb\u{202e}"),
+        "Unknown skill: a\\nb\\u{202e}. Available: deploy, pdf"
+    );
     assert!(load(&"x".repeat(100_000)).len() < 500);
 }
 
@@ -76,7 +82,10 @@ fn planck_l5_no_skill_at_all() {
         &mut Loaded::default(),
         &json!({"name": "x"}),
     );
-    assert_eq!(error.unwrap_err().to_string(), "Unknown skill: x. No skills available.");
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "Unknown skill: x. No skills available."
+    );
 }
 
 #[test]
@@ -84,9 +93,15 @@ fn planck_l6_what_comes_later_is_found() {
     let world = world();
     let workshop = world.workshop();
     assert!(told(&workshop, "load_skill", &json!({"name": "new"})).starts_with("Unknown"));
-    let new = NewSkill::builder("new", "x").instructions("Newer.").build().unwrap();
+    let new = NewSkill::builder("new", "x")
+        .instructions("Newer.")
+        .build()
+        .unwrap();
     workshop.registry.register(new).unwrap();
-    assert_eq!(told(&workshop, "load_skill", &json!({"name": "new"})).trim(), "Newer.");
+    assert_eq!(
+        told(&workshop, "load_skill", &json!({"name": "new"})).trim(),
+        "Newer."
+    );
 }
 
 #[test]
@@ -130,7 +145,10 @@ fn at_once_is_the_same_answer_or_none() {
     let world = world();
     world.skill("plain", "arguments: [what]\n", "Do $what.");
     world.skill("acts", "", "Now: !`echo late`");
-    world.skill("wide", "", "Much.").skill("heavy", "", "Much.").skill("asked", "", "Ask.");
+    world
+        .skill("wide", "", "Much.")
+        .skill("heavy", "", "Much.")
+        .skill("asked", "", "Ask.");
     for at in 0..64 {
         world.resource(&format!("wide/{at}.md"), "x");
     }
@@ -147,7 +165,10 @@ fn at_once_is_the_same_answer_or_none() {
     };
     let input = json!({"name": "plain", "arguments": "it"});
     let quick = at_once(&workshop, "load_skill", &input).unwrap();
-    assert_eq!((store.uses(), person.asked(), runner.ran()), (Vec::new(), 0, 0));
+    assert_eq!(
+        (store.uses(), person.asked(), runner.ran()),
+        (Vec::new(), 0, 0)
+    );
     let slow = call(&workshop, &mut Loaded::default(), "load_skill", &input).unwrap();
     assert_eq!((quick.text, quick.value), (slow.text, slow.value));
     for (tool, input) in [
@@ -163,7 +184,10 @@ fn at_once_is_the_same_answer_or_none() {
     ] {
         assert!(at_once(&workshop, tool, &input).is_none(), "{tool} {input}");
     }
-    assert_eq!((store.uses().len(), person.asked(), runner.ran()), (1, 0, 0));
+    assert_eq!(
+        (store.uses().len(), person.asked(), runner.ran()),
+        (1, 0, 0)
+    );
     // Where every decision is taken note of, none is made in passing.
     workshop.recorder = Some(Arc::new(Silent));
     assert!(at_once(&workshop, "load_skill", &json!({"name": "plain"})).is_none());
@@ -185,7 +209,10 @@ fn case_127_and_squadron_idempotence() {
     let mut load = |input| call(&workshop, &mut loaded, "load_skill", &input).unwrap();
     load(json!({"name": "pdf", "arguments": "a"}));
     let again = load(json!({"name": "pdf", "arguments": "a"}));
-    assert_eq!(again.text, "The skill pdf is already loaded; its instructions still hold.");
+    assert_eq!(
+        again.text,
+        "The skill pdf is already loaded; its instructions still hold."
+    );
     assert_eq!(again.value["status"], "already_loaded");
     assert!(again.value.get("instructions").is_none());
     let other = load(json!({"name": "pdf", "arguments": "b"}));
@@ -200,7 +227,11 @@ fn arguments_are_text_lists_or_objects() {
     for arguments in [json!("Ada"), json!(["Ada"]), json!({"who": "Ada"})] {
         let input = json!({"name": "s", "arguments": arguments});
         let text = told(&workshop, "load_skill", &input);
-        let expected = if arguments.is_array() { "|Ada." } else { "Hello Ada|Ada." };
+        let expected = if arguments.is_array() {
+            "|Ada."
+        } else {
+            "Hello Ada|Ada."
+        };
         assert!(text.contains(expected), "{arguments}: {text}");
     }
 }
@@ -208,7 +239,10 @@ fn arguments_are_text_lists_or_objects() {
 #[test]
 fn core_agent_framing_closes_the_tool_result() {
     let world = world();
-    world.file("home/.agents/skills/empty/SKILL.md", "---\nname: empty\ndescription: x\n---\n");
+    world.file(
+        "home/.agents/skills/empty/SKILL.md",
+        "---\nname: empty\ndescription: x\n---\n",
+    );
     let mut workshop = world.workshop();
     workshop.settings.closing = Some(CLOSING.to_owned());
     let text = told(&workshop, "load_skill", &json!({"name": "pdf"}));
@@ -224,12 +258,17 @@ fn core_agent_framing_closes_the_tool_result() {
 #[test]
 fn a_long_body_is_cut_and_what_follows_it_is_not() {
     let world = World::new();
-    world.skill("long", "", &"one line of many\n".repeat(5_000)).resource("long/a.txt", "a");
+    world
+        .skill("long", "", &"one line of many\n".repeat(5_000))
+        .resource("long/a.txt", "a");
     let mut workshop = world.workshop();
     workshop.settings.closing = Some(CLOSING.to_owned());
     for tool in ["load_skill", "skill"] {
         let text = told(&workshop, tool, &json!({"name": "long"}));
-        assert!(text.contains("read SKILL.md with load_skill_resource for the rest]"), "{tool}");
+        assert!(
+            text.contains("read SKILL.md with load_skill_resource for the rest]"),
+            "{tool}"
+        );
         assert!(text.ends_with(&format!("{CLOSING}\n")), "{tool}");
         assert_eq!(text.contains("- a.txt (1 B)"), tool == "load_skill");
     }
@@ -238,17 +277,40 @@ fn a_long_body_is_cut_and_what_follows_it_is_not() {
 #[test]
 fn a_command_that_fails_fails_the_call() {
     let world = World::new();
-    world.skill("bad", "", "Run !`false` now.").skill("denied", "", "Run !`touch x` now.");
+    world
+        .skill("bad", "", "Run !`false` now.")
+        .skill("denied", "", "Run !`touch x` now.");
     let (mut workshop, runner) = world.running();
     workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
     let mut loaded = Loaded::default();
-    let failed = call(&workshop, &mut loaded, "load_skill", &json!({"name": "bad"})).unwrap_err();
+    let failed = call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({"name": "bad"}),
+    )
+    .unwrap_err();
     assert_eq!(failed.why(), Some(Why::Failed));
-    assert!(failed.to_string().starts_with("Shell command failed for pattern"), "{failed}");
-    let denied = call(&workshop, &mut loaded, "load_skill", &json!({"name": "denied"}));
+    assert!(
+        failed
+            .to_string()
+            .starts_with("Shell command failed for pattern"),
+        "{failed}"
+    );
+    let denied = call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({"name": "denied"}),
+    );
     let denied = denied.unwrap_err();
     assert_eq!(denied.why(), Some(Why::Denied));
-    assert!(denied.to_string().starts_with("Shell command permission check failed"), "{denied}");
+    assert!(
+        denied
+            .to_string()
+            .starts_with("Shell command permission check failed"),
+        "{denied}"
+    );
     assert_eq!((runner.ran(), loaded.names().count()), (1, 0));
 }
 
@@ -256,11 +318,22 @@ fn a_command_that_fails_fails_the_call() {
 fn rules_name_the_skill_by_every_name() {
     let world = world();
     let workshop = || world.workshop();
-    for rule in ["Skill(pdf)", "skill:pdf", "skill:pdf/load", "Skill(p*)", "Skill"] {
+    for rule in [
+        "Skill(pdf)",
+        "skill:pdf",
+        "skill:pdf/load",
+        "Skill(p*)",
+        "Skill",
+    ] {
         let mut workshop = workshop();
         workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, rule)]);
         for tool in ["load_skill", "skill"] {
-            let no = call(&workshop, &mut Loaded::default(), tool, &json!({"name": "user:pdf"}));
+            let no = call(
+                &workshop,
+                &mut Loaded::default(),
+                tool,
+                &json!({"name": "user:pdf"}),
+            );
             assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{rule}");
         }
     }
@@ -287,11 +360,17 @@ fn a_skill_that_vanished_is_told() {
     let mut loaded = Loaded::default();
     for (tool, field) in [("load_skill", "name"), ("skill", "name")] {
         let error = call(&workshop, &mut loaded, tool, &json!({field: "pdf"})).unwrap_err();
-        assert_eq!(error.to_string(), "Cannot read the skill pdf: there is no such file.");
+        assert_eq!(
+            error.to_string(),
+            "Cannot read the skill pdf: there is no such file."
+        );
     }
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md"});
     let error = call(&workshop, &mut loaded, "load_skill_resource", &input).unwrap_err();
-    assert_eq!(error.to_string(), "The skill pdf has no file `references/forms.md`.");
+    assert_eq!(
+        error.to_string(),
+        "The skill pdf has no file `references/forms.md`."
+    );
 }
 
 #[test]
@@ -309,7 +388,11 @@ fn a_megabyte_of_hostile_arguments_is_text() {
             input.clone()
         };
         let answer = call(&workshop, &mut Loaded::default(), tool, &input).unwrap();
-        assert!(answer.text.contains("!`touch pwned` $(touch pwned) ${CLAUDE_SKILL_DIR}"));
+        assert!(
+            answer
+                .text
+                .contains("!`touch pwned` $(touch pwned) ${CLAUDE_SKILL_DIR}")
+        );
     }
     assert_eq!(runner.ran(), 0);
 }

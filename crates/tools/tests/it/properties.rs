@@ -13,7 +13,9 @@ use crate::support::{Says, World, call, gate};
 static WORKSHOP: LazyLock<(World, Workshop, std::sync::Arc<crate::support::Really>)> =
     LazyLock::new(|| {
         let world = World::new();
-        world.skill("pdf", "arguments: [a, b]\n", "$ARGUMENTS $0 $a").resource("pdf/x.md", "x");
+        world
+            .skill("pdf", "arguments: [a, b]\n", "$ARGUMENTS $0 $a")
+            .resource("pdf/x.md", "x");
         let (mut workshop, runner) = world.running();
         workshop.gate = gate(Mode::Yolo, &[]);
         workshop.approver = Says::new(Answer::Always);
@@ -21,15 +23,25 @@ static WORKSHOP: LazyLock<(World, Workshop, std::sync::Arc<crate::support::Reall
     });
 
 /// A workshop in which nobody answers, and a skill that is loaded.
-static ASKED: LazyLock<(World, Workshop, std::sync::Arc<crate::support::Really>, Loaded)> =
-    LazyLock::new(|| {
-        let world = World::new();
-        world.skill("pdf", "", "Do it.");
-        let (workshop, runner) = world.running();
-        let mut loaded = Loaded::default();
-        call(&workshop, &mut loaded, "load_skill", &json!({"name": "pdf"})).unwrap();
-        (world, workshop, runner, loaded)
-    });
+static ASKED: LazyLock<(
+    World,
+    Workshop,
+    std::sync::Arc<crate::support::Really>,
+    Loaded,
+)> = LazyLock::new(|| {
+    let world = World::new();
+    world.skill("pdf", "", "Do it.");
+    let (workshop, runner) = world.running();
+    let mut loaded = Loaded::default();
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({"name": "pdf"}),
+    )
+    .unwrap();
+    (world, workshop, runner, loaded)
+});
 
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![

@@ -52,13 +52,22 @@ fn long_files_come_in_parts() {
     let (mut offset, mut whole, mut parts) = (json!(0), String::new(), 0);
     while !offset.is_null() {
         let input = json!({"skill_name": "pdf", "resource_path": "long.txt", "offset": offset});
-        let answer =
-            call(&workshop, &mut Loaded::default(), "load_skill_resource", &input).unwrap();
+        let answer = call(
+            &workshop,
+            &mut Loaded::default(),
+            "load_skill_resource",
+            &input,
+        )
+        .unwrap();
         whole.push_str(answer.value["content"].as_str().unwrap());
         offset = answer.value["next"].clone();
         parts += 1;
         if !offset.is_null() {
-            assert!(answer.text.ends_with(&format!("go on with offset {offset}]\n")));
+            assert!(
+                answer
+                    .text
+                    .ends_with(&format!("go on with offset {offset}]\n"))
+            );
         }
     }
     assert!(whole == content && parts > 5);
@@ -79,7 +88,13 @@ fn what_is_no_text_is_a_notice() {
     let world = world();
     let workshop = world.workshop();
     let input = json!({"skill_name": "pdf", "resource_path": "assets/logo.png"});
-    let answer = call(&workshop, &mut Loaded::default(), "load_skill_resource", &input).unwrap();
+    let answer = call(
+        &workshop,
+        &mut Loaded::default(),
+        "load_skill_resource",
+        &input,
+    )
+    .unwrap();
     assert_eq!(
         answer.text,
         "`assets/logo.png` of the skill pdf is not text: image/png, 11 B. It was not loaded."
@@ -97,7 +112,10 @@ fn near_misses_and_the_files_there_are() {
             "references/froms.md",
             "The skill pdf has no file `references/froms.md`. Did you mean `references/forms.md`?",
         ),
-        ("forms.md", "The skill pdf has no file `forms.md`. Did you mean `references/forms.md`?"),
+        (
+            "forms.md",
+            "The skill pdf has no file `forms.md`. Did you mean `references/forms.md`?",
+        ),
         ("zzz", "The skill pdf has no file `zzz`."),
         (
             "references",
@@ -123,10 +141,16 @@ fn core_agent_and_skilled_crew_escapes_are_refused() {
         ("", "it names no file."),
         ("a\\b", "it has a backslash or a NUL in it."),
         ("references/\0", "it has a backslash or a NUL in it."),
-        ("link", "Cannot read `link` of the skill pdf: `link` leads out of the skill."),
+        (
+            "link",
+            "Cannot read `link` of the skill pdf: `link` leads out of the skill.",
+        ),
     ] {
         let text = read(&world, path);
-        assert!(text.ends_with(error) && !text.contains("secret\n"), "{path}: {text}");
+        assert!(
+            text.ends_with(error) && !text.contains("secret\n"),
+            "{path}: {text}"
+        );
     }
 }
 
@@ -135,9 +159,18 @@ fn rules_see_the_path_as_it_is_used() {
     let world = world();
     let mut workshop = world.workshop();
     workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:pdf/read:references/*")]);
-    for path in ["references/forms.md", "references/././forms.md", "x/../references/forms.md"] {
+    for path in [
+        "references/forms.md",
+        "references/././forms.md",
+        "x/../references/forms.md",
+    ] {
         let input = json!({"skill_name": "pdf", "resource_path": path});
-        let no = call(&workshop, &mut Loaded::default(), "load_skill_resource", &input);
+        let no = call(
+            &workshop,
+            &mut Loaded::default(),
+            "load_skill_resource",
+            &input,
+        );
         assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{path}");
     }
     let input = json!({"skill_name": "pdf", "resource_path": "scripts/fill.py"});

@@ -21,7 +21,11 @@ fn with_skill(workshop: &Workshop, name: &str) -> Loaded {
 fn world() -> World {
     let world = World::new();
     world
-        .skill("tools", "allowed-tools: Bash(cat:*) Bash(pwd) Bash(sh run.sh)\n", "Do it.")
+        .skill(
+            "tools",
+            "allowed-tools: Bash(cat:*) Bash(pwd) Bash(sh run.sh)\n",
+            "Do it.",
+        )
         .resource("tools/data.txt", "content\n")
         .skill("free", "", "Do it.");
     world
@@ -32,7 +36,13 @@ fn skilled_crew_e1_and_the_skill_s_folder() {
     let world = world();
     let (workshop, runner) = world.running();
     let mut loaded = with_skill(&workshop, "tools");
-    let answer = call(&workshop, &mut loaded, "run_command_line", &input("cat data.txt")).unwrap();
+    let answer = call(
+        &workshop,
+        &mut loaded,
+        "run_command_line",
+        &input("cat data.txt"),
+    )
+    .unwrap();
     assert_eq!(
         answer.text,
         r#"{"exitCode":0,"stdout":"content","stderr":"","timedOut":false,"signal":null,"truncated":false,"durationMs":7}"#
@@ -50,14 +60,32 @@ fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
     world.resource("tools/run.sh", "echo out; echo err >&2; exit 3\n");
     let (workshop, _) = world.running();
     let mut loaded = with_skill(&workshop, "tools");
-    let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
+    let answer = call(
+        &workshop,
+        &mut loaded,
+        "run_command_line",
+        &input("sh run.sh"),
+    )
+    .unwrap();
     assert_eq!(answer.value["exitCode"], 3);
-    assert_eq!((&answer.value["stdout"], &answer.value["stderr"]), (&json!("out"), &json!("err")));
+    assert_eq!(
+        (&answer.value["stdout"], &answer.value["stderr"]),
+        (&json!("out"), &json!("err"))
+    );
     // Theirs drops complaints where all went well.
     world.resource("tools/run.sh", "echo err >&2\n");
     let mut loaded = with_skill(&workshop, "tools");
-    let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
-    assert_eq!((&answer.value["exitCode"], &answer.value["stderr"]), (&json!(0), &json!("err")));
+    let answer = call(
+        &workshop,
+        &mut loaded,
+        "run_command_line",
+        &input("sh run.sh"),
+    )
+    .unwrap();
+    assert_eq!(
+        (&answer.value["exitCode"], &answer.value["stderr"]),
+        (&json!(0), &json!("err"))
+    );
 }
 
 #[test]
@@ -67,18 +95,39 @@ fn skilled_crew_e5_e8_time_and_output_are_bounded() {
     let (mut workshop, _) = world.running();
     workshop.settings.deadline_ms = 100;
     let mut loaded = with_skill(&workshop, "tools");
-    let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
+    let answer = call(
+        &workshop,
+        &mut loaded,
+        "run_command_line",
+        &input("sh run.sh"),
+    )
+    .unwrap();
     assert_eq!(
         (&answer.value["timedOut"], &answer.value["exitCode"]),
         (&json!(true), &json!(null))
     );
     workshop.settings.deadline_ms = 60_000;
-    for flood in ["yes | head -c 300000", "head -c 300000 /dev/zero", "seq 1 5000"] {
+    for flood in [
+        "yes | head -c 300000",
+        "head -c 300000 /dev/zero",
+        "seq 1 5000",
+    ] {
         world.resource("tools/run.sh", flood);
         let mut loaded = with_skill(&workshop, "tools");
-        let answer = call(&workshop, &mut loaded, "run_command_line", &input("sh run.sh")).unwrap();
+        let answer = call(
+            &workshop,
+            &mut loaded,
+            "run_command_line",
+            &input("sh run.sh"),
+        )
+        .unwrap();
         assert_eq!(answer.value["truncated"], true, "{flood}");
-        assert!(answer.value["stdout"].as_str().unwrap().contains(" bytes left out]"));
+        assert!(
+            answer.value["stdout"]
+                .as_str()
+                .unwrap()
+                .contains(" bytes left out]")
+        );
         let parsed: Value = serde_json::from_str(&answer.text).unwrap();
         assert_eq!(parsed, answer.value);
     }
@@ -91,7 +140,13 @@ fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
     let mut loaded = with_skill(&workshop, "tools");
     // Either pattern is enough (theirs wants all of them), and a yes of a person cannot pass it.
     workshop.approver = Says::new(Answer::Once);
-    for command in ["ls", "catx data.txt", "cat data.txt && ls", "cat $(ls)", "pwd -P"] {
+    for command in [
+        "ls",
+        "catx data.txt",
+        "cat data.txt && ls",
+        "cat $(ls)",
+        "pwd -P",
+    ] {
         let no = call(&workshop, &mut loaded, "run_command_line", &input(command)).unwrap_err();
         assert_eq!(no.why(), Some(Why::Denied), "{command}");
     }
@@ -117,7 +172,10 @@ fn skilled_crew_k3_without_allowed_tools_the_person_decides() {
     // A rule about the skill holds whatever the command.
     workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:free/run")]);
     let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
-    assert!(no.to_string().contains("The deny rule `skill:free/run`"), "{no}");
+    assert!(
+        no.to_string().contains("The deny rule `skill:free/run`"),
+        "{no}"
+    );
     assert_eq!(runner.ran(), 1);
 }
 
@@ -169,8 +227,17 @@ fn a_command_belongs_to_a_loaded_skill() {
         |name: &str| json!({"reason": "", "commandLine": "cat data.txt", "skill_name": name});
     let mut loaded = with_skill(&workshop, "free");
     let other = run(&mut loaded, &named("tools")).unwrap_err();
-    assert_eq!(other.to_string(), "The skill tools is not loaded. Load it first: load_skill.");
-    call(&workshop, &mut loaded, "load_skill", &json!({"name": "tools"})).unwrap();
+    assert_eq!(
+        other.to_string(),
+        "The skill tools is not loaded. Load it first: load_skill."
+    );
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({"name": "tools"}),
+    )
+    .unwrap();
     let several = run(&mut loaded, &input("pwd")).unwrap_err();
     assert_eq!(
         several.to_string(),
@@ -181,18 +248,27 @@ fn a_command_belongs_to_a_loaded_skill() {
     // What the model read must be what acts.
     world.resource("tools/data.txt", "other\n");
     let changed = run(&mut loaded, &named("tools")).unwrap_err();
-    assert_eq!(changed.to_string(), "The skill tools changed since it was loaded. Load it again.");
+    assert_eq!(
+        changed.to_string(),
+        "The skill tools changed since it was loaded. Load it again."
+    );
 }
 
 #[test]
 fn a_sub_run_names_its_skill() {
     let world = world();
     let (workshop, _) = world.running();
-    let choice = Choice { runs_as: Some("tools".into()), ..Choice::default() };
+    let choice = Choice {
+        runs_as: Some("tools".into()),
+        ..Choice::default()
+    };
     let tools = Toolset::new(&choice).unwrap();
     let mut loaded = Loaded::default();
     let mut run = |input: &Value| tools.call(&workshop, &mut loaded, "run_command_line", input);
-    assert_eq!(run(&input("cat data.txt")).unwrap().value["stdout"], "content");
+    assert_eq!(
+        run(&input("cat data.txt")).unwrap().value["stdout"],
+        "content"
+    );
     let other = json!({"reason": "", "commandLine": "pwd", "skill_name": "free"});
     assert_eq!(run(&other).unwrap_err().why(), Some(Why::Input));
 }
@@ -206,9 +282,15 @@ fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
         (json!({}), "reason"),
         (json!({"reason": "x"}), "commandLine"),
         (json!({"commandLine": "pwd"}), "reason"),
-        (json!({"exitCode": 0, "stdout": "", "stderr": ""}), "exitCode"),
+        (
+            json!({"exitCode": 0, "stdout": "", "stderr": ""}),
+            "exitCode",
+        ),
         (json!({"reason": "x", "commandLine": ""}), "commandLine"),
-        (json!({"reason": "x", "commandLine": ["pwd"]}), "commandLine"),
+        (
+            json!({"reason": "x", "commandLine": ["pwd"]}),
+            "commandLine",
+        ),
     ] {
         let error = call(&workshop, &mut loaded, "run_command_line", &input).unwrap_err();
         assert_eq!(error.why(), Some(Why::Input));
@@ -220,7 +302,9 @@ fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
 #[test]
 fn rules_about_files_see_paths_from_the_skill_s_folder() {
     let world = world();
-    world.file("repo/secret.txt", "secret").resource("tools/secret.txt", "not secret");
+    world
+        .file("repo/secret.txt", "secret")
+        .resource("tools/secret.txt", "not secret");
     let (mut workshop, runner) = world.running();
     workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "Read(/secret.txt)")]);
     let root = world.path("repo").to_string_lossy().into_owned();
@@ -231,7 +315,10 @@ fn rules_about_files_see_paths_from_the_skill_s_folder() {
         answer.map(|answer| answer.value["stdout"].clone())
     };
     let no = run("cat ../../../../repo/secret.txt").unwrap_err();
-    assert!(no.to_string().contains("The deny rule `Read(/secret.txt)`"), "{no}");
+    assert!(
+        no.to_string().contains("The deny rule `Read(/secret.txt)`"),
+        "{no}"
+    );
     assert_eq!(run("cat secret.txt").unwrap(), "not secret");
     assert_eq!(runner.ran(), 1);
     assert_eq!(workshop.gate().places.cwd, None);

@@ -19,14 +19,29 @@ fn the_best_come_first() {
         )
         .skill("deploy", "", "Ship.");
     let workshop = world.workshop();
-    let answer =
-        call(&workshop, &mut Loaded::default(), "search_skills", &json!({"query": "pdf forms"}));
+    let answer = call(
+        &workshop,
+        &mut Loaded::default(),
+        "search_skills",
+        &json!({"query": "pdf forms"}),
+    );
     let answer = answer.unwrap();
     assert_eq!(answer.value["skills"][0]["name"], "pdf");
     assert_eq!(answer.value["total"], 2);
-    assert!(answer.text.starts_with("- **pdf**: Fill forms in PDF files\n- **forms**"));
-    let one = told(&workshop, "search_skills", &json!({"query": "pdf forms", "limit": 1}));
-    assert!(one.ends_with("\n\n[1 more fit less well; say more to find them]"), "{one}");
+    assert!(
+        answer
+            .text
+            .starts_with("- **pdf**: Fill forms in PDF files\n- **forms**")
+    );
+    let one = told(
+        &workshop,
+        "search_skills",
+        &json!({"query": "pdf forms", "limit": 1}),
+    );
+    assert!(
+        one.ends_with("\n\n[1 more fit less well; say more to find them]"),
+        "{one}"
+    );
 }
 
 #[test]
@@ -41,7 +56,10 @@ fn agentick_metadata_must_be_equal() {
         let input = json!({"query": "", "metadata": metadata});
         let answer = call(&workshop, &mut Loaded::default(), "search_skills", &input).unwrap();
         let skills = answer.value["skills"].as_array().unwrap().clone();
-        skills.iter().map(|skill| skill["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        skills
+            .iter()
+            .map(|skill| skill["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(names(json!({"team": "infra"})), ["a", "b"]);
     assert_eq!(names(json!({"team": "infra", "tier": "1"})), ["a"]);
@@ -54,9 +72,15 @@ fn of_a_bare_name_only_the_name_is_searched() {
     let world = World::new();
     world.skill("deploy", "metadata:\n  team: infra\n", "Rockets.");
     let mut workshop = world.workshop();
-    workshop.visibility.overrides.insert("deploy".into(), prowess_catalog::Override::NameOnly);
+    workshop
+        .visibility
+        .overrides
+        .insert("deploy".into(), prowess_catalog::Override::NameOnly);
     let search = |input| told(&workshop, "search_skills", &input);
-    assert_eq!(search(json!({"query": "rockets"})), "No skills match rockets.");
+    assert_eq!(
+        search(json!({"query": "rockets"})),
+        "No skills match rockets."
+    );
     assert_eq!(search(json!({"query": "deploy rockets"})), "- **deploy**");
     let by_team = json!({"query": "", "metadata": {"team": "infra"}});
     assert_eq!(search(by_team), "No skills match.");
@@ -68,7 +92,10 @@ fn nothing_found_and_wrong_input() {
     world.skill("pdf", "", "x");
     let workshop = world.workshop();
     let search = |input| told(&workshop, "search_skills", &input);
-    assert_eq!(search(json!({"query": "zzzzqq"})), "No skills match zzzzqq.");
+    assert_eq!(
+        search(json!({"query": "zzzzqq"})),
+        "No skills match zzzzqq."
+    );
     assert_eq!(
         search(json!({})),
         "Wrong input for search_skills: `query` is missing (expected a string)."

@@ -6,14 +6,22 @@ use serde_json::json;
 use crate::support::{World, call, told};
 
 fn description(world: &World) -> String {
-    let specs = Toolset::new(&Choice::everything()).unwrap().specs(&world.workshop());
-    specs.into_iter().find(|spec| &*spec.name == "skill").unwrap().description
+    let specs = Toolset::new(&Choice::everything())
+        .unwrap()
+        .specs(&world.workshop());
+    specs
+        .into_iter()
+        .find(|spec| &*spec.name == "skill")
+        .unwrap()
+        .description
 }
 
 #[test]
 fn agentick_description_has_every_name_and_description() {
     let world = World::new();
-    world.skill("b", "when_to_use: On Mondays.\n", "x").skill("a", "", "x");
+    world
+        .skill("b", "when_to_use: On Mondays.\n", "x")
+        .skill("a", "", "x");
     let text = description(&world);
     assert!(
         text.ends_with("Available skills:\n- **a**: what a does\n- **b**: what b does On Mondays."),
@@ -26,26 +34,41 @@ fn agentick_description_fits_8000_characters() {
     let world = World::new();
     for n in 0..400 {
         let name = format!("skill-with-a-rather-long-name-{n:03}");
-        let text = format!("---\nname: {name}\ndescription: {}\n---\nx\n", "word ".repeat(200));
+        let text = format!(
+            "---\nname: {name}\ndescription: {}\n---\nx\n",
+            "word ".repeat(200)
+        );
         world.file(&format!("home/.agents/skills/{name}/SKILL.md"), text);
     }
     let text = description(&world);
-    assert!(text.chars().count() <= 8_000 && text.len() > 6_000, "{}", text.len());
+    assert!(
+        text.chars().count() <= 8_000 && text.len() > 6_000,
+        "{}",
+        text.len()
+    );
     let shown = text.lines().filter(|line| line.starts_with("- **")).count();
     let last = text.lines().last().unwrap();
     let more = 400 - shown;
-    assert!(last.starts_with(&format!("({more} more skills not shown")), "{last}");
+    assert!(
+        last.starts_with(&format!("({more} more skills not shown")),
+        "{last}"
+    );
 }
 
 #[test]
 fn agentick_handler_returns_the_body_filled_in() {
     let world = World::new();
-    world.skill("greet", "arguments: [who]\n", "Hello $who, $ARGUMENTS!").resource("greet/a", "a");
+    world
+        .skill("greet", "arguments: [who]\n", "Hello $who, $ARGUMENTS!")
+        .resource("greet/a", "a");
     let workshop = world.workshop();
     let folder = world.folder_of("greet");
     let skill = |input| told(&workshop, "skill", &input);
     let head = format!("Base directory for this skill: {folder}\n\n");
-    assert_eq!(skill(json!({"name": "greet", "args": "Ada"})), format!("{head}Hello Ada, Ada!\n"));
+    assert_eq!(
+        skill(json!({"name": "greet", "args": "Ada"})),
+        format!("{head}Hello Ada, Ada!\n")
+    );
     assert_eq!(
         skill(json!({"name": "greet", "args": {"who": "Ada"}})),
         format!("{head}Hello Ada, {{\"who\":\"Ada\"}}!\n")
@@ -66,7 +89,16 @@ fn both_doors_share_what_is_loaded() {
     world.skill("greet", "", "Hello.");
     let workshop = world.workshop();
     let mut loaded = Loaded::default();
-    call(&workshop, &mut loaded, "load_skill", &json!({"name": "greet"})).unwrap();
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({"name": "greet"}),
+    )
+    .unwrap();
     let again = call(&workshop, &mut loaded, "skill", &json!({"name": "greet"})).unwrap();
-    assert_eq!(again.text, "The skill greet is already loaded; its instructions still hold.");
+    assert_eq!(
+        again.text,
+        "The skill greet is already loaded; its instructions still hold."
+    );
 }

@@ -7,10 +7,15 @@ use crate::support::World;
 
 fn spec(name: &str) -> String {
     let world = World::new();
-    world.skill("deploy", "", "Do it.").skill("pdf", "when_to_use: With forms.\n", "Do it.");
+    world
+        .skill("deploy", "", "Do it.")
+        .skill("pdf", "when_to_use: With forms.\n", "Do it.");
     let (workshop, _) = world.running();
     let result = json!({ "type": "object", "properties": { "done": { "type": "boolean" } } });
-    let choice = Choice { result: Some(result), ..Choice::everything() };
+    let choice = Choice {
+        result: Some(result),
+        ..Choice::everything()
+    };
     let specs = Toolset::new(&choice).unwrap().specs(&workshop);
     let spec = specs.into_iter().find(|spec| &*spec.name == name).unwrap();
     for schema in [&spec.input_schema, &spec.output_schema] {

@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use crate::support::World;
 
 fn tools(schema: Value) -> Toolset {
-    Toolset::new(&Choice { result: Some(schema), ..Choice::default() }).unwrap()
+    Toolset::new(&Choice {
+        result: Some(schema),
+        ..Choice::default()
+    })
+    .unwrap()
 }
 
 fn issue() -> Value {
@@ -25,7 +29,9 @@ fn issue() -> Value {
 fn agentick_a_result_that_fits_is_stored() {
     let workshop = World::new().workshop();
     let result = json!({"title": "Crash", "lines": [1, 2], "kind": "bug"});
-    let answer = tools(issue()).call(&workshop, &mut Loaded::default(), "submit", &result).unwrap();
+    let answer = tools(issue())
+        .call(&workshop, &mut Loaded::default(), "submit", &result)
+        .unwrap();
     assert_eq!((answer.text.as_str(), answer.value), ("Submitted.", result));
 }
 
@@ -50,19 +56,38 @@ fn agentick_a_wrong_result_comes_back_with_its_paths() {
 #[test]
 fn agentick_two_callers_two_shapes() {
     let workshop = World::new().workshop();
-    let (number, text) = (tools(json!({"type": "number"})), tools(json!({"type": "string"})));
+    let (number, text) = (
+        tools(json!({"type": "number"})),
+        tools(json!({"type": "string"})),
+    );
     let mut loaded = Loaded::default();
-    assert!(number.call(&workshop, &mut loaded, "submit", &json!(1)).is_ok());
-    assert!(text.call(&workshop, &mut loaded, "submit", &json!(1)).is_err());
+    assert!(
+        number
+            .call(&workshop, &mut loaded, "submit", &json!(1))
+            .is_ok()
+    );
+    assert!(
+        text.call(&workshop, &mut loaded, "submit", &json!(1))
+            .is_err()
+    );
 }
 
 #[test]
 fn a_schema_that_is_none_is_told_at_once() {
-    for bad in [json!({"type": "objekt"}), json!("x"), json!({"$ref": "https://example.com/s"})] {
+    for bad in [
+        json!({"type": "objekt"}),
+        json!("x"),
+        json!({"$ref": "https://example.com/s"}),
+    ] {
         assert!(Submit::new(bad).is_err());
     }
     let error = Submit::new(json!({"type": "objekt"})).unwrap_err();
-    assert!(error.to_string().starts_with("the schema is not usable: at /type: "), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the schema is not usable: at /type: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -70,5 +95,9 @@ fn a_pattern_that_would_take_for_ever_does_not() {
     let workshop = World::new().workshop();
     let tools = tools(json!({"type": "string", "pattern": "^(a+)+$"}));
     let input = json!("a".repeat(50_000) + "!");
-    assert!(tools.call(&workshop, &mut Loaded::default(), "submit", &input).is_err());
+    assert!(
+        tools
+            .call(&workshop, &mut Loaded::default(), "submit", &input)
+            .is_err()
+    );
 }

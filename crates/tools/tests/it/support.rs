@@ -26,7 +26,9 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap() };
+        let world = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
         std::fs::create_dir_all(world.path("repo/.git")).unwrap();
         std::fs::create_dir_all(world.path("home")).unwrap();
         world
@@ -55,19 +57,27 @@ impl World {
     }
 
     pub(crate) fn folder_of(&self, skill: &str) -> String {
-        self.path(&format!("home/.agents/skills/{skill}")).display().to_string()
+        self.path(&format!("home/.agents/skills/{skill}"))
+            .display()
+            .to_string()
     }
 
     pub(crate) fn workshop(&self) -> Workshop {
         let registry = Registry::new(Precedence::default());
-        let place =
-            Place { current: self.path("repo"), home: Some(self.path("home")), ..Place::default() };
+        let place = Place {
+            current: self.path("repo"),
+            home: Some(self.path("home")),
+            ..Place::default()
+        };
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
         let mut workshop =
             Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1_000_000_000)));
-        workshop.places =
-            Places { workspace: self.path("repo"), home: self.path("home"), ..Places::default() };
+        workshop.places = Places {
+            workspace: self.path("repo"),
+            home: self.path("home"),
+            ..Places::default()
+        };
         workshop.settings.closing = None;
         workshop
     }
@@ -124,7 +134,11 @@ pub(crate) fn gate(mode: Mode, rules: &[(Effect, &str)]) -> Mutex<Gate> {
         set.add(*effect, rule, Source::Flag);
     }
     assert!(set.unread().is_empty(), "{:?}", set.unread());
-    Mutex::new(Gate { rules: set, mode, ..Gate::default() })
+    Mutex::new(Gate {
+        rules: set,
+        mode,
+        ..Gate::default()
+    })
 }
 
 /// Always gives the same answer, and counts the questions.
@@ -169,10 +183,14 @@ impl CommandRunner for Really {
         let words: Vec<String> = match &command.value().plan {
             Plan::Words(words) => words.iter().map(ToString::to_string).collect(),
             Plan::Script(script) | Plan::AsTyped(script) => {
-                ["bash", "--norc", "--noprofile", "-c", script].map(str::to_owned).into()
+                ["bash", "--norc", "--noprofile", "-c", script]
+                    .map(str::to_owned)
+                    .into()
             }
         };
-        let failed = |error: std::io::Error| RunError { message: error.to_string() };
+        let failed = |error: std::io::Error| RunError {
+            message: error.to_string(),
+        };
         let start = Instant::now();
         let mut child = Process::new(&words[0])
             .args(&words[1..])
@@ -236,7 +254,10 @@ impl UsageStore for Counted {
     }
 
     fn summary(&self, _project: Option<&str>, _limit: usize) -> Result<Summary, UsageError> {
-        Ok(Summary { skills: Vec::new(), total: 0 })
+        Ok(Summary {
+            skills: Vec::new(),
+            total: 0,
+        })
     }
 
     fn forget(&self, _which: &Forget) -> Result<u64, UsageError> {

@@ -18,12 +18,29 @@ fn planck_s4_listing_is_opt_in_for_workers() {
     let world = World::new();
     world.skill("a", "", "x");
     let workshop = world.workshop();
-    let orchestrator =
-        ["list_skills", "search_skills", "load_skill", "unload_skill", "load_skill_resource"];
+    let orchestrator = [
+        "list_skills",
+        "search_skills",
+        "load_skill",
+        "unload_skill",
+        "load_skill_resource",
+    ];
     assert_eq!(names(&workshop, &Choice::default()), orchestrator);
-    let worker = Choice { role: Role::Worker, ..Choice::default() };
+    let worker = Choice {
+        role: Role::Worker,
+        ..Choice::default()
+    };
     assert_eq!(names(&workshop, &worker), orchestrator[1..]);
-    assert_eq!(names(&workshop, &Choice { list: true, ..worker }), orchestrator);
+    assert_eq!(
+        names(
+            &workshop,
+            &Choice {
+                list: true,
+                ..worker
+            }
+        ),
+        orchestrator
+    );
 }
 
 #[test]
@@ -32,16 +49,33 @@ fn planck_l8_agentick_and_core_agent_no_skills_no_tools() {
     let (mut workshop, _) = world.running();
     assert!(names(&workshop, &Choice::everything()).is_empty());
     // A result is handed in with or without skills.
-    let choice = Choice { result: Some(json!({})), ..Choice::default() };
+    let choice = Choice {
+        result: Some(json!({})),
+        ..Choice::default()
+    };
     assert_eq!(names(&workshop, &choice), ["submit"]);
     let tools = Toolset::new(&choice).unwrap();
-    let error = tools.call(&workshop, &mut Loaded::default(), "load_skill", &json!({"name": "a"}));
-    assert_eq!(error.unwrap_err().to_string(), "Unknown tool: load_skill. Available: submit");
+    let error = tools.call(
+        &workshop,
+        &mut Loaded::default(),
+        "load_skill",
+        &json!({"name": "a"}),
+    );
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "Unknown tool: load_skill. Available: submit"
+    );
     // Skills that come later bring their tools along; those that nobody sees do not.
-    let new = NewSkill::builder("a", "x").instructions("x").build().unwrap();
+    let new = NewSkill::builder("a", "x")
+        .instructions("x")
+        .build()
+        .unwrap();
     workshop.registry.register(new).unwrap();
     assert_eq!(names(&workshop, &Choice::everything()).len(), 7);
-    workshop.visibility.overrides.insert("a".into(), Override::UserOnly);
+    workshop
+        .visibility
+        .overrides
+        .insert("a".into(), Override::UserOnly);
     assert!(names(&workshop, &Choice::everything()).is_empty());
 }
 
@@ -67,7 +101,13 @@ fn an_unknown_tool_is_told() {
         error.unwrap_err().to_string(),
         "Unknown tool: lod_skill. Did you mean `load_skill`? Available: list_skills, search_skills, load_skill, unload_skill, load_skill_resource"
     );
-    assert!(Toolset::new(&Choice { result: Some(json!(7)), ..Choice::default() }).is_err());
+    assert!(
+        Toolset::new(&Choice {
+            result: Some(json!(7)),
+            ..Choice::default()
+        })
+        .is_err()
+    );
 }
 
 #[test]
@@ -89,17 +129,25 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
     let tools = Toolset::new(&Choice::default()).unwrap();
     let mut loaded = Loaded::default();
     let input = json!({"reason": "", "commandLine": "pwd", "skill_name": "a"});
-    let no = tools.call(&workshop, &mut loaded, "run_command_line", &input).unwrap_err();
+    let no = tools
+        .call(&workshop, &mut loaded, "run_command_line", &input)
+        .unwrap_err();
     assert_eq!(
         no.to_string(),
         "Calling run_command_line was refused: a rule forbids it. The deny rule `run_command_line` (the command line) decided."
     );
     // A bare `Skill` takes every skill from models; the result can still be handed in.
     workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Skill")]);
-    let choice = Choice { result: Some(json!({})), ..Choice::everything() };
+    let choice = Choice {
+        result: Some(json!({})),
+        ..Choice::everything()
+    };
     assert_eq!(names(&workshop, &choice), ["submit"]);
     // Rules may look at arguments, and may want a question.
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "search_skills(query:secret*)")]);
+    workshop.gate = gate(
+        Mode::Yolo,
+        &[(Effect::Deny, "search_skills(query:secret*)")],
+    );
     let search = |query: &str| {
         let input = json!({"query": query});
         tools.call(&workshop, &mut Loaded::default(), "search_skills", &input)

@@ -16,18 +16,57 @@ fn what_is_loaded_can_be_unloaded() {
     for name in ["a", "b"] {
         call(&workshop, &mut loaded, "load_skill", &json!({"name": name})).unwrap();
     }
-    let answer = call(&workshop, &mut loaded, "unload_skill", &json!({"name": "user:a"})).unwrap();
-    assert_eq!(answer.text, "Unloaded the skill a. Its instructions no longer hold.");
+    let answer = call(
+        &workshop,
+        &mut loaded,
+        "unload_skill",
+        &json!({"name": "user:a"}),
+    )
+    .unwrap();
+    assert_eq!(
+        answer.text,
+        "Unloaded the skill a. Its instructions no longer hold."
+    );
     assert_eq!(answer.value, json!({"skill_name": "a", "loaded": ["b"]}));
-    let again = call(&workshop, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
+    let again = call(
+        &workshop,
+        &mut loaded,
+        "unload_skill",
+        &json!({"name": "a"}),
+    )
+    .unwrap_err();
     assert_eq!(again.to_string(), "The skill a is not loaded. Loaded: b");
     assert_eq!(again.why(), Some(Why::NoSkill));
     // Once loaded, it can be unloaded though it was switched off meanwhile.
-    workshop.visibility.overrides.insert("b".into(), Override::Off);
-    call(&workshop, &mut loaded, "unload_skill", &json!({"name": "b"})).unwrap();
-    let none = call(&workshop, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
-    assert_eq!(none.to_string(), "The skill a is not loaded. No skill is loaded.");
-    let unknown = call(&workshop, &mut loaded, "unload_skill", &json!({"name": "b"})).unwrap_err();
+    workshop
+        .visibility
+        .overrides
+        .insert("b".into(), Override::Off);
+    call(
+        &workshop,
+        &mut loaded,
+        "unload_skill",
+        &json!({"name": "b"}),
+    )
+    .unwrap();
+    let none = call(
+        &workshop,
+        &mut loaded,
+        "unload_skill",
+        &json!({"name": "a"}),
+    )
+    .unwrap_err();
+    assert_eq!(
+        none.to_string(),
+        "The skill a is not loaded. No skill is loaded."
+    );
+    let unknown = call(
+        &workshop,
+        &mut loaded,
+        "unload_skill",
+        &json!({"name": "b"}),
+    )
+    .unwrap_err();
     assert_eq!(unknown.to_string(), "Unknown skill: b. Available: a");
 }
 
@@ -39,7 +78,13 @@ fn a_rule_can_keep_it_loaded() {
     let mut loaded = Loaded::default();
     call(&workshop, &mut loaded, "load_skill", &json!({"name": "a"})).unwrap();
     workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
-    let no = call(&workshop, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
+    let no = call(
+        &workshop,
+        &mut loaded,
+        "unload_skill",
+        &json!({"name": "a"}),
+    )
+    .unwrap_err();
     assert_eq!(no.why(), Some(Why::Denied));
     let wrong = call(&workshop, &mut loaded, "unload_skill", &json!({})).unwrap_err();
     assert_eq!(wrong.why(), Some(Why::Input));

@@ -32,9 +32,9 @@ impl Popup {
     /// Finds the names for the word that the cursor is behind.
     pub(crate) fn find(editor: &Editor, skills: &[Name]) -> Option<Self> {
         let head = &editor.text()[..editor.cursor()];
-        let start = head
-            .rfind(char::is_whitespace)
-            .map_or(0, |at| at + head[at..].chars().next().map_or(0, char::len_utf8));
+        let start = head.rfind(char::is_whitespace).map_or(0, |at| {
+            at + head[at..].chars().next().map_or(0, char::len_utf8)
+        });
         let word = &head[start..];
         let mark = word.chars().next()?;
         let typed = word.get(1..)?.to_lowercase();
@@ -43,10 +43,10 @@ impl Popup {
         if (!slash && !dollar) || typed.contains('/') {
             return None;
         }
-        let ours = COMMANDS
-            .iter()
-            .filter(|_| slash)
-            .map(|command| Name { name: command.name.to_owned(), about: command.does.to_owned() });
+        let ours = COMMANDS.iter().filter(|_| slash).map(|command| Name {
+            name: command.name.to_owned(),
+            about: command.does.to_owned(),
+        });
         let all: Vec<Name> = ours.chain(skills.iter().cloned()).collect();
         let mut choices: Vec<Name> = Vec::new();
         let begins = |name: &Name| name.name.to_lowercase().starts_with(&typed);
@@ -63,12 +63,20 @@ impl Popup {
             return None;
         }
         let range = start..editor.cursor();
-        Some(Self { range, mark, choices, selected: 0, moved: false })
+        Some(Self {
+            range,
+            mark,
+            choices,
+            selected: 0,
+            moved: false,
+        })
     }
 
     pub(crate) fn step(&mut self, by: isize) {
         let count = self.choices.len().cast_signed();
-        self.selected = (self.selected.cast_signed() + by).rem_euclid(count.max(1)).cast_unsigned();
+        self.selected = (self.selected.cast_signed() + by)
+            .rem_euclid(count.max(1))
+            .cast_unsigned();
         self.moved = true;
     }
 
@@ -87,7 +95,10 @@ mod tests {
     fn find(text: &str) -> Option<Vec<String>> {
         let mut editor = Editor::default();
         editor.insert(text);
-        let skill = |name: &str| Name { name: name.into(), about: String::new() };
+        let skill = |name: &str| Name {
+            name: name.into(),
+            about: String::new(),
+        };
         let skills = [skill("help"), skill("pdf-forms"), skill("notes")];
         let popup = Popup::find(&editor, &skills)?;
         Some(popup.choices.into_iter().map(|name| name.name).collect())
@@ -96,7 +107,10 @@ mod tests {
     #[test]
     fn names_that_begin_so_come_first() {
         assert_eq!(find("/he").unwrap(), ["help"]);
-        assert_eq!(find("/o").unwrap(), ["model", "cost", "compact", "pdf-forms", "notes"]);
+        assert_eq!(
+            find("/o").unwrap(),
+            ["model", "cost", "compact", "pdf-forms", "notes"]
+        );
         assert_eq!(find("see $no").unwrap(), ["notes"]);
         for text in ["", "he", "a /he", "/help", "/usr/bi", "$", "/zzz", "/he "] {
             assert_eq!(find(text), None, "{text}");

@@ -68,7 +68,12 @@ fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffe
     let width = usize::from(area.width);
     if height < 4 || width < 10 {
         Line::raw(cut("too small", width)).render(area, buffer);
-        return Drawn { cursor: None, total: 0, height: 0, top: 0 };
+        return Drawn {
+            cursor: None,
+            total: 0,
+            height: 0,
+            top: 0,
+        };
     }
     let (input, cursor) = input(state, width, (height / 2).clamp(1, MAX_INPUT));
     let waiting = waiting(state, width);
@@ -83,11 +88,21 @@ fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffe
     }
     let mut put = |line: Line<'_>, y: &mut u16| {
         if *y < area.bottom() {
-            line.render(Rect { y: *y, height: 1, ..area }, buffer);
+            line.render(
+                Rect {
+                    y: *y,
+                    height: 1,
+                    ..area
+                },
+                buffer,
+            );
             *y += 1;
         }
     };
-    put(rule(state, total.saturating_sub(room).saturating_sub(top), width), &mut y);
+    put(
+        rule(state, total.saturating_sub(room).saturating_sub(top), width),
+        &mut y,
+    );
     for line in waiting {
         put(line, &mut y);
     }
@@ -100,7 +115,12 @@ fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffe
         x: area.x + u16::try_from(column).unwrap_or(0).min(area.width - 1),
         y: input_at + u16::try_from(row).unwrap_or(0),
     });
-    Drawn { cursor, total, height: room, top }
+    Drawn {
+        cursor,
+        total,
+        height: room,
+        top,
+    }
 }
 
 /// Draws the conversation; returns how many lines it has, and the first that is seen.
@@ -126,7 +146,12 @@ fn transcript(
         });
         if !fits {
             let lines = lines::item(item, text_width, state.now);
-            let laid = Laid { revision: item.revision, width: text_width, lines, used: true };
+            let laid = Laid {
+                revision: item.revision,
+                width: text_width,
+                lines,
+                used: true,
+            };
             cache.lines.insert(item.id, laid);
         }
         if state.look_at == Some(item.id) {
@@ -145,11 +170,24 @@ fn transcript(
     total += tail.len();
     let last = total.saturating_sub(room);
     let top = state.top.or(looked_at).unwrap_or(last).min(last);
-    let laid = state.items.iter().filter_map(|item| cache.lines.get(&item.id));
-    let all = head.iter().chain(laid.flat_map(|laid| &laid.lines)).chain(&tail);
+    let laid = state
+        .items
+        .iter()
+        .filter_map(|item| cache.lines.get(&item.id));
+    let all = head
+        .iter()
+        .chain(laid.flat_map(|laid| &laid.lines))
+        .chain(&tail);
     for (row, line) in all.skip(top).take(room).enumerate() {
         let y = area.y + u16::try_from(row).unwrap_or(0);
-        line.render(Rect { y, height: 1, ..area }, buffer);
+        line.render(
+            Rect {
+                y,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
     }
     (total, top)
 }
@@ -160,7 +198,10 @@ fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     let dropped = state.items.dropped();
     if dropped > 0 {
         let what = count(dropped, "earlier part");
-        let text = format!("… {what} not shown; see `prowess session show {}`", state.session);
+        let text = format!(
+            "… {what} not shown; see `prowess session show {}`",
+            state.session
+        );
         return vec![Line::styled(cut(&text, width), dim)];
     }
     let bold = Style::new().add_modifier(Modifier::BOLD);
@@ -168,7 +209,12 @@ fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     let title = [Span::styled("Prowess", bold), Span::styled(" chat", dim)];
     let mut lines = vec![Line::from(title.to_vec())];
     for text in &state.facts.about {
-        lines.extend(wrap(&[Span::styled(text.as_str(), dim)], width, &nothing, &nothing));
+        lines.extend(wrap(
+            &[Span::styled(text.as_str(), dim)],
+            width,
+            &nothing,
+            &nothing,
+        ));
     }
     let text = "Say something, or type / for skills and commands.";
     lines.extend(wrap(&[Span::styled(text, dim)], width, &nothing, &nothing));
@@ -180,10 +226,16 @@ fn tail(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     if let Some((asked, _)) = state.question() {
         return lines::question(asked, width);
     }
-    let Some(running) = &state.running else { return Vec::new() };
+    let Some(running) = &state.running else {
+        return Vec::new();
+    };
     let since = state.now.saturating_sub(running.since);
     let text = format!(" {} · {}", running.doing, lines::seconds(since));
-    let stop = if running.cancelled { "" } else { " · Ctrl+C stops" };
+    let stop = if running.cancelled {
+        ""
+    } else {
+        " · Ctrl+C stops"
+    };
     let dim = Style::new().add_modifier(Modifier::DIM);
     let line = Line::from(vec![
         Span::styled(lines::spinner(state.now), Style::new().fg(Color::Cyan)),
@@ -199,8 +251,15 @@ fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
         (Some(hint), _) => (format!(" {hint} "), Style::new().fg(Color::Yellow)),
         (None, 0) => (String::new(), dim),
         (None, below) => {
-            let key = if state.questions.is_empty() { "Ctrl+End" } else { "PageDown" };
-            (format!(" {} below · {key} ", count(below, "line")), Style::new().fg(Color::Cyan))
+            let key = if state.questions.is_empty() {
+                "Ctrl+End"
+            } else {
+                "PageDown"
+            };
+            (
+                format!(" {} below · {key} ", count(below, "line")),
+                Style::new().fg(Color::Cyan),
+            )
         }
     };
     let word = cut(&word, width.saturating_sub(4));
@@ -222,7 +281,10 @@ fn waiting(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     };
     let mut lines: Vec<_> = state.queue.iter().take(3).map(line).collect();
     if state.queue.len() > 3 {
-        lines.push(Line::styled(format!("  and {} more", state.queue.len() - 3), dim));
+        lines.push(Line::styled(
+            format!("  and {} more", state.queue.len() - 3),
+            dim,
+        ));
     }
     lines
 }
@@ -234,13 +296,25 @@ fn input(state: &ChatState, width: usize, most: usize) -> (Vec<Line<'static>>, O
     if let Some((_, armed)) = state.question() {
         return (vec![keys(state.questions.len(), armed, width)], None);
     }
-    let mark = Span::styled("› ", Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD));
+    let mark = Span::styled(
+        "› ",
+        Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD),
+    );
     let (rows, (row, column)) = state.editor.rows(width.saturating_sub(3));
     let top = (row + 1).saturating_sub(most);
-    let shown = rows.into_iter().enumerate().skip(top).take(most).map(|(at, text)| {
-        let lead = if at == 0 { mark.clone() } else { Span::raw("  ") };
-        Line::from(vec![lead, Span::raw(text)])
-    });
+    let shown = rows
+        .into_iter()
+        .enumerate()
+        .skip(top)
+        .take(most)
+        .map(|(at, text)| {
+            let lead = if at == 0 {
+                mark.clone()
+            } else {
+                Span::raw("  ")
+            };
+            Line::from(vec![lead, Span::raw(text)])
+        });
     (shown.collect(), Some((row - top, column + 2)))
 }
 
@@ -272,12 +346,28 @@ fn draw_popup(popup: &Popup, below: Rect, room: usize, buffer: &mut Buffer) {
     let count = popup.choices.len().min(most);
     let first = (popup.selected + 1).saturating_sub(count);
     let width = usize::from(below.width);
-    let wide = popup.choices.iter().map(|name| name.name.width()).max().unwrap_or(0).min(width / 2);
-    for (row, (at, name)) in popup.choices.iter().enumerate().skip(first).take(count).enumerate() {
+    let wide = popup
+        .choices
+        .iter()
+        .map(|name| name.name.width())
+        .max()
+        .unwrap_or(0)
+        .min(width / 2);
+    for (row, (at, name)) in popup
+        .choices
+        .iter()
+        .enumerate()
+        .skip(first)
+        .take(count)
+        .enumerate()
+    {
         let y = below.y - u16::try_from(count - row).unwrap_or(0);
         let chosen = at == popup.selected;
-        let style =
-            if chosen { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        let style = if chosen {
+            Style::new().add_modifier(Modifier::REVERSED)
+        } else {
+            Style::new()
+        };
         let shown = cut(&name.name, wide);
         let pad = " ".repeat(wide.saturating_sub(shown.width()));
         let text = format!(
@@ -288,7 +378,14 @@ fn draw_popup(popup: &Popup, below: Rect, room: usize, buffer: &mut Buffer) {
         );
         let text = cut(&text, width);
         let text = format!("{text}{}", " ".repeat(width.saturating_sub(text.width())));
-        Line::styled(text, style).render(Rect { y, height: 1, ..below }, buffer);
+        Line::styled(text, style).render(
+            Rect {
+                y,
+                height: 1,
+                ..below
+            },
+            buffer,
+        );
     }
 }
 
@@ -305,7 +402,9 @@ fn status(state: &ChatState, width: usize) -> Line<'static> {
     let cost = facts.usage.micros.map(lines::money);
     let background = (facts.background > 0).then(|| format!("{} in background", facts.background));
     let model = Some(facts.model.clone()).filter(|model| !model.is_empty());
-    let short = model.as_ref().map(|model| model.rsplit('/').next().unwrap_or(model).to_owned());
+    let short = model
+        .as_ref()
+        .map(|model| model.rsplit('/').next().unwrap_or(model).to_owned());
     let variants: [Vec<&Option<String>>; 7] = [
         vec![&model, &turns, &tokens, &cost, &skills, &background],
         vec![&model, &turns, &tokens, &cost, &few, &background],
@@ -316,10 +415,17 @@ fn status(state: &ChatState, width: usize) -> Line<'static> {
         vec![&short, &background],
     ];
     let texts = variants.iter().map(|parts| {
-        parts.iter().filter_map(|part| part.as_deref()).collect::<Vec<_>>().join(" · ")
+        parts
+            .iter()
+            .filter_map(|part| part.as_deref())
+            .collect::<Vec<_>>()
+            .join(" · ")
     });
     let texts: Vec<String> = texts.collect();
-    let text = texts.iter().find(|text| text.width() < width).or(texts.last());
+    let text = texts
+        .iter()
+        .find(|text| text.width() < width)
+        .or(texts.last());
     let text = cut(text.map_or("", String::as_str), width);
     let dim = Style::new().add_modifier(Modifier::DIM);
     let mut spans = vec![Span::styled(text.clone(), dim)];

@@ -27,7 +27,12 @@ fn picture(state: &ChatState, width: u16, height: u16) -> (String, Drawn) {
         })
         .unwrap();
     let mut text = String::new();
-    for row in terminal.backend().buffer().content.chunks(usize::from(width)) {
+    for row in terminal
+        .backend()
+        .buffer()
+        .content
+        .chunks(usize::from(width))
+    {
         let mut line = String::new();
         let mut covered = 0;
         for cell in row {
@@ -55,11 +60,19 @@ fn talk() -> ChatState {
         model: "scripted/demo".into(),
         about: vec!["scripted/demo: the replies come from a script".into()],
         turns: 2,
-        usage: Usage { input: 12_000, output: 345, micros: Some(41_200), ..Usage::default() },
+        usage: Usage {
+            input: 12_000,
+            output: 345,
+            micros: Some(41_200),
+            ..Usage::default()
+        },
         skills: vec!["release-notes".into(), "pdf-forms".into()],
         background: 1,
     })));
-    send(&mut state, "Write the notes for 1.4, please, and say what is new for people who use it");
+    send(
+        &mut state,
+        "Write the notes for 1.4, please, and say what is new for people who use it",
+    );
     let calls = vec![
         ("1".into(), "read CHANGES".to_owned()),
         (
@@ -68,8 +81,20 @@ fn talk() -> ChatState {
         ),
         ("3".into(), "glob **/*.md".to_owned()),
     ];
-    let usage = Usage { input: 100, output: 7, ..Usage::default() };
-    news(&mut state, 0, News::Replied { text: "I look.".into(), calls, usage });
+    let usage = Usage {
+        input: 100,
+        output: 7,
+        ..Usage::default()
+    };
+    news(
+        &mut state,
+        0,
+        News::Replied {
+            text: "I look.".into(),
+            calls,
+            usage,
+        },
+    );
     let ended = |call: &str, fault: Option<&str>, milliseconds| News::CallEnded {
         call: call.into(),
         fault: fault.map(Into::into),
@@ -105,17 +130,24 @@ fn a_question() {
 fn a_long_question_is_read_from_its_beginning() {
     let mut state = talk();
     let what = (0..30).map(|number| format!("step {number}\n")).collect();
-    state.update(Message::Ask(super::state::Asked { what, ..question(1) }));
+    state.update(Message::Ask(super::state::Asked {
+        what,
+        ..question(1)
+    }));
     let (text, drawn) = picture(&state, 60, 14);
     assert!(
         text.contains("May the skill deploy do this?") && text.contains("lines below"),
         "{text}"
     );
-    let Drawn { total, height, top, .. } = drawn;
+    let Drawn {
+        total, height, top, ..
+    } = drawn;
     state.update(Message::Drawn { total, height, top });
     for _ in 0..9 {
         plain(&mut state, KeyCode::PageDown);
-        let Drawn { total, height, top, .. } = picture(&state, 60, 14).1;
+        let Drawn {
+            total, height, top, ..
+        } = picture(&state, 60, 14).1;
         state.update(Message::Drawn { total, height, top });
     }
     let (text, _) = picture(&state, 60, 14);
@@ -145,11 +177,19 @@ fn tables_fit_or_become_lists() {
     let body = Body::Table {
         head: vec!["NAME", "ORIGIN", "STATE", "LOADED"],
         rows: vec![
-            row(["release-notes", "project/agents", "listed, untrusted", "120 tokens"]),
+            row([
+                "release-notes",
+                "project/agents",
+                "listed, untrusted",
+                "120 tokens",
+            ]),
             row(["x", "user", "hidden: switched off", ""]),
         ],
     };
-    state.update(Message::Report(Report::View(View { title: "2 skills".into(), body })));
+    state.update(Message::Report(Report::View(View {
+        title: "2 skills".into(),
+        body,
+    })));
     insta::assert_snapshot!(pictures(&state));
 }
 
@@ -158,8 +198,13 @@ fn a_long_view_is_read_from_its_beginning() {
     let mut state = ready();
     state.update(Message::Report(Report::View(help())));
     let (text, drawn) = picture(&state, 80, 14);
-    assert!(text.contains("Help\n") && text.contains("lines below · Ctrl+End"), "{text}");
-    let Drawn { total, height, top, .. } = drawn;
+    assert!(
+        text.contains("Help\n") && text.contains("lines below · Ctrl+End"),
+        "{text}"
+    );
+    let Drawn {
+        total, height, top, ..
+    } = drawn;
     state.update(Message::Drawn { total, height, top });
     plain(&mut state, KeyCode::PageDown);
     assert_eq!(state.top, Some(top + height - 2));
@@ -181,7 +226,11 @@ fn the_input_grows_and_the_cursor_is_in_it() {
         state.update(Message::Paste("line\n".into()));
     }
     let (_, drawn) = picture(&state, 30, 12);
-    assert_eq!(drawn.cursor.unwrap().y, 10, "the end of a long text is what is seen");
+    assert_eq!(
+        drawn.cursor.unwrap().y,
+        10,
+        "the end of a long text is what is seen"
+    );
 }
 
 #[test]
@@ -205,11 +254,21 @@ fn without_colours_there_are_none() {
     terminal
         .draw(|frame| {
             let area = frame.area();
-            draw(&state, &mut Cache::default(), false, area, frame.buffer_mut());
+            draw(
+                &state,
+                &mut Cache::default(),
+                false,
+                area,
+                frame.buffer_mut(),
+            );
         })
         .unwrap();
     let cells = &terminal.backend().buffer().content;
-    assert!(cells.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+    assert!(
+        cells
+            .iter()
+            .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
+    );
 }
 
 #[test]
@@ -217,9 +276,21 @@ fn what_is_dropped_is_said() {
     let mut state = ready();
     for number in 0..2_100 {
         let text = number.to_string();
-        news(&mut state, 0, News::Line { tone: Tone::Plain, what: "note", text });
+        news(
+            &mut state,
+            0,
+            News::Line {
+                tone: Tone::Plain,
+                what: "note",
+                text,
+            },
+        );
     }
-    state.update(Message::Drawn { total: 3_000, height: 10, top: 2_990 });
+    state.update(Message::Drawn {
+        total: 3_000,
+        height: 10,
+        top: 2_990,
+    });
     for _ in 0..400 {
         plain(&mut state, KeyCode::PageUp);
     }

@@ -116,7 +116,11 @@ impl Editor {
     /// Cuts to the end of the line; at the end, the line break.
     pub(crate) fn cut_to_end(&mut self) {
         let end = self.line_end(self.cursor);
-        let end = if end == self.cursor { self.behind(end) } else { end };
+        let end = if end == self.cursor {
+            self.behind(end)
+        } else {
+            end
+        };
         self.cut_out(self.cursor, end);
     }
 
@@ -213,7 +217,9 @@ impl Editor {
 
     /// Moves the cursor behind the character that it is in, where texts grew together.
     fn settle(&mut self) {
-        self.cursor = self.text.ceil_char_boundary(self.cursor.min(self.text.len()));
+        self.cursor = self
+            .text
+            .ceil_char_boundary(self.cursor.min(self.text.len()));
         let mut look = GraphemeCursor::new(self.cursor, self.text.len(), true);
         if !look.is_boundary(&self.text, 0).unwrap_or(true) {
             self.cursor = self.behind(self.cursor);
@@ -222,12 +228,18 @@ impl Editor {
 
     fn before(&self, at: usize) -> usize {
         let mut look = GraphemeCursor::new(at, self.text.len(), true);
-        look.prev_boundary(&self.text, 0).ok().flatten().unwrap_or(0)
+        look.prev_boundary(&self.text, 0)
+            .ok()
+            .flatten()
+            .unwrap_or(0)
     }
 
     fn behind(&self, at: usize) -> usize {
         let mut look = GraphemeCursor::new(at, self.text.len(), true);
-        look.next_boundary(&self.text, 0).ok().flatten().unwrap_or(self.text.len())
+        look.next_boundary(&self.text, 0)
+            .ok()
+            .flatten()
+            .unwrap_or(self.text.len())
     }
 
     fn word_before(&self) -> usize {
@@ -246,12 +258,20 @@ impl Editor {
 
     fn boundary_at_or_before(&self, at: usize) -> usize {
         let mut look = GraphemeCursor::new(at, self.text.len(), true);
-        if look.is_boundary(&self.text, 0).unwrap_or(true) { at } else { self.before(at) }
+        if look.is_boundary(&self.text, 0).unwrap_or(true) {
+            at
+        } else {
+            self.before(at)
+        }
     }
 
     fn boundary_at_or_behind(&self, at: usize) -> usize {
         let mut look = GraphemeCursor::new(at, self.text.len(), true);
-        if look.is_boundary(&self.text, 0).unwrap_or(true) { at } else { self.behind(at) }
+        if look.is_boundary(&self.text, 0).unwrap_or(true) {
+            at
+        } else {
+            self.behind(at)
+        }
     }
 
     fn line_start(&self, at: usize) -> usize {
@@ -259,7 +279,9 @@ impl Editor {
     }
 
     fn line_end(&self, at: usize) -> usize {
-        self.text[at..].find('\n').map_or(self.text.len(), |found| at + found)
+        self.text[at..]
+            .find('\n')
+            .map_or(self.text.len(), |found| at + found)
     }
 
     fn at_column(&self, start: usize, column: usize) -> usize {
@@ -309,7 +331,11 @@ mod tests {
     fn up_and_down_keep_the_column() {
         let mut editor = with("abcd\n技能\nxyz");
         assert!(editor.up());
-        assert_eq!(editor.cursor(), 5 + 3, "in the middle of a wide character is before it");
+        assert_eq!(
+            editor.cursor(),
+            5 + 3,
+            "in the middle of a wide character is before it"
+        );
         assert!(editor.up());
         assert_eq!(editor.cursor(), 2);
         assert!(!editor.up());
@@ -340,11 +366,17 @@ mod tests {
     #[test]
     fn rows_are_as_wide_as_they_may_be() {
         let mut editor = with("ab技能c\nd");
-        assert_eq!(editor.rows(4), (vec!["ab技".into(), "能c".into(), "d".into()], (2, 1)));
+        assert_eq!(
+            editor.rows(4),
+            (vec!["ab技".into(), "能c".into(), "d".into()], (2, 1))
+        );
         editor.home();
         editor.left();
         assert_eq!(editor.rows(4).1, (1, 3));
-        assert_eq!(with("abcd").rows(4), (vec!["abcd".into(), String::new()], (1, 0)));
+        assert_eq!(
+            with("abcd").rows(4),
+            (vec!["abcd".into(), String::new()], (1, 0))
+        );
     }
 
     proptest! {

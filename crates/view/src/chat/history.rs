@@ -84,14 +84,18 @@ impl HistoryFile {
 
     /// Reads it. What is no text of ours is left out; a file that grew too long is made shorter.
     pub(crate) fn load(&self) -> Vec<String> {
-        let Ok(file) = std::fs::File::open(&self.path) else { return Vec::new() };
+        let Ok(file) = std::fs::File::open(&self.path) else {
+            return Vec::new();
+        };
         let mut bytes = Vec::new();
         if file.take(MAX_FILE).read_to_end(&mut bytes).is_err() {
             return Vec::new();
         }
         let text = String::from_utf8_lossy(&bytes);
-        let all: Vec<String> =
-            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let all: Vec<String> = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
         let entries = all[all.len().saturating_sub(MAX_ENTRIES)..].to_vec();
         if all.len() > MAX_ENTRIES * 2 {
             // Whoever cannot write it can still read it.
@@ -118,7 +122,9 @@ impl HistoryFile {
         options.write(true).create_new(true);
         for_owner(&mut options);
         let mut file = options.open(&beside)?;
-        let written = entries.iter().try_for_each(|entry| file.write_all(line(entry)?.as_bytes()));
+        let written = entries
+            .iter()
+            .try_for_each(|entry| file.write_all(line(entry)?.as_bytes()));
         let done = written.and_then(|()| std::fs::rename(&beside, &self.path));
         if done.is_err() {
             let _ = std::fs::remove_file(&beside);
@@ -177,7 +183,10 @@ mod tests {
         }
         std::fs::write(&file.path, "\"x\"\nno text\n".repeat(MAX_ENTRIES * 2 + 1)).unwrap();
         assert_eq!(file.load().len(), MAX_ENTRIES);
-        assert_eq!(std::fs::read_to_string(&file.path).unwrap().lines().count(), MAX_ENTRIES);
+        assert_eq!(
+            std::fs::read_to_string(&file.path).unwrap().lines().count(),
+            MAX_ENTRIES
+        );
     }
 
     #[test]

@@ -29,9 +29,18 @@ pub(crate) enum Kind {
     /// What the model said.
     Model { text: String, open: bool },
     /// A tool that was called.
-    Call { session: Box<str>, call: Box<str>, line: String, state: CallState },
+    Call {
+        session: Box<str>,
+        call: Box<str>,
+        line: String,
+        state: CallState,
+    },
     /// A line about something.
-    Line { tone: Tone, what: &'static str, text: String },
+    Line {
+        tone: Tone,
+        what: &'static str,
+        text: String,
+    },
     /// What a command of the chat shows.
     View(View),
 }
@@ -65,7 +74,10 @@ pub(crate) enum Body {
     /// Words and what they mean.
     Pairs(Vec<(String, String)>),
     /// A table; the first column is the name.
-    Table { head: Vec<&'static str>, rows: Vec<Vec<String>> },
+    Table {
+        head: Vec<&'static str>,
+        rows: Vec<Vec<String>>,
+    },
     /// Text, as it is.
     Text(String),
 }
@@ -92,7 +104,12 @@ impl Items {
     pub(crate) fn push(&mut self, depth: u8, kind: Kind) {
         self.bytes += size(&kind);
         self.next += 1;
-        self.list.push_back(Item { id: self.next, revision: 0, depth, kind });
+        self.list.push_back(Item {
+            id: self.next,
+            revision: 0,
+            depth,
+            kind,
+        });
         self.bound();
     }
 
@@ -105,7 +122,14 @@ impl Items {
             News::Restart if depth == 0 => {
                 self.replace_open(String::new());
                 let text = "the connection broke; asking once more".to_owned();
-                self.push(depth, Kind::Line { tone: Tone::Warning, what: "again", text });
+                self.push(
+                    depth,
+                    Kind::Line {
+                        tone: Tone::Warning,
+                        what: "again",
+                        text,
+                    },
+                );
             }
             News::Replied { text, calls, .. } => {
                 if depth == 0 {
@@ -126,15 +150,29 @@ impl Items {
             News::CallStarted { call } => {
                 self.set_call(session, call, CallState::Running { since: now });
             }
-            News::CallEnded { call, fault, milliseconds, .. } => {
+            News::CallEnded {
+                call,
+                fault,
+                milliseconds,
+                ..
+            } => {
                 let state = match fault {
                     Some(why) => CallState::Refused { why: why.clone() },
-                    None => CallState::Done { milliseconds: *milliseconds },
+                    None => CallState::Done {
+                        milliseconds: *milliseconds,
+                    },
                 };
                 self.set_call(session, call, state);
             }
             News::Line { tone, what, text } => {
-                self.push(depth, Kind::Line { tone: *tone, what, text: text.clone() });
+                self.push(
+                    depth,
+                    Kind::Line {
+                        tone: *tone,
+                        what,
+                        text: text.clone(),
+                    },
+                );
             }
             News::Asked | News::Thinking | News::Calling(_) | News::Text(_) | News::Restart => {}
         }
@@ -159,10 +197,14 @@ impl Items {
 
     /// Adds a piece to the answer that is on its way.
     fn grow(&mut self, piece: &str) {
-        let open = self.list.iter_mut().rev().find_map(|item| match &mut item.kind {
-            Kind::Model { text, open: true } => Some((&mut item.revision, text)),
-            _ => None,
-        });
+        let open = self
+            .list
+            .iter_mut()
+            .rev()
+            .find_map(|item| match &mut item.kind {
+                Kind::Model { text, open: true } => Some((&mut item.revision, text)),
+                _ => None,
+            });
         match open {
             Some((revision, text)) if text.len() < MAX_SHOWN => {
                 text.push_str(piece);
@@ -171,15 +213,23 @@ impl Items {
             }
             // The whole answer comes at the end, with a word about what is left out.
             Some(_) => {}
-            None => self.push(0, Kind::Model { text: piece.to_owned(), open: true }),
+            None => self.push(
+                0,
+                Kind::Model {
+                    text: piece.to_owned(),
+                    open: true,
+                },
+            ),
         }
         self.bound();
     }
 
     /// Puts the whole answer in the place of its pieces.
     fn replace_open(&mut self, whole: String) {
-        let found =
-            self.list.iter().rposition(|item| matches!(item.kind, Kind::Model { open: true, .. }));
+        let found = self
+            .list
+            .iter()
+            .rposition(|item| matches!(item.kind, Kind::Model { open: true, .. }));
         match found {
             Some(at) if whole.trim().is_empty() => {
                 if let Some(gone) = self.list.remove(at) {
@@ -189,12 +239,21 @@ impl Items {
             Some(at) => {
                 if let Some(item) = self.list.get_mut(at) {
                     self.bytes = (self.bytes + whole.len()).saturating_sub(size(&item.kind));
-                    item.kind = Kind::Model { text: whole, open: false };
+                    item.kind = Kind::Model {
+                        text: whole,
+                        open: false,
+                    };
                     item.revision += 1;
                 }
             }
             None if whole.trim().is_empty() => {}
-            None => self.push(0, Kind::Model { text: whole, open: false }),
+            None => self.push(
+                0,
+                Kind::Model {
+                    text: whole,
+                    open: false,
+                },
+            ),
         }
     }
 
@@ -241,13 +300,21 @@ mod tests {
     const NOW: Duration = Duration::ZERO;
 
     fn replied(text: &str) -> News {
-        News::Replied { text: text.into(), calls: Vec::new(), usage: Usage::default() }
+        News::Replied {
+            text: text.into(),
+            calls: Vec::new(),
+            usage: Usage::default(),
+        }
     }
 
     #[test]
     fn pieces_become_the_whole_answer() {
         let mut items = Items::default();
-        for news in [News::Text("He".into()), News::Text("llo".into()), replied("Hello.")] {
+        for news in [
+            News::Text("He".into()),
+            News::Text("llo".into()),
+            replied("Hello."),
+        ] {
             items.take("s", 0, &news, NOW);
         }
         let texts: Vec<_> = items

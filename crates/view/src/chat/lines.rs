@@ -24,7 +24,13 @@ pub(crate) fn spinner(now: Duration) -> &'static str {
 
 /// Whether a part looks different as time goes by.
 pub(crate) fn is_moving(item: &Item) -> bool {
-    matches!(item.kind, Kind::Call { state: CallState::Running { .. }, .. })
+    matches!(
+        item.kind,
+        Kind::Call {
+            state: CallState::Running { .. },
+            ..
+        }
+    )
 }
 
 /// Lays out one part, with an empty line before it where that helps.
@@ -36,7 +42,12 @@ pub(crate) fn item(item: &Item, width: usize, now: Duration) -> Vec<Line<'static
             let style = BOLD.fg(Color::Cyan);
             let mut mark = Span::styled("› ", style);
             for line in text.lines() {
-                lines.extend(wrap(&[Span::styled(line, BOLD)], width, &mark, &Span::raw("  ")));
+                lines.extend(wrap(
+                    &[Span::styled(line, BOLD)],
+                    width,
+                    &mark,
+                    &Span::raw("  "),
+                ));
                 mark = Span::raw("  ");
             }
             lines
@@ -56,7 +67,11 @@ pub(crate) fn item(item: &Item, width: usize, now: Duration) -> Vec<Line<'static
             };
             let first = Span::raw(format!("{indent}  "));
             let hang = Span::raw(format!("{indent}    "));
-            let spans = [Span::styled(*what, style), Span::raw(": "), Span::raw(text.clone())];
+            let spans = [
+                Span::styled(*what, style),
+                Span::raw(": "),
+                Span::raw(text.clone()),
+            ];
             wrap(&spans, width, &first, &hang)
         }
         Kind::View(shown) => view(shown, width),
@@ -72,9 +87,11 @@ fn call(
 ) -> Vec<Line<'static>> {
     let (mark, colour, tail) = match state {
         CallState::Waiting => ("·", Color::Reset, String::new()),
-        CallState::Running { since } => {
-            (spinner(now), Color::Cyan, seconds(now.saturating_sub(*since)))
-        }
+        CallState::Running { since } => (
+            spinner(now),
+            Color::Cyan,
+            seconds(now.saturating_sub(*since)),
+        ),
         CallState::Done { milliseconds } => ("✓", Color::Green, took(*milliseconds)),
         CallState::Refused { .. } => ("✗", Color::Red, String::new()),
         CallState::Open => ("–", Color::Yellow, "not finished".to_owned()),
@@ -107,7 +124,12 @@ pub(crate) fn question(asked: &Asked, width: usize) -> Vec<Line<'static>> {
         None => "May the model do this?".to_owned(),
     };
     let mut lines = vec![Line::default()];
-    lines.extend(wrap(&[Span::styled(who, BOLD.fg(Color::Yellow))], width, &bar, &bar));
+    lines.extend(wrap(
+        &[Span::styled(who, BOLD.fg(Color::Yellow))],
+        width,
+        &bar,
+        &bar,
+    ));
     // Every character of it counts, so none is left out and no space is moved.
     let inner = Span::styled("▌   ", yellow);
     for line in asked.what.lines() {
@@ -116,8 +138,10 @@ pub(crate) fn question(asked: &Asked, width: usize) -> Vec<Line<'static>> {
     let why = [Span::styled("why: ", DIM), Span::raw(asked.why.clone())];
     lines.extend(wrap(&why, width, &bar, &inner));
     if let Some(remedy) = &asked.remedy {
-        let hint =
-            [Span::styled("hint: ", Style::new().fg(Color::Cyan)), Span::raw(remedy.clone())];
+        let hint = [
+            Span::styled("hint: ", Style::new().fg(Color::Cyan)),
+            Span::raw(remedy.clone()),
+        ];
         lines.extend(wrap(&hint, width, &bar, &inner));
     }
     lines
@@ -138,7 +162,11 @@ pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
             }
         }
         Body::Pairs(pairs) => {
-            let wide = pairs.iter().map(|(word, _)| word.width()).max().unwrap_or(0);
+            let wide = pairs
+                .iter()
+                .map(|(word, _)| word.width())
+                .max()
+                .unwrap_or(0);
             // On a narrow screen the meaning stands below.
             let beside = wide + 2 + 20 <= width;
             for (word, text) in pairs {
@@ -168,7 +196,10 @@ pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
 
 fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<'static>> {
     let wide = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width());
+        let cells = rows
+            .iter()
+            .filter_map(|row| row.get(at))
+            .map(|cell| cell.width());
         cells.chain([head[at].width()]).max().unwrap_or(0)
     };
     let columns: Vec<usize> = (0..head.len()).map(wide).collect();
@@ -193,9 +224,14 @@ fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<
             Span::raw("  "),
             Span::styled(cut(&name, width.saturating_sub(2)), BOLD),
         ]));
-        let facts = row.iter().zip(head).skip(1).filter(|(cell, _)| !cell.is_empty());
-        let facts: Vec<String> =
-            facts.map(|(cell, head)| format!("{}: {cell}", head.to_lowercase())).collect();
+        let facts = row
+            .iter()
+            .zip(head)
+            .skip(1)
+            .filter(|(cell, _)| !cell.is_empty());
+        let facts: Vec<String> = facts
+            .map(|(cell, head)| format!("{}: {cell}", head.to_lowercase()))
+            .collect();
         let inner = Span::raw("    ");
         lines.extend(wrap(&[Span::raw(facts.join(" · "))], width, &inner, &inner));
     }
@@ -204,8 +240,10 @@ fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<
 
 /// The same as text without styles, for output that is no terminal.
 pub(crate) fn plain(lines: &[Line<'_>]) -> String {
-    let mut text: String =
-        lines.iter().map(|line| format!("{}\n", line.to_string().trim_end())).collect();
+    let mut text: String = lines
+        .iter()
+        .map(|line| format!("{}\n", line.to_string().trim_end()))
+        .collect();
     while text.starts_with('\n') {
         text.remove(0);
     }
@@ -215,7 +253,10 @@ pub(crate) fn plain(lines: &[Line<'_>]) -> String {
 /// How long something took.
 pub(crate) fn took(milliseconds: u64) -> String {
     if milliseconds < 10_000 {
-        return format!("{} ms", thousands(usize::try_from(milliseconds).unwrap_or(usize::MAX)));
+        return format!(
+            "{} ms",
+            thousands(usize::try_from(milliseconds).unwrap_or(usize::MAX))
+        );
     }
     seconds(Duration::from_millis(milliseconds))
 }
@@ -248,7 +289,13 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!([money(0), money(12_345), money(1_234_567)], ["$0.0000", "$0.0123", "$1.23"]);
-        assert_eq!([took(12), took(1_234), took(75_000)], ["12 ms", "1,234 ms", "1 min 15 s"]);
+        assert_eq!(
+            [money(0), money(12_345), money(1_234_567)],
+            ["$0.0000", "$0.0123", "$1.23"]
+        );
+        assert_eq!(
+            [took(12), took(1_234), took(75_000)],
+            ["12 ms", "1,234 ms", "1 min 15 s"]
+        );
     }
 }

@@ -47,8 +47,17 @@ pub(crate) struct Inbox {
 impl Link {
     pub(crate) fn new() -> (Arc<Self>, Inbox) {
         let (sender, receiver) = sync_channel(MAX_WAITING);
-        let link = Self { sender, live: AtomicBool::new(false), next: AtomicU64::new(0) };
-        (Arc::new(link), Inbox { receiver: Mutex::new(Some(receiver)) })
+        let link = Self {
+            sender,
+            live: AtomicBool::new(false),
+            next: AtomicU64::new(0),
+        };
+        (
+            Arc::new(link),
+            Inbox {
+                receiver: Mutex::new(Some(receiver)),
+            },
+        )
     }
 
     pub(crate) fn set_live(&self, live: bool) {
@@ -62,7 +71,10 @@ impl Link {
 
 impl Inbox {
     pub(crate) fn take(&self) -> Option<Receiver<Incoming>> {
-        self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.receiver
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 
@@ -72,7 +84,11 @@ impl Watcher for Link {
             return;
         }
         if let Some(news) = news(update) {
-            let message = Message::News { session: session.into(), depth, news };
+            let message = Message::News {
+                session: session.into(),
+                depth,
+                news,
+            };
             // Nobody is left to see it.
             let _ = self.sender.send(Incoming::Message(message));
         }
@@ -86,8 +102,16 @@ impl Approver for Link {
         }
         if question.what.len() > MAX_WHAT {
             let text = too_long(question);
-            let news = News::Line { tone: Tone::Bad, what: "refused", text };
-            let message = Message::News { session: "".into(), depth: 0, news };
+            let news = News::Line {
+                tone: Tone::Bad,
+                what: "refused",
+                text,
+            };
+            let message = Message::News {
+                session: "".into(),
+                depth: 0,
+                news,
+            };
             let _ = self.sender.send(Incoming::Message(message));
             return Answer::No;
         }
@@ -104,7 +128,10 @@ impl Approver for Link {
 pub(crate) fn too_long(question: &Question<'_>) -> String {
     let first = question.what.lines().next().unwrap_or_default();
     let (first, size) = (shorten(first, 80), thousands(question.what.len()));
-    format!("{}: it has {size} bytes, too many to be read and allowed", sanitize::line(&first))
+    format!(
+        "{}: it has {size} bytes, too many to be read and allowed",
+        sanitize::line(&first)
+    )
 }
 
 /// A question made safe for a terminal.
@@ -148,14 +175,25 @@ mod tests {
         link.set_live(true);
         let receiver = inbox.take().unwrap();
         let long = "x".repeat(MAX_WHAT + 1);
-        let huge = Question { what: &long, ..question };
+        let huge = Question {
+            what: &long,
+            ..question
+        };
         assert_eq!(link.ask(&huge), Answer::No, "nobody reads that much");
-        assert!(matches!(receiver.recv().unwrap(), Incoming::Message(Message::News { .. })));
+        assert!(matches!(
+            receiver.recv().unwrap(),
+            Incoming::Message(Message::News { .. })
+        ));
         let thread = {
             let link = Arc::clone(&link);
             std::thread::spawn(move || {
                 let decision = Decision::new(Verdict::Ask, "x");
-                link.ask(&Question { what: "a", decision: &decision, skill: None, action: None })
+                link.ask(&Question {
+                    what: "a",
+                    decision: &decision,
+                    skill: None,
+                    action: None,
+                })
             })
         };
         // The answer is given up with its channel.
@@ -164,6 +202,9 @@ mod tests {
         drop(receiver);
         assert_eq!(link.ask(&question), Answer::No, "after it was shown");
         let safe = asked(1, &question);
-        assert_eq!((&*safe.what, &*safe.why), ("rm\\u{202e} -r\n.", "x\\u{1b}[2J"));
+        assert_eq!(
+            (&*safe.what, &*safe.why),
+            ("rm\\u{202e} -r\n.", "x\\u{1b}[2J")
+        );
     }
 }

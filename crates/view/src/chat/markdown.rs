@@ -20,7 +20,10 @@ pub(crate) fn markdown(text: &str, width: usize) -> Vec<Line<'static>> {
             }
             continue;
         }
-        if let Some(open) = ["```", "~~~"].into_iter().find(|open| trimmed.starts_with(open)) {
+        if let Some(open) = ["```", "~~~"]
+            .into_iter()
+            .find(|open| trimmed.starts_with(open))
+        {
             fence = Some(open);
             continue;
         }
@@ -48,13 +51,22 @@ fn block(line: &str, width: usize) -> Vec<Line<'static>> {
         let style = Style::new().add_modifier(Modifier::BOLD);
         return wrap(&inline(title, style), width, &nothing, &nothing);
     }
-    if trimmed.len() >= 3 && ["-", "*", "_"].iter().any(|c| trimmed.replace(*c, "").is_empty()) {
+    if trimmed.len() >= 3
+        && ["-", "*", "_"]
+            .iter()
+            .any(|c| trimmed.replace(*c, "").is_empty())
+    {
         let rule = "─".repeat(width.min(20));
         return vec![Line::styled(rule, Style::new().add_modifier(Modifier::DIM))];
     }
     if let Some(quoted) = trimmed.strip_prefix('>') {
         let bar = Span::styled("▏ ", Style::new().add_modifier(Modifier::DIM));
-        return wrap(&inline(quoted.trim_start(), Style::new()), width, &bar, &bar);
+        return wrap(
+            &inline(quoted.trim_start(), Style::new()),
+            width,
+            &bar,
+            &bar,
+        );
     }
     if let Some((mark, rest)) = bullet(trimmed) {
         let first = Span::raw(format!("{indent}{mark} "));
@@ -68,7 +80,11 @@ fn block(line: &str, width: usize) -> Vec<Line<'static>> {
 fn heading(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches('#');
     let level = line.len() - rest.len();
-    (1..=6).contains(&level).then(|| rest.strip_prefix(' ')).flatten().map(str::trim)
+    (1..=6)
+        .contains(&level)
+        .then(|| rest.strip_prefix(' '))
+        .flatten()
+        .map(str::trim)
 }
 
 /// The mark of a list, and what stands behind it.
@@ -136,7 +152,9 @@ fn marked(text: &str, before: char) -> Option<(&str, Style, usize)> {
         ("_", Modifier::ITALIC),
     ];
     for (mark, modifier) in styles {
-        let Some(behind) = text.strip_prefix(mark) else { continue };
+        let Some(behind) = text.strip_prefix(mark) else {
+            continue;
+        };
         // `snake_case` and `2 * 3` are no marks.
         if before.is_alphanumeric() || behind.starts_with([' ', '*', '_']) {
             return None;
@@ -160,7 +178,10 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, width: usize) -> Vec<String> {
-        markdown(text, width).iter().map(ToString::to_string).collect()
+        markdown(text, width)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
@@ -185,7 +206,15 @@ mod tests {
 
     #[test]
     fn marks_without_an_end_are_text() {
-        for text in ["a * b * c", "snake_case_name", "**open", "`tick", "2*3*4", "#tag", "_"] {
+        for text in [
+            "a * b * c",
+            "snake_case_name",
+            "**open",
+            "`tick",
+            "2*3*4",
+            "#tag",
+            "_",
+        ] {
             assert_eq!(shown(text, 40), [text]);
         }
         assert_eq!(shown("\\*not\\*", 40), ["*not*"]);
@@ -194,7 +223,13 @@ mod tests {
     #[test]
     fn styles_are_set() {
         let line = &markdown("a **b** `c`", 40)[0];
-        let style = |word: &str| line.spans.iter().find(|span| span.content == word).unwrap().style;
+        let style = |word: &str| {
+            line.spans
+                .iter()
+                .find(|span| span.content == word)
+                .unwrap()
+                .style
+        };
         assert!(style("b").add_modifier.contains(Modifier::BOLD));
         assert_eq!(style("c").fg, Some(Color::Cyan));
     }

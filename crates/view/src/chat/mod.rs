@@ -86,8 +86,15 @@ impl Face {
     /// Chooses: the screen where input and output are a terminal that can do it, and lines were not
     /// asked for.
     pub fn choose(plain: bool) -> Self {
-        let (input, output) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
-        if !plain && input && output { Self::Screen } else { Self::plain() }
+        let (input, output) = (
+            std::io::stdin().is_terminal(),
+            std::io::stdout().is_terminal(),
+        );
+        if !plain && input && output {
+            Self::Screen
+        } else {
+            Self::plain()
+        }
     }
 
     /// Lines on the standard streams.
@@ -152,7 +159,10 @@ pub struct ChatOptions {
 
 impl Default for ChatOptions {
     fn default() -> Self {
-        Self { history: None, colours: true }
+        Self {
+            history: None,
+            colours: true,
+        }
     }
 }
 
@@ -182,7 +192,11 @@ impl ChatEnd {
             lines::tokens(self.spent.usage.tokens()),
         ];
         parts.extend(self.spent.usage.micros.map(money));
-        format!("{}; go on with `prowess session resume {}`", parts.join(", "), self.session)
+        format!(
+            "{}; go on with `prowess session resume {}`",
+            parts.join(", "),
+            self.session
+        )
     }
 }
 
@@ -195,7 +209,9 @@ impl ChatLink {
                 Self {
                     watcher: Arc::clone(&link) as Arc<dyn Watcher>,
                     approver: Arc::clone(&link) as Arc<dyn Approver>,
-                    ui: ChatUi { end: End::Screen(link, inbox) },
+                    ui: ChatUi {
+                        end: End::Screen(link, inbox),
+                    },
                 }
             }
             Face::Plain(streams) => {
@@ -203,7 +219,9 @@ impl ChatLink {
                 Self {
                     watcher: Arc::clone(&plain) as Arc<dyn Watcher>,
                     approver: Arc::clone(&plain) as Arc<dyn Approver>,
-                    ui: ChatUi { end: End::Plain(plain) },
+                    ui: ChatUi {
+                        end: End::Plain(plain),
+                    },
                 }
             }
         }
@@ -252,7 +270,10 @@ async fn on_screen(
     let cannot = |error: std::io::Error| Failure::new("cannot use the terminal").cause(error);
     let handle = thread.spawn(move || screen.run()).map_err(cannot)?;
     // Whatever happens to the session, the terminal is given back before anything else is said.
-    let mut shown = Shown { link: Arc::clone(link), handle: Some(handle) };
+    let mut shown = Shown {
+        link: Arc::clone(link),
+        handle: Some(handle),
+    };
     // Taking a session up again may ask something, so the screen is there before.
     let begun = tokio::select! {
         begun = Work::begin(runtime, begin) => Some(begun),
@@ -308,7 +329,10 @@ async fn serve(
     let report = |report: Report| {
         let _ = out.send(Incoming::Message(Message::Report(report)));
     };
-    report(Report::Ready { session: work.id().into(), past: work.past().await });
+    report(Report::Ready {
+        session: work.id().into(),
+        past: work.past().await,
+    });
     loop {
         report(Report::Facts(work.facts()));
         report(Report::Names(work.names().await));
@@ -343,17 +367,28 @@ async fn serve(
         match became {
             Some(Became::View(view)) => report(Report::View(view)),
             Some(Became::Problem(problem)) => {
-                report(Report::Problem { message: problem.message, hints: problem.hints });
+                report(Report::Problem {
+                    message: problem.message,
+                    hints: problem.hints,
+                });
             }
             Some(Became::Cleared) => {
-                report(Report::Ready { session: work.id().into(), past: Vec::new() });
+                report(Report::Ready {
+                    session: work.id().into(),
+                    past: Vec::new(),
+                });
             }
             // It was seen while it happened.
             Some(Became::Paused(_)) => {}
             None => break,
         }
     }
-    ChatEnd { session: work.id().into(), spent: work.spent(), code: 0, unanswered: 0 }
+    ChatEnd {
+        session: work.id().into(),
+        spent: work.spent(),
+        code: 0,
+        unanswered: 0,
+    }
 }
 
 /// Waits for an order, or for a skill in the background, which needs none.

@@ -28,13 +28,26 @@ pub(crate) enum News {
     /// What was shown of the answer does not count.
     Restart,
     /// The whole answer.
-    Replied { text: String, calls: Vec<(Box<str>, String)>, usage: Usage },
+    Replied {
+        text: String,
+        calls: Vec<(Box<str>, String)>,
+        usage: Usage,
+    },
     /// A tool runs.
     CallStarted { call: Box<str> },
     /// A tool answered.
-    CallEnded { call: Box<str>, fault: Option<String>, milliseconds: u64, usage: Option<Usage> },
+    CallEnded {
+        call: Box<str>,
+        fault: Option<String>,
+        milliseconds: u64,
+        usage: Option<Usage>,
+    },
     /// A line about something.
-    Line { tone: Tone, what: &'static str, text: String },
+    Line {
+        tone: Tone,
+        what: &'static str,
+        text: String,
+    },
 }
 
 /// How a line is meant.
@@ -66,7 +79,10 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
     match event {
         Event::Asked { .. } => Some(News::Asked),
         Event::Replied { reply, .. } => {
-            let message = Message { role: Role::Assistant, parts: reply.parts.clone() };
+            let message = Message {
+                role: Role::Assistant,
+                parts: reply.parts.clone(),
+            };
             let calls = reply.calls();
             let calls =
                 calls.map(|call| (call.id.clone(), sanitize::line(&summary(call)).into_owned()));
@@ -77,7 +93,12 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
             })
         }
         Event::CallStarted { call, .. } => Some(News::CallStarted { call: call.clone() }),
-        Event::CallEnded { result, milliseconds, usage, .. } => {
+        Event::CallEnded {
+            result,
+            milliseconds,
+            usage,
+            ..
+        } => {
             let first = || result.text.lines().find(|line| !line.trim().is_empty());
             let fault = result
                 .is_error
@@ -102,7 +123,11 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
             let what = shorten(&decided.what, MAX_REASON);
             Some(match answer {
                 "no" => line(Tone::Bad, "refused", &format!("{what} — you said no")),
-                _ => line(Tone::Good, "allowed", &format!("{what} — {}", answered(answer))),
+                _ => line(
+                    Tone::Good,
+                    "allowed",
+                    &format!("{what} — {}", answered(answer)),
+                ),
             })
         }
         Event::Compacted { .. } => Some(line(
@@ -117,7 +142,9 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
 
 /// What a person said, as they typed it.
 pub(crate) fn said(event: &Event) -> Option<News> {
-    let Event::Said { parts, typed, .. } = event else { return None };
+    let Event::Said { parts, typed, .. } = event else {
+        return None;
+    };
     let text = typed.clone().unwrap_or_else(|| {
         let texts = parts.iter().filter_map(|part| match part {
             Part::Text { text, keep: None } => Some(text.as_str()),
@@ -150,7 +177,11 @@ pub(crate) fn answered(word: &str) -> &str {
 }
 
 fn line(tone: Tone, what: &'static str, text: &str) -> News {
-    News::Line { tone, what, text: shorten(&sanitize::line(text), MAX_REASON * 2) }
+    News::Line {
+        tone,
+        what,
+        text: shorten(&sanitize::line(text), MAX_REASON * 2),
+    }
 }
 
 /// A text made safe and not too long; a cut is said.
@@ -183,8 +214,15 @@ mod tests {
                 milliseconds: 0,
             },
             Event::answer(ToolResult::error(&call, evil)),
-            Event::Ended { ending: Ending::Failed { kind: "auth".into(), message: evil.into() } },
-            Event::Ended { ending: Ending::Declined { why: evil.into() } },
+            Event::Ended {
+                ending: Ending::Failed {
+                    kind: "auth".into(),
+                    message: evil.into(),
+                },
+            },
+            Event::Ended {
+                ending: Ending::Declined { why: evil.into() },
+            },
             Event::Said {
                 parts: vec![Part::text(evil)],
                 typed: None,
@@ -207,9 +245,11 @@ mod tests {
             for one in shown.into_iter().flatten() {
                 let texts: Vec<String> = match one {
                     News::Said(text) | News::Text(text) | News::Line { text, .. } => vec![text],
-                    News::Replied { text, calls, .. } => {
-                        calls.into_iter().map(|(_, line)| line).chain([text]).collect()
-                    }
+                    News::Replied { text, calls, .. } => calls
+                        .into_iter()
+                        .map(|(_, line)| line)
+                        .chain([text])
+                        .collect(),
                     News::CallEnded { fault, .. } => fault.into_iter().collect(),
                     _ => Vec::new(),
                 };

@@ -40,7 +40,9 @@ pub struct Streams {
 
 impl std::fmt::Debug for Streams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Streams").field("person", &self.person).finish_non_exhaustive()
+        f.debug_struct("Streams")
+            .field("person", &self.person)
+            .finish_non_exhaustive()
     }
 }
 
@@ -101,7 +103,11 @@ impl Plain {
     fn answer(&self, text: &str) -> std::io::Result<()> {
         self.with(|streams| {
             let text = text.trim_end();
-            let text = if streams.terminal { sanitize::block(text) } else { text.into() };
+            let text = if streams.terminal {
+                sanitize::block(text)
+            } else {
+                text.into()
+            };
             writeln!(streams.output, "{text}")?;
             streams.output.flush()
         })
@@ -144,7 +150,9 @@ impl Watcher for Plain {
         }
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         match news(update) {
-            Some(News::Replied { text, calls: new, .. }) => {
+            Some(News::Replied {
+                text, calls: new, ..
+            }) => {
                 // The last words are the answer; those before are about the work.
                 if !new.is_empty() && depth == 0 && !text.trim().is_empty() {
                     for line in text.lines() {
@@ -155,7 +163,12 @@ impl Watcher for Plain {
                 let many = calls.len().saturating_sub(1_000);
                 calls.drain(..many);
             }
-            Some(News::CallEnded { call, fault, milliseconds, .. }) => {
+            Some(News::CallEnded {
+                call,
+                fault,
+                milliseconds,
+                ..
+            }) => {
                 let at = calls.iter().rposition(|(id, _)| *id == call);
                 let line = at.map(|at| calls.remove(at).1).unwrap_or_default();
                 match fault {
@@ -177,7 +190,9 @@ impl Approver for Plain {
             self.unanswered.fetch_add(1, Ordering::SeqCst);
             let what = asked.what.replace('\n', " ");
             let why = asked.why;
-            self.aside(&format!("  not allowed: {what}: {why}; nobody is there to be asked\n"));
+            self.aside(&format!(
+                "  not allowed: {what}: {why}; nobody is there to be asked\n"
+            ));
             return Answer::No;
         }
         if question.what.len() > MAX_WHAT {
@@ -188,7 +203,9 @@ impl Approver for Plain {
         let mut input = self.input();
         // What was typed before the question was there is no answer to it.
         prowess_terminal::forget_typed();
-        let who = asked.skill.map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
+        let who = asked
+            .skill
+            .map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
         let what = asked.what.replace('\n', "\n  ");
         let why = asked.why;
         self.aside(&format!(
@@ -216,8 +233,12 @@ pub(crate) async fn talk(
     loop {
         let reader = Arc::clone(&face);
         let read_line = tokio::task::spawn_blocking(move || reader.message());
-        let text = read_line.await.map_err(|error| failed(std::io::Error::other(error)))?;
-        let Some(text) = text.map_err(failed)? else { break };
+        let text = read_line
+            .await
+            .map_err(|error| failed(std::io::Error::other(error)))?;
+        let Some(text) = text.map_err(failed)? else {
+            break;
+        };
         if text.trim().is_empty() {
             continue;
         }
@@ -249,7 +270,12 @@ pub(crate) async fn talk(
         }
     }
     let unanswered = face.unanswered.load(Ordering::SeqCst);
-    Ok(ChatEnd { session: work.id().into(), spent: work.spent(), code: end, unanswered })
+    Ok(ChatEnd {
+        session: work.id().into(),
+        spent: work.spent(),
+        code: end,
+        unanswered,
+    })
 }
 
 /// The first thing that went wrong is what is reported.

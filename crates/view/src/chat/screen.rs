@@ -56,7 +56,15 @@ pub(crate) struct Screen {
 impl Screen {
     /// Shows the chat until a person leaves, or the other side stops.
     pub(crate) fn run(self) -> std::io::Result<()> {
-        let Self { receiver, sender, orders, history, colours, left, current } = self;
+        let Self {
+            receiver,
+            sender,
+            orders,
+            history,
+            colours,
+            left,
+            current,
+        } = self;
         let _left = left.drop_guard();
         let stop = Arc::new(AtomicBool::new(false));
         let mut guard = Guard::enter()?;
@@ -111,7 +119,11 @@ impl Loop {
                 self.state.update(Message::Drawn { total, height, top });
             }
             let last = Instant::now();
-            let wait = if self.state.is_moving() { MOVE } else { Duration::from_secs(5) };
+            let wait = if self.state.is_moving() {
+                MOVE
+            } else {
+                Duration::from_secs(5)
+            };
             let mut next = match receiver.recv_timeout(wait) {
                 Ok(incoming) => Some(incoming),
                 Err(RecvTimeoutError::Timeout) => None,
@@ -166,7 +178,10 @@ impl Loop {
                     *self.current.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
                     if self.orders.try_send((order, cancel)).is_err() {
                         let message = "the session is gone".to_owned();
-                        let report = Report::Problem { message, hints: Vec::new() };
+                        let report = Report::Problem {
+                            message,
+                            hints: Vec::new(),
+                        };
                         self.state.update(Message::Report(report));
                         self.state.update(Message::Report(Report::Done));
                     }
@@ -177,7 +192,10 @@ impl Loop {
     }
 
     fn current(&self) -> CancellationToken {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -207,7 +225,9 @@ fn read_keys(
             }
         }
     };
-    std::thread::Builder::new().name("chat-keys".to_owned()).spawn(read)
+    std::thread::Builder::new()
+        .name("chat-keys".to_owned())
+        .spawn(read)
 }
 
 fn message(found: Event) -> Option<Message> {
@@ -246,7 +266,11 @@ impl Guard {
                 words.push(info.to_string());
             }
         }));
-        let mut guard = Self { said, before: Some(before), entered: true };
+        let mut guard = Self {
+            said,
+            before: Some(before),
+            entered: true,
+        };
         let entered = enable_raw_mode().and_then(|()| {
             execute!(
                 std::io::stdout(),
@@ -278,7 +302,12 @@ impl Guard {
         {
             std::panic::set_hook(Box::new(move |info| before(info)));
         }
-        for text in self.said.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for text in self
+            .said
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+        {
             let text = prowess_diag::sanitize::block(&text).into_owned();
             let _ = writeln!(std::io::stderr(), "{text}");
         }

@@ -47,7 +47,10 @@ fn runtime(link: &Arc<Link>, folder: &std::path::Path, model: Arc<dyn Model>) ->
         .hands(prowess::hands::hands(None))
         .watcher(Arc::clone(link) as _)
         .approver(Arc::clone(link) as _)
-        .settings(Settings { background: true, ..Settings::default() })
+        .settings(Settings {
+            background: true,
+            ..Settings::default()
+        })
         .build()
         .unwrap()
 }
@@ -86,22 +89,38 @@ async fn orders_are_done_and_a_new_session_begins() {
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(EchoModel::default()));
     let runtime_again = runtime.clone();
-    let work = Work::begin(runtime, Begin::New { title: "t".into() }).await.unwrap();
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
     let first: Box<str> = work.id().into();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
-    for order in [Order::Say("hello".into()), Order::Cost, Order::Compact, Order::Clear] {
-        orders.send((order, CancellationToken::new())).await.unwrap();
+    for order in [
+        Order::Say("hello".into()),
+        Order::Cost,
+        Order::Compact,
+        Order::Clear,
+    ] {
+        orders
+            .send((order, CancellationToken::new()))
+            .await
+            .unwrap();
     }
     drop(orders);
     let reader = read(inbox.take().unwrap(), done(5));
-    let (current, left) = (Mutex::new(CancellationToken::new()), CancellationToken::new());
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
     let end = serve(link.sender(), wanted, work, &current, &left).await;
     assert_ne!(end.session, first);
     let (receiver, all) = reader.join().unwrap();
     drop(receiver);
-    let views = all
-        .iter()
-        .filter(|incoming| matches!(incoming, Incoming::Message(Message::Report(Report::View(_)))));
+    let views = all.iter().filter(|incoming| {
+        matches!(
+            incoming,
+            Incoming::Message(Message::Report(Report::View(_)))
+        )
+    });
     assert_eq!(views.count(), 2);
     let sessions = all.iter().filter_map(|incoming| match incoming {
         Incoming::Message(Message::Report(Report::Ready { session, .. })) => Some(session),
@@ -111,10 +130,19 @@ async fn orders_are_done_and_a_new_session_begins() {
     // The first session was given back, and what was said in it can be shown.
     let engine = runtime_again.engine();
     assert!(engine.parts().store.events(&first).unwrap().len() > 3);
-    let again = Begin::Resume { id: first.to_string() };
-    let past = Work::begin(runtime_again.clone(), again).await.unwrap().past().await;
+    let again = Begin::Resume {
+        id: first.to_string(),
+    };
+    let past = Work::begin(runtime_again.clone(), again)
+        .await
+        .unwrap()
+        .past()
+        .await;
     assert_eq!(past[0], News::Said("hello".into()));
-    assert!(past.iter().any(|news| matches!(news, News::Replied { text, .. } if text == "hello")));
+    assert!(
+        past.iter()
+            .any(|news| matches!(news, News::Replied { text, .. } if text == "hello"))
+    );
 }
 
 #[tokio::test]
@@ -124,15 +152,26 @@ async fn who_leaves_in_the_middle_ends_the_turn() {
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Endless::default()));
     let store = Arc::clone(&runtime.engine().parts().store);
-    let work = Work::begin(runtime, Begin::New { title: "t".into() }).await.unwrap();
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
     let say = Order::Say("go".into());
     orders.send((say, CancellationToken::new())).await.unwrap();
-    let (current, left) = (Mutex::new(CancellationToken::new()), CancellationToken::new());
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
     let leave = left.clone();
     let mut pieces = 0;
     let reader = read(inbox.take().unwrap(), move |incoming| {
-        let text = matches!(incoming, Incoming::Message(Message::News { news: News::Text(_), .. }));
+        let text = matches!(
+            incoming,
+            Incoming::Message(Message::News {
+                news: News::Text(_),
+                ..
+            })
+        );
         pieces += usize::from(text);
         if pieces == 3 {
             leave.cancel();
@@ -143,7 +182,15 @@ async fn who_leaves_in_the_middle_ends_the_turn() {
     drop(reader.join().unwrap());
     let events = store.events(&end.session).unwrap();
     let last = &events.last().unwrap().event;
-    assert!(matches!(last, Event::Ended { ending: Ending::Cancelled }), "{last:?}");
+    assert!(
+        matches!(
+            last,
+            Event::Ended {
+                ending: Ending::Cancelled
+            }
+        ),
+        "{last:?}"
+    );
 }
 
 #[tokio::test]
@@ -158,9 +205,14 @@ async fn a_question_is_answered_or_given_up() {
     "#;
     let model = ScriptedModel::parse("t", script).unwrap();
     let runtime = runtime(&link, folder.path(), Arc::new(model));
-    let work = Work::begin(runtime, Begin::New { title: "t".into() }).await.unwrap();
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
-    orders.send((Order::Say("go".into()), CancellationToken::new())).await.unwrap();
+    orders
+        .send((Order::Say("go".into()), CancellationToken::new()))
+        .await
+        .unwrap();
     drop(orders);
     let receiver = inbox.take().unwrap();
     let reader = std::thread::spawn(move || {
@@ -180,7 +232,10 @@ async fn a_question_is_answered_or_given_up() {
         }
         asked
     });
-    let (current, left) = (Mutex::new(CancellationToken::new()), CancellationToken::new());
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
     serve(link.sender(), wanted, work, &current, &left).await;
     assert_eq!(reader.join().unwrap().len(), 2);
     assert!(folder.path().join("a.txt").exists() && !folder.path().join("b.txt").exists());
@@ -213,7 +268,11 @@ impl Model for Patient {
                 return Ok(Reply::text("begun"));
             }
             let call = ToolCall::new("1", "load_skill", serde_json::json!({ "name": "dig" }));
-            Ok(Reply { parts: vec![Part::Call(call)], stop: Stop::ToolUse, ..Reply::default() })
+            Ok(Reply {
+                parts: vec![Part::Call(call)],
+                stop: Stop::ToolUse,
+                ..Reply::default()
+            })
         })
     }
 }
@@ -224,14 +283,26 @@ async fn a_skill_in_the_background_goes_on_by_itself() {
     let skill = folder.path().join(".agents/skills/dig");
     std::fs::create_dir_all(&skill).unwrap();
     let head = "name: dig\ndescription: Digs.\ncontext: fork\nbackground: true";
-    std::fs::write(skill.join("SKILL.md"), format!("---\n{head}\n---\nDIG DEEP\n")).unwrap();
+    std::fs::write(
+        skill.join("SKILL.md"),
+        format!("---\n{head}\n---\nDIG DEEP\n"),
+    )
+    .unwrap();
     let (link, inbox) = Link::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Patient::default()));
-    let work = Work::begin(runtime, Begin::New { title: "t".into() }).await.unwrap();
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
-    orders.send((Order::Say("go on".into()), CancellationToken::new())).await.unwrap();
-    let (current, left) = (Mutex::new(CancellationToken::new()), CancellationToken::new());
+    orders
+        .send((Order::Say("go on".into()), CancellationToken::new()))
+        .await
+        .unwrap();
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
     let leave = left.clone();
     let mut over = done(3);
     let reader = read(inbox.take().unwrap(), move |incoming| {
@@ -251,13 +322,25 @@ async fn a_skill_in_the_background_goes_on_by_itself() {
                 seen.push(format!("{} behind", facts.background));
             }
             Incoming::Message(Message::News {
-                depth: 0, news: News::Replied { text, .. }, ..
+                depth: 0,
+                news: News::Replied { text, .. },
+                ..
             }) if !text.is_empty() => {
                 seen.push(text.clone());
             }
             _ => {}
         }
     }
-    assert_eq!(seen, ["0 behind", "begun", "1 behind", "busy", "heard of it", "0 behind"]);
+    assert_eq!(
+        seen,
+        [
+            "0 behind",
+            "begun",
+            "1 behind",
+            "busy",
+            "heard of it",
+            "0 behind"
+        ]
+    );
     drop(orders);
 }

@@ -149,8 +149,16 @@ pub(crate) struct ChatState {
 impl ChatState {
     pub(crate) fn new(history: History) -> Self {
         let doing = "starting".to_owned();
-        let running = Running { since: Duration::ZERO, doing, cancelled: false };
-        Self { history, running: Some(running), ..Self::default() }
+        let running = Running {
+            since: Duration::ZERO,
+            doing,
+            cancelled: false,
+        };
+        Self {
+            history,
+            running: Some(running),
+            ..Self::default()
+        }
     }
 
     /// Takes a message.
@@ -176,7 +184,11 @@ impl ChatState {
                     self.top = None;
                 }
             }
-            Message::News { session, depth, news } => self.news(&session, depth, &news),
+            Message::News {
+                session,
+                depth,
+                news,
+            } => self.news(&session, depth, &news),
             Message::Ask(asked) if self.questions.len() >= MAX_QUESTIONS => {
                 return vec![Effect::Answer(asked.id, Answer::No)];
             }
@@ -287,7 +299,11 @@ impl ChatState {
             }
             Report::Busy => {
                 let doing = "working".to_owned();
-                self.running = Some(Running { since: self.now, doing, cancelled: false });
+                self.running = Some(Running {
+                    since: self.now,
+                    doing,
+                    cancelled: false,
+                });
             }
             Report::Done => {
                 self.items.close();
@@ -348,7 +364,10 @@ impl ChatState {
             let waiting: Vec<String> = self.queue.drain(..).collect();
             if !waiting.is_empty() {
                 let typed = self.editor.take();
-                let all = waiting.into_iter().chain([typed]).filter(|text| !text.is_empty());
+                let all = waiting
+                    .into_iter()
+                    .chain([typed])
+                    .filter(|text| !text.is_empty());
                 self.editor.set(&all.collect::<Vec<_>>().join("\n"));
             }
             let mut effects: Vec<Effect> = self
@@ -362,7 +381,10 @@ impl ChatState {
         if !self.questions.is_empty() {
             return self.settle(Answer::No);
         }
-        if self.leaving.is_some_and(|since| self.now.saturating_sub(since) <= AGAIN) {
+        if self
+            .leaving
+            .is_some_and(|since| self.now.saturating_sub(since) <= AGAIN)
+        {
             return vec![Effect::Leave];
         }
         if !self.editor.is_empty() {
@@ -377,7 +399,10 @@ impl ChatState {
 
     fn answer(&mut self, key: KeyEvent) -> Vec<Effect> {
         let armed = self.question().is_some_and(|(_, armed)| armed);
-        let (plain, code) = (key.modifiers.difference(KeyModifiers::SHIFT).is_empty(), key.code);
+        let (plain, code) = (
+            key.modifiers.difference(KeyModifiers::SHIFT).is_empty(),
+            key.code,
+        );
         let answer = match code {
             KeyCode::Char('y' | 'Y') if plain => Answer::Once,
             KeyCode::Char('s' | 'S') if plain => Answer::Session,
@@ -405,7 +430,9 @@ impl ChatState {
     }
 
     fn settle(&mut self, answer: Answer) -> Vec<Effect> {
-        let Some((asked, _)) = self.questions.pop_front() else { return Vec::new() };
+        let Some((asked, _)) = self.questions.pop_front() else {
+            return Vec::new();
+        };
         // The next one has not been read yet.
         if let Some((_, since)) = self.questions.front_mut() {
             *since = self.now;
@@ -502,12 +529,20 @@ impl ChatState {
             popup.step(if up { -1 } else { 1 });
             return;
         }
-        let moved = if up { self.editor.up() } else { self.editor.down() };
+        let moved = if up {
+            self.editor.up()
+        } else {
+            self.editor.down()
+        };
         if moved || code == KeyCode::BackTab {
             return;
         }
         let typed = self.editor.text().to_owned();
-        let found = if up { self.history.older(&typed) } else { self.history.newer() };
+        let found = if up {
+            self.history.older(&typed)
+        } else {
+            self.history.newer()
+        };
         if let Some(text) = found {
             let text = text.to_owned();
             self.editor.set(&text);
@@ -551,13 +586,19 @@ impl ChatState {
     }
 
     fn begin(&mut self, text: &str) -> Vec<Effect> {
-        let Wish::Order(order) = command::read(text) else { return Vec::new() };
+        let Wish::Order(order) = command::read(text) else {
+            return Vec::new();
+        };
         let doing = match &order {
             Order::Compact => "summing up",
             _ => "working",
         };
         self.items.push(0, Kind::Person(super::news::block(text)));
-        self.running = Some(Running { since: self.now, doing: doing.to_owned(), cancelled: false });
+        self.running = Some(Running {
+            since: self.now,
+            doing: doing.to_owned(),
+            cancelled: false,
+        });
         vec![Effect::Order(order)]
     }
 }

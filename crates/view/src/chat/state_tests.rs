@@ -15,9 +15,18 @@ use super::state::{ARMED, Asked, ChatState, Effect, Message, Report};
 
 pub(super) fn ready() -> ChatState {
     let mut state = ChatState::new(History::new(["earlier".to_owned()]));
-    state.update(Message::Report(Report::Ready { session: "7f3a".into(), past: Vec::new() }));
-    let name = |name: &str, about: &str| Name { name: name.into(), about: about.into() };
-    let names = vec![name("pdf-forms", "Fills in PDF forms."), name("notes", "Writes notes.")];
+    state.update(Message::Report(Report::Ready {
+        session: "7f3a".into(),
+        past: Vec::new(),
+    }));
+    let name = |name: &str, about: &str| Name {
+        name: name.into(),
+        about: about.into(),
+    };
+    let names = vec![
+        name("pdf-forms", "Fills in PDF forms."),
+        name("notes", "Writes notes."),
+    ];
     state.update(Message::Report(Report::Names(names)));
     state.update(Message::Report(Report::Done));
     state
@@ -47,7 +56,11 @@ pub(super) fn send(state: &mut ChatState, text: &str) -> Vec<Effect> {
 }
 
 pub(super) fn news(state: &mut ChatState, depth: u8, news: News) {
-    state.update(Message::News { session: "7f3a".into(), depth, news });
+    state.update(Message::News {
+        session: "7f3a".into(),
+        depth,
+        news,
+    });
 }
 
 fn at(state: &mut ChatState, milliseconds: u64) {
@@ -70,7 +83,10 @@ fn a_message_is_said_and_remembered() {
     let effects = send(&mut state, "hello");
     assert_eq!(
         effects,
-        [Effect::Remember("hello".into()), Effect::Order(Order::Say("hello".into()))]
+        [
+            Effect::Remember("hello".into()),
+            Effect::Order(Order::Say("hello".into()))
+        ]
     );
     assert!(state.running.is_some() && state.editor.is_empty());
     assert_eq!(send(&mut state, "   "), []);
@@ -85,7 +101,11 @@ fn new_lines_and_pastes_stay_in_one_message() {
     control(&mut state, 'j');
     state.update(Message::Paste("c\r\nd\x1b[2J".into()));
     assert_eq!(state.editor.text(), "a\nb\nc\nd[2J");
-    assert!(state.hint().is_some_and(|hint| hint.contains("1 character")));
+    assert!(
+        state
+            .hint()
+            .is_some_and(|hint| hint.contains("1 character"))
+    );
     assert!(
         plain(&mut state, KeyCode::Enter)
             .contains(&Effect::Order(Order::Say("a\nb\nc\nd[2J".into())))
@@ -117,13 +137,21 @@ fn control_c_stops_a_turn_and_leaves_when_idle() {
     assert_eq!(control(&mut state, 'c'), []);
     assert!(state.editor.is_empty());
     at(&mut state, 4_000);
-    assert_eq!(control(&mut state, 'c'), [], "too late: that was another first time");
+    assert_eq!(
+        control(&mut state, 'c'),
+        [],
+        "too late: that was another first time"
+    );
     at(&mut state, 4_500);
     assert_eq!(control(&mut state, 'c'), [Effect::Leave]);
     let mut state = ready();
     control(&mut state, 'c');
     type_in(&mut state, "x");
-    assert_eq!(control(&mut state, 'c'), [], "a key in between forgets the first time");
+    assert_eq!(
+        control(&mut state, 'c'),
+        [],
+        "a key in between forgets the first time"
+    );
 }
 
 #[test]
@@ -153,13 +181,23 @@ fn a_letter_typed_for_something_else_answers_no_question() {
     at(&mut state, 10_000);
     type_in(&mut state, "wait, wh");
     state.update(Message::Ask(question(7)));
-    assert_eq!(plain(&mut state, KeyCode::Char('y')), [], "it came up just now");
+    assert_eq!(
+        plain(&mut state, KeyCode::Char('y')),
+        [],
+        "it came up just now"
+    );
     at(&mut state, 10_300);
     assert_eq!(plain(&mut state, KeyCode::Char('y')), []);
-    at(&mut state, 10_300 + u64::try_from(ARMED.as_millis()).unwrap());
+    at(
+        &mut state,
+        10_300 + u64::try_from(ARMED.as_millis()).unwrap(),
+    );
     assert_eq!(plain(&mut state, KeyCode::Char('x')), [], "no answer");
     assert_eq!(plain(&mut state, KeyCode::Enter), [], "Enter is no answer");
-    assert_eq!(plain(&mut state, KeyCode::Char('y')), [Effect::Answer(7, Answer::Once)]);
+    assert_eq!(
+        plain(&mut state, KeyCode::Char('y')),
+        [Effect::Answer(7, Answer::Once)]
+    );
     assert_eq!(state.editor.text(), "wait, wh");
 }
 
@@ -170,10 +208,20 @@ fn questions_are_answered_one_by_one() {
         state.update(Message::Ask(question(id)));
     }
     at(&mut state, 5_000);
-    assert_eq!(plain(&mut state, KeyCode::Char('s')), [Effect::Answer(1, Answer::Session)]);
-    assert_eq!(plain(&mut state, KeyCode::Char('s')), [], "the next one must be read first");
+    assert_eq!(
+        plain(&mut state, KeyCode::Char('s')),
+        [Effect::Answer(1, Answer::Session)]
+    );
+    assert_eq!(
+        plain(&mut state, KeyCode::Char('s')),
+        [],
+        "the next one must be read first"
+    );
     at(&mut state, 10_000);
-    assert_eq!(plain(&mut state, KeyCode::Esc), [Effect::Answer(2, Answer::No)]);
+    assert_eq!(
+        plain(&mut state, KeyCode::Esc),
+        [Effect::Answer(2, Answer::No)]
+    );
     assert_eq!(control(&mut state, 'c'), [Effect::Answer(3, Answer::No)]);
 }
 
@@ -185,7 +233,11 @@ fn stopping_a_turn_answers_its_questions_with_no() {
     state.update(Message::Ask(question(2)));
     assert_eq!(
         control(&mut state, 'c'),
-        [Effect::Answer(1, Answer::No), Effect::Answer(2, Answer::No), Effect::Cancel]
+        [
+            Effect::Answer(1, Answer::No),
+            Effect::Answer(2, Answer::No),
+            Effect::Cancel
+        ]
     );
 }
 
@@ -200,9 +252,16 @@ fn names_are_completed() {
     state.editor.set("");
     type_in(&mut state, "/");
     plain(&mut state, KeyCode::Down);
-    assert_eq!(plain(&mut state, KeyCode::Enter), [], "what was chosen is taken, not sent");
+    assert_eq!(
+        plain(&mut state, KeyCode::Enter),
+        [],
+        "what was chosen is taken, not sent"
+    );
     assert_eq!(state.editor.text(), "/skills ");
-    assert_eq!(plain(&mut state, KeyCode::Enter).last(), Some(&Effect::Order(Order::Skills)));
+    assert_eq!(
+        plain(&mut state, KeyCode::Enter).last(),
+        Some(&Effect::Order(Order::Skills))
+    );
 }
 
 #[test]
@@ -229,8 +288,15 @@ fn a_turn_is_shown_as_it_goes() {
         News::Text("I look.".into()),
         News::Replied {
             text: "I look.".into(),
-            calls: vec![("1".into(), "read CHANGES".into()), ("2".into(), "bash ls".into())],
-            usage: Usage { input: 10, output: 2, ..Usage::default() },
+            calls: vec![
+                ("1".into(), "read CHANGES".into()),
+                ("2".into(), "bash ls".into()),
+            ],
+            usage: Usage {
+                input: 10,
+                output: 2,
+                ..Usage::default()
+            },
         },
         News::CallStarted { call: "1".into() },
     ] {
@@ -243,7 +309,15 @@ fn a_turn_is_shown_as_it_goes() {
         });
         states.collect()
     };
-    assert_eq!(calls(&state), [CallState::Running { since: Duration::ZERO }, CallState::Waiting]);
+    assert_eq!(
+        calls(&state),
+        [
+            CallState::Running {
+                since: Duration::ZERO
+            },
+            CallState::Waiting
+        ]
+    );
     let ended = |call: &str, fault: Option<&str>| News::CallEnded {
         call: call.into(),
         fault: fault.map(Into::into),
@@ -254,19 +328,36 @@ fn a_turn_is_shown_as_it_goes() {
     news(&mut state, 0, ended("2", Some("no")));
     assert_eq!(
         calls(&state),
-        [CallState::Done { milliseconds: 12 }, CallState::Refused { why: "no".into() }]
+        [
+            CallState::Done { milliseconds: 12 },
+            CallState::Refused { why: "no".into() }
+        ]
     );
     assert_eq!((state.facts.turns, state.facts.usage.tokens()), (1, 12));
-    let texts = state.items.iter().filter(|item| matches!(item.kind, Kind::Model { .. })).count();
-    assert_eq!(texts, 1, "what was begun before the connection broke is gone");
+    let texts = state
+        .items
+        .iter()
+        .filter(|item| matches!(item.kind, Kind::Model { .. }))
+        .count();
+    assert_eq!(
+        texts, 1,
+        "what was begun before the connection broke is gone"
+    );
 }
 
 #[test]
 fn a_new_session_shows_nothing_of_the_old() {
     let mut state = ready();
     send(&mut state, "/clear");
-    let past = vec![News::Line { tone: Tone::Good, what: "loaded", text: "x".into() }];
-    state.update(Message::Report(Report::Ready { session: "8".into(), past }));
+    let past = vec![News::Line {
+        tone: Tone::Good,
+        what: "loaded",
+        text: "x".into(),
+    }];
+    state.update(Message::Report(Report::Ready {
+        session: "8".into(),
+        past,
+    }));
     state.update(Message::Report(Report::Done));
     assert_eq!(state.items.iter().count(), 1);
     assert_eq!(&*state.session, "8");
@@ -275,15 +366,27 @@ fn a_new_session_shows_nothing_of_the_old() {
 #[test]
 fn scrolling_stays_where_it_is_while_lines_come() {
     let mut state = ready();
-    state.update(Message::Drawn { total: 100, height: 20, top: 80 });
+    state.update(Message::Drawn {
+        total: 100,
+        height: 20,
+        top: 80,
+    });
     plain(&mut state, KeyCode::PageUp);
     assert_eq!(state.top, Some(62));
-    state.update(Message::Drawn { total: 120, height: 20, top: 62 });
+    state.update(Message::Drawn {
+        total: 120,
+        height: 20,
+        top: 62,
+    });
     assert_eq!(state.top, Some(62));
     for _ in 0..10 {
         state.update(Message::Scroll(-10));
         let top = state.top.unwrap();
-        state.update(Message::Drawn { total: 120, height: 20, top });
+        state.update(Message::Drawn {
+            total: 120,
+            height: 20,
+            top,
+        });
     }
     assert_eq!(state.top, Some(0));
     press(&mut state, KeyCode::End, KeyModifiers::CONTROL);

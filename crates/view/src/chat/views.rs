@@ -31,7 +31,10 @@ pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
         name: clean(look.name(entry)),
         about: shorten(&clean(&entry.skill.description), 200),
     };
-    look.visible().take(MAX_SKILLS).map(|(entry, _)| name(entry)).collect()
+    look.visible()
+        .take(MAX_SKILLS)
+        .map(|(entry, _)| name(entry))
+        .collect()
 }
 
 /// Every skill: where it is from, whether the model sees it, whether it is loaded, its last use.
@@ -54,16 +57,23 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
             Sight::NameOnly => "name only".to_owned(),
             Sight::Hidden(why) => format!("hidden: {}", word(why)),
         };
-        let state =
-            if is_untrusted(workshop, entry) { format!("{sight}, untrusted") } else { sight };
+        let state = if is_untrusted(workshop, entry) {
+            format!("{sight}, untrusted")
+        } else {
+            sight
+        };
         rows.push(vec![
             clean(&name),
             clean(&from(entry)),
             state,
             loaded.map_or(String::new(), |(_, tokens)| {
-                format!("{} tokens", thousands(usize::try_from(*tokens).unwrap_or(usize::MAX)))
+                format!(
+                    "{} tokens",
+                    thousands(usize::try_from(*tokens).unwrap_or(usize::MAX))
+                )
             }),
-            used.get(&*entry.skill.name).map_or(String::new(), |at| ago(now, *at)),
+            used.get(&*entry.skill.name)
+                .map_or(String::new(), |at| ago(now, *at)),
         ]);
     }
     let all = catalog.entries().len();
@@ -73,14 +83,22 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
     }
     if rows.is_empty() {
         let text = "No skill was found. `prowess new NAME` makes one.".to_owned();
-        return View { title, body: Body::Text(text) };
+        return View {
+            title,
+            body: Body::Text(text),
+        };
     }
     let head = vec!["NAME", "ORIGIN", "STATE", "LOADED", "LAST USED"];
-    View { title, body: Body::Table { head, rows } }
+    View {
+        title,
+        body: Body::Table { head, rows },
+    }
 }
 
 fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
-    workshop.read(&entry.skill).is_ok_and(|read| !read.standing.is_trusted())
+    workshop
+        .read(&entry.skill)
+        .is_ok_and(|read| !read.standing.is_trusted())
 }
 
 fn word(why: Hidden) -> &'static str {
@@ -97,23 +115,36 @@ fn word(why: Hidden) -> &'static str {
 fn last_used(workshop: &Workshop) -> BTreeMap<Box<str>, i64> {
     let mut last = BTreeMap::new();
     for row in usage(workshop) {
-        let at = last.entry(row.usage.skill.clone()).or_insert(row.usage.last_used);
+        let at = last
+            .entry(row.usage.skill.clone())
+            .or_insert(row.usage.last_used);
         *at = row.usage.last_used.max(*at);
     }
     last
 }
 
 fn usage(workshop: &Workshop) -> Vec<prowess::ports::usage::UsageRow> {
-    let Some(store) = &workshop.usage else { return Vec::new() };
+    let Some(store) = &workshop.usage else {
+        return Vec::new();
+    };
     let project = workshop.places.workspace.to_string_lossy().into_owned();
-    store.rows(&UsageQuery::project(project)).unwrap_or_default()
+    store
+        .rows(&UsageQuery::project(project))
+        .unwrap_or_default()
 }
 
 fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<Ranked> {
     let look = Look::new(catalog, &workshop.visibility, Who::Model);
     let used = rank::union(usage(workshop).iter().map(|row| &row.usage));
-    let skills: Vec<_> = look.visible().map(|(entry, _)| entry.skill.clone()).collect();
-    rank::rank(&skills, &used, &rank::Options::new(workshop.clock.now(), LAST_USED))
+    let skills: Vec<_> = look
+        .visible()
+        .map(|(entry, _)| entry.skill.clone())
+        .collect();
+    rank::rank(
+        &skills,
+        &used,
+        &rank::Options::new(workshop.clock.now(), LAST_USED),
+    )
 }
 
 /// Why a skill is listed, hidden or cut; nothing but near names where there is none.
@@ -136,13 +167,19 @@ pub(crate) fn why_skill(
         query: None,
         show: &|path| prowess_terminal::display_path(path, workspace, home),
     });
-    let pairs = why.lines.iter().map(|line| (line.about.to_owned(), clean(&line.text)));
+    let pairs = why
+        .lines
+        .iter()
+        .map(|line| (line.about.to_owned(), clean(&line.text)));
     let mut pairs: Vec<_> = pairs.collect();
     if is_untrusted(workshop, entry) {
         let text = "not trusted, so what it wants to run is not run without a word of yours; see `prowess trust`";
         pairs.push(("trust".to_owned(), text.to_owned()));
     }
-    Ok(View { title: format!("Why {}", clean(entry.name())), body: Body::Pairs(pairs) })
+    Ok(View {
+        title: format!("Why {}", clean(entry.name())),
+        body: Body::Pairs(pairs),
+    })
 }
 
 /// What was asked and declared in the last turn, and what was decided in it and before.
@@ -151,8 +188,14 @@ pub(crate) fn why_last(events: &[Stamped]) -> View {
     let lines = transcript::why_lines(events, turn);
     let before = transcript::decisions_before(events, turn, MAX_DECISIONS);
     let before = before.into_iter().map(|what| ("decided", what));
-    let pairs = lines.into_iter().chain(before).map(|(about, what)| (about.to_owned(), what));
-    View { title: "Why the last turn was as it was".to_owned(), body: Body::Pairs(pairs.collect()) }
+    let pairs = lines
+        .into_iter()
+        .chain(before)
+        .map(|(about, what)| (about.to_owned(), what));
+    View {
+        title: "Why the last turn was as it was".to_owned(),
+        body: Body::Pairs(pairs.collect()),
+    }
 }
 
 /// What people should know of a model before they talk to it: its price, and what it is not.
@@ -164,7 +207,9 @@ pub(crate) fn about(about: &ModelInfo) -> Vec<String> {
             price.input, price.output
         ));
     }
-    std::iter::once(name).chain(about.note.as_deref().map(clean)).collect()
+    std::iter::once(name)
+        .chain(about.note.as_deref().map(clean))
+        .collect()
 }
 
 /// The model.
@@ -172,11 +217,16 @@ pub(crate) fn model(about: &ModelInfo) -> View {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let mut pairs = vec![
         ("name".to_owned(), clean(&about.name)),
-        ("window".to_owned(), format!("{} tokens", number(about.window))),
+        (
+            "window".to_owned(),
+            format!("{} tokens", number(about.window)),
+        ),
     ];
     if let Some(price) = &about.price {
-        let text =
-            format!("${} read, ${} written, for a million tokens", price.input, price.output);
+        let text = format!(
+            "${} read, ${} written, for a million tokens",
+            price.input, price.output
+        );
         pairs.push(("price".to_owned(), text));
     }
     if let Some(note) = &about.note {
@@ -184,7 +234,10 @@ pub(crate) fn model(about: &ModelInfo) -> View {
     }
     let text = "`prowess chat --model NAME` begins a session with another".to_owned();
     pairs.push(("change".to_owned(), text));
-    View { title: "Model".to_owned(), body: Body::Pairs(pairs) }
+    View {
+        title: "Model".to_owned(),
+        body: Body::Pairs(pairs),
+    }
 }
 
 /// What the session used.
@@ -194,16 +247,30 @@ pub(crate) fn cost(spent: &Spent) -> View {
     let mut pairs = vec![
         ("turns".to_owned(), number(u64::from(spent.turns))),
         ("read".to_owned(), format!("{} tokens", number(usage.input))),
-        ("written".to_owned(), format!("{} tokens", number(usage.output))),
+        (
+            "written".to_owned(),
+            format!("{} tokens", number(usage.output)),
+        ),
     ];
     if usage.cache_read > 0 || usage.cache_write > 0 {
-        pairs.push(("from cache".to_owned(), format!("{} tokens", number(usage.cache_read))));
-        pairs.push(("into cache".to_owned(), format!("{} tokens", number(usage.cache_write))));
+        pairs.push((
+            "from cache".to_owned(),
+            format!("{} tokens", number(usage.cache_read)),
+        ));
+        pairs.push((
+            "into cache".to_owned(),
+            format!("{} tokens", number(usage.cache_write)),
+        ));
     }
-    let cost = usage.micros.map_or("not known: no price for this model".to_owned(), money);
+    let cost = usage
+        .micros
+        .map_or("not known: no price for this model".to_owned(), money);
     pairs.push(("cost".to_owned(), cost));
     pairs.push(("time".to_owned(), took(spent.milliseconds)));
-    View { title: "Cost of this session".to_owned(), body: Body::Pairs(pairs) }
+    View {
+        title: "Cost of this session".to_owned(),
+        body: Body::Pairs(pairs),
+    }
 }
 
 fn clean(text: &str) -> String {

@@ -62,7 +62,11 @@ impl Work {
             let failure = Failure::new(problem.message);
             problem.hints.into_iter().fold(failure, Failure::hint)
         })?;
-        Ok(Self { runtime, session, title })
+        Ok(Self {
+            runtime,
+            session,
+            title,
+        })
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -83,7 +87,12 @@ impl Work {
             model: clean(&about.name),
             turns: spent.turns,
             usage: spent.usage,
-            skills: self.session.skills().iter().map(|skill| clean(&skill.name)).collect(),
+            skills: self
+                .session
+                .skills()
+                .iter()
+                .map(|skill| clean(&skill.name))
+                .collect(),
             background: self.session.background(),
         }
     }
@@ -91,12 +100,16 @@ impl Work {
     /// What people may call by name.
     pub(crate) async fn names(&self) -> Vec<Name> {
         let workshop = self.session.workshop().derive();
-        tokio::task::spawn_blocking(move || views::names(&workshop)).await.unwrap_or_default()
+        tokio::task::spawn_blocking(move || views::names(&workshop))
+            .await
+            .unwrap_or_default()
     }
 
     /// What was said before.
     pub(crate) async fn past(&self) -> Vec<News> {
-        let Ok(events) = self.events().await else { return Vec::new() };
+        let Ok(events) = self.events().await else {
+            return Vec::new();
+        };
         let first = events.len().saturating_sub(MAX_PAST);
         let news = |stamped: &Stamped| [said(&stamped.event), of_event(&stamped.event)];
         events[first..].iter().flat_map(news).flatten().collect()
@@ -142,7 +155,10 @@ impl Work {
                         "There is nothing to sum up yet."
                     };
                     let title = "Compact".to_owned();
-                    Became::View(View { title, body: Body::Text(text.to_owned()) })
+                    Became::View(View {
+                        title,
+                        body: Body::Text(text.to_owned()),
+                    })
                 }
                 Err(error) => Became::Problem(problem(&error)),
             },
@@ -211,9 +227,15 @@ fn became(pause: Result<Pause, RuntimeError>) -> Became {
 }
 
 fn did_you_mean(names: impl Iterator<Item = String>, mark: &str) -> Vec<String> {
-    let names: Vec<String> =
-        names.take(3).map(|name| tick(format!("{mark}{}", sanitize::line(&name)))).collect();
-    if names.is_empty() { Vec::new() } else { vec![format!("did you mean {}?", either(names))] }
+    let names: Vec<String> = names
+        .take(3)
+        .map(|name| tick(format!("{mark}{}", sanitize::line(&name))))
+        .collect();
+    if names.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("did you mean {}?", either(names))]
+    }
 }
 
 /// Why something did not work, and what to type.
@@ -243,11 +265,17 @@ fn problem(error: &RuntimeError) -> Problem {
             hints
         }
         RuntimeError::NoAgent { name, .. } => {
-            vec![format!("define it in the configuration: `[agents.{}]`", sanitize::line(name))]
+            vec![format!(
+                "define it in the configuration: `[agents.{}]`",
+                sanitize::line(name)
+            )]
         }
         RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. })) => {
             let remedy = decision.remedy.as_deref();
-            remedy.map(|remedy| sanitize::line(remedy).into_owned()).into_iter().collect()
+            remedy
+                .map(|remedy| sanitize::line(remedy).into_owned())
+                .into_iter()
+                .collect()
         }
         _ => Vec::new(),
     };
@@ -257,9 +285,17 @@ fn problem(error: &RuntimeError) -> Problem {
             | RuntimeError::NoSkill(_)
             | RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { .. }))
     );
-    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = message
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
     let message = shorten(&sanitize::line(&lines.join("; ")), MAX_MESSAGE);
-    Problem { message, hints, refused }
+    Problem {
+        message,
+        hints,
+        refused,
+    }
 }
 
 /// The exit code for how a turn ended.

@@ -25,7 +25,9 @@ pub(crate) fn wrap(
             }
             if piece.len() > word.len() {
                 folder.put_word();
-                folder.spaces.push((" ".repeat(piece.len() - word.len()), span.style));
+                folder
+                    .spaces
+                    .push((" ".repeat(piece.len() - word.len()), span.style));
             }
         }
     }
@@ -71,10 +73,16 @@ fn parts(cluster: &str, room: usize) -> impl Iterator<Item = &str> {
     let mut rest = cluster;
     std::iter::from_fn(move || {
         let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
-        let mut end =
-            if rest.width() <= room { rest.len() } else { rest.chars().next()?.len_utf8() };
+        let mut end = if rest.width() <= room {
+            rest.len()
+        } else {
+            rest.chars().next()?.len_utf8()
+        };
         if end < rest.len() {
-            end = ends.take_while(|end| rest[..*end].width() <= room).last().unwrap_or(end);
+            end = ends
+                .take_while(|end| rest[..*end].width() <= room)
+                .last()
+                .unwrap_or(end);
         }
         let (part, left) = rest.split_at(end);
         rest = left;
@@ -101,7 +109,11 @@ impl<'a> Folder<'a> {
             width: width.max(start.max(hang.content.width()) + WIDEST),
             hang,
             done: Vec::new(),
-            line: if start == 0 { Vec::new() } else { vec![first.clone()] },
+            line: if start == 0 {
+                Vec::new()
+            } else {
+                vec![first.clone()]
+            },
             used: start,
             start,
             word: Vec::new(),
@@ -135,7 +147,8 @@ impl<'a> Folder<'a> {
             for (at, part) in parts(cluster, self.width - self.start).enumerate() {
                 let wide = part.width();
                 if at > 0 || (self.used + wide > self.width && self.used > self.start) {
-                    self.line.push(Span::styled(std::mem::take(&mut run), style));
+                    self.line
+                        .push(Span::styled(std::mem::take(&mut run), style));
                     self.next_line();
                 }
                 run.push_str(part);
@@ -175,23 +188,37 @@ mod tests {
 
     #[test]
     fn lines_break_at_words_and_hang() {
-        let spans = [Span::raw("one two "), Span::raw("th"), Span::raw("ree abcdefghijkl")];
+        let spans = [
+            Span::raw("one two "),
+            Span::raw("th"),
+            Span::raw("ree abcdefghijkl"),
+        ];
         let lines = wrap(&spans, 9, &Span::raw("- "), &Span::raw("  "));
-        assert_eq!(text(&lines), ["- one two", "  three", "  abcdefg", "  hijkl"]);
+        assert_eq!(
+            text(&lines),
+            ["- one two", "  three", "  abcdefg", "  hijkl"]
+        );
         let lines = chop("技能技能", Style::new(), 5, &Span::raw(""), &Span::raw(""));
         assert_eq!(text(&lines), ["技能", "技能"]);
     }
 
     #[test]
     fn a_cut_is_marked() {
-        assert_eq!([cut("技能技能", 5), cut("abc", 3), cut("abcd", 3)], ["技能…", "abc", "ab…"]);
+        assert_eq!(
+            [cut("技能技能", 5), cut("abc", 3), cut("abcd", 3)],
+            ["技能…", "abc", "ab…"]
+        );
         assert_eq!(cut("abc", 0), "");
     }
 
     #[test]
     fn a_cluster_wider_than_a_line_is_broken() {
-        let lines =
-            wrap(&[Span::raw("!\u{103b}\u{b47}\u{103b}a")], 5, &Span::raw("> "), &Span::raw("  "));
+        let lines = wrap(
+            &[Span::raw("!\u{103b}\u{b47}\u{103b}a")],
+            5,
+            &Span::raw("> "),
+            &Span::raw("  "),
+        );
         assert_eq!(text(&lines), ["> !\u{103b}\u{b47}", "  \u{103b}a"]);
     }
 

@@ -1,5 +1,8 @@
 //! The attacks.
-#![allow(unsafe_code, reason = "some attacks are system calls that nobody wraps")]
+#![allow(
+    unsafe_code,
+    reason = "some attacks are system calls that nobody wraps"
+)]
 #![allow(clippy::print_stdout, reason = "its output is all this program is for")]
 
 use std::ffi::CStr;
@@ -54,9 +57,10 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
         "see-variables" => found(
             std::env::vars_os().any(|(name, _)| name.as_bytes().starts_with(b"PROWESS_TEST_")),
         ),
-        "through-root" => {
-            OpenOptions::new().append(true).open(format!("/proc/{argument}"))?.write_all(b"x")
-        }
+        "through-root" => OpenOptions::new()
+            .append(true)
+            .open(format!("/proc/{argument}"))?
+            .write_all(b"x"),
         "tcp" => TcpStream::connect(argument).map(drop),
         "udp" => {
             let socket = UdpSocket::bind("0.0.0.0:0")?;
@@ -127,7 +131,11 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
         }
         "set-user-made" => {
             let _ = std::fs::remove_file(path);
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o4755).open(path)?;
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o4755)
+                .open(path)?;
             found(file.metadata()?.permissions().mode() & 0o4000 != 0)
         }
         "device" => {
@@ -140,7 +148,9 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
             let status = std::fs::read_to_string("/proc/self/status")?;
             let mut sets = status.lines().filter(|line| line.starts_with("Cap"));
             found(sets.any(|line| {
-                line.bytes().skip(7).any(|byte| byte.is_ascii_hexdigit() && byte != b'0')
+                line.bytes()
+                    .skip(7)
+                    .any(|byte| byte.is_ascii_hexdigit() && byte != b'0')
             }))
         }
         "new-privileges" => {
@@ -162,11 +172,19 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
 }
 
 fn check(done: i32) -> io::Result<()> {
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 fn found(yes: bool) -> io::Result<()> {
-    if yes { Ok(()) } else { Err(io::Error::other("nothing found")) }
+    if yes {
+        Ok(())
+    } else {
+        Err(io::Error::other("nothing found"))
+    }
 }
 
 /// Mounts on an empty folder and takes the mount away at once. Whatever stayed mounted would be
@@ -178,7 +196,13 @@ fn mounted(on: &Path, source: &CStr, kind: &CStr, flags: libc::c_ulong) -> io::R
     let on = std::ffi::CString::new(on.as_os_str().as_bytes())?;
     // SAFETY: every pointer is a C string that lives through the call.
     let done = unsafe {
-        libc::mount(source.as_ptr(), on.as_ptr(), kind.as_ptr(), flags, std::ptr::null())
+        libc::mount(
+            source.as_ptr(),
+            on.as_ptr(),
+            kind.as_ptr(),
+            flags,
+            std::ptr::null(),
+        )
     };
     check(done)?;
     // SAFETY: as above.
@@ -192,7 +216,10 @@ fn truncate(path: &Path) -> io::Result<()> {
 }
 
 fn host_name() -> Vec<u8> {
-    std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default().trim_ascii_end().to_vec()
+    std::fs::read("/proc/sys/kernel/hostname")
+        .unwrap_or_default()
+        .trim_ascii_end()
+        .to_vec()
 }
 
 /// Sets both times through the path: through an open file it would be the opening that is refused.
