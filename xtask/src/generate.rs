@@ -140,7 +140,7 @@ fn rule_page(rule: &Rule) -> String {
     // What stands behind a fence is not shown where Markdown is read.
     let captioned = |line: &str| match line.trim_start_matches('`') {
         info if info.len() < line.len() && info.starts_with("markdown ") => {
-            let caption = prowess_describe::caption(info.trim_end());
+            let caption = prowess_lint::page::caption(info.trim_end());
             if caption.is_empty() {
                 line.to_owned()
             } else {

@@ -20,9 +20,9 @@ pub(crate) use gate::{
 
 use crate::commands::completions;
 use crate::env::Environment;
+use crate::output::{Exit, Look, Printer, help};
+use crate::usage_error;
 use anstream::ColorChoice;
-use prowess_console::usage;
-use prowess_terminal::{Exit, Look, Printer, help};
 
 /// Find, check, mend, explain and run Agent Skills
 #[derive(Debug, Parser)]
@@ -105,7 +105,7 @@ pub(crate) fn command() -> clap::Command {
 
 /// Everything that can be typed, for readers of help.
 pub(crate) fn readable() -> clap::Command {
-    usage::readable(command(), ROOT_HELP)
+    usage_error::readable(command(), ROOT_HELP)
 }
 
 /// Options that every command takes.
@@ -182,11 +182,11 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Prompt(PromptArgs),
     Why(WhyArgs),
-    Run(prowess_console::run::RunArgs),
-    Chat(prowess_console::talk::ChatArgs),
-    Session(prowess_console::session::SessionArgs),
-    Demo(prowess_console::demo::DemoArgs),
-    Mcp(prowess_console::serve::McpArgs),
+    Run(crate::commands::run::RunArgs),
+    Chat(crate::commands::chat::ChatArgs),
+    Session(crate::commands::session::SessionArgs),
+    Demo(crate::commands::demo::DemoArgs),
+    Mcp(crate::commands::mcp::McpArgs),
     Exec(ExecArgs),
     Tool(ToolArgs),
     Trust(TrustArgs),
@@ -639,7 +639,11 @@ pub(crate) fn explain_usage(error: &clap::Error, environment: &Environment) -> E
     };
     let printer = Printer::new(look);
     if error.use_stderr() {
-        printer.error(&usage::mistake(error, command(), &environment.arguments));
+        printer.error(&usage_error::mistake(
+            error,
+            command(),
+            &environment.arguments,
+        ));
         return Exit::Failed.into();
     }
     match printer.answer(&help::laid_out(&error.render().ansi().to_string())) {
@@ -658,7 +662,7 @@ mod tests {
     #[test]
     fn our_own_help_looks_like_claps() {
         let mut root = readable();
-        let help = usage::page(&mut root);
+        let help = usage_error::page(&mut root);
         assert!(
             help.contains("\u{1b}[1m\u{1b}[4mAuthor:\u{1b}[0m\n"),
             "{help:?}"
@@ -672,7 +676,7 @@ mod tests {
             "{help:?}"
         );
         root.build();
-        let help = usage::page(root.find_subcommand_mut("find").unwrap());
+        let help = usage_error::page(root.find_subcommand_mut("find").unwrap());
         assert!(
             help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"),
             "{help:?}"
@@ -686,7 +690,7 @@ mod tests {
             "{help:?}"
         );
         let policy = root.find_subcommand_mut("policy").unwrap();
-        let help = usage::page(policy.find_subcommand_mut("show").unwrap());
+        let help = usage_error::page(policy.find_subcommand_mut("show").unwrap());
         assert!(
             help.contains("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m\n"),
             "{help:?}"
@@ -736,7 +740,8 @@ mod tests {
                 .chain(typed.split(' '))
                 .map(OsString::from)
                 .collect();
-            let error = usage::mistake(&parse(&arguments).unwrap_err(), command(), &arguments);
+            let error =
+                usage_error::mistake(&parse(&arguments).unwrap_err(), command(), &arguments);
             assert_eq!(error.message, message);
             let meant = format!("did you mean {hint}?");
             assert!(error.hints.contains(&meant), "{typed}: {:?}", error.hints);

@@ -78,7 +78,7 @@ pub(crate) struct Environment {
     /// Every variable; a few of them reach commands that are run.
     pub(crate) variables: Vec<(OsString, OsString)>,
     /// This program as the helper that stands round one command.
-    pub(crate) helper: Option<prowess_exec::Helper>,
+    pub(crate) helper: Option<prowess_sandbox::Helper>,
 }
 
 impl Environment {
@@ -163,9 +163,9 @@ impl Environment {
     }
 
     /// What runs commands in the sandbox.
-    pub(crate) fn runner(&self) -> Option<prowess_exec::Runner> {
+    pub(crate) fn runner(&self) -> Option<prowess_sandbox::Runner> {
         let helper = self.helper.clone()?;
-        Some(prowess_exec::Runner::new(helper).inherit(self.variables.iter().cloned()))
+        Some(prowess_sandbox::Runner::new(helper).inherit(self.variables.iter().cloned()))
     }
 
     /// Where skills are looked for from here.

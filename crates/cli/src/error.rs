@@ -1,7 +1,7 @@
 //! Errors of the command, and what to type next.
 
+pub(crate) use crate::output::Failure as CliError;
 use prowess_registry::digest;
-pub(crate) use prowess_terminal::Failure as CliError;
 
 /// Says why a skill has no digest.
 pub(crate) fn no_digest(error: &digest::Error) -> CliError {

@@ -13,7 +13,7 @@ use crate::args::GlobalArgs;
 use crate::commands::targets;
 use crate::env::Environment;
 use crate::error::CliError;
-use prowess_terminal::Printer;
+use crate::output::Printer;
 
 /// How many notices about folders are printed.
 const MOST_NOTICES: usize = 10;

@@ -1,23 +1,29 @@
 //! The `prowess` command: arguments in, output and exit codes out.
 
 mod args;
+mod ask;
 mod commands;
 mod env;
 mod error;
+mod key_command;
 mod library;
+mod output;
 mod permissions;
+mod setup;
+mod telemetry;
 mod usage;
+mod usage_error;
+mod wait;
 
 use std::process::ExitCode;
 
 use crate::args::{Cli, Command};
 use crate::env::Environment;
-use prowess_console::telemetry;
-use prowess_terminal::{Exit, Printer};
+use crate::output::{Exit, Printer};
 
 fn main() -> ExitCode {
     // Must come before everything else: this may be the helper that stands round one command.
-    let helper = prowess_exec::maybe_run_helper();
+    let helper = prowess_sandbox::maybe_run_helper();
     let environment = Environment {
         helper: Some(helper),
         ..Environment::read()

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+pub(crate) use crate::ask::{Terminal, ask, explain};
 use prowess::Host;
 use prowess_catalog::Skill;
-pub(crate) use prowess_console::ask::{Terminal, ask, explain};
 use prowess_diag::sanitize;
 use prowess_policy::command::{Word, script};
 use prowess_policy::{Effect, Gate, Source};

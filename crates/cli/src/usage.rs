@@ -4,9 +4,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use prowess_catalog::rank::{Usage, union};
-use prowess_ports::{Clock, UsageError, UsageQuery, UsageStore};
 use prowess_registry::fs::scopes;
 use prowess_store::{SqliteUsage, SystemClock, Tolerant};
+use prowess_traits::{Clock, UsageError, UsageQuery, UsageStore};
 
 use crate::commands::targets;
 use crate::env::Environment;

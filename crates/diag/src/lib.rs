@@ -9,6 +9,7 @@
 
 pub mod diagnostic;
 pub mod fix;
+pub mod path;
 pub mod render;
 pub mod sanitize;
 pub mod source;

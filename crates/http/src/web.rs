@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_ports::{FetchError, FetchLimits, Fetched, Fetcher};
+use prowess_traits::{FetchError, FetchLimits, Fetched, Fetcher};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prowess_http::{Address, Deadlines, HttpClient, Lookup, Proxy, WebFetcher};
-use prowess_ports::{FetchLimits, Fetched, Fetcher};
+use prowess_traits::{FetchLimits, Fetched, Fetcher};
 
 const LIMITS: FetchLimits = FetchLimits {
     bytes: 1_000,

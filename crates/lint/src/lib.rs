@@ -8,6 +8,7 @@
 
 pub mod check;
 pub mod fix;
+pub mod page;
 pub mod profile;
 pub mod reference;
 pub mod rules;

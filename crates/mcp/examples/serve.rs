@@ -11,18 +11,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use prowess_exec::Runner;
 use prowess_mcp::{Http, Options, Server, Token};
-use prowess_model::EchoModel;
+use prowess_models::EchoModel;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Effect, Source};
 use prowess_registry::Registry;
 use prowess_runtime::{CancellationToken, Engine, Parts, Settings};
+use prowess_sandbox::Runner;
 use prowess_store::{MemorySessions, SystemClock};
 use prowess_tools::{Choice, Places, Toolset, Workshop};
 
 fn main() -> Result<()> {
-    let helper = prowess_exec::maybe_run_helper();
+    let helper = prowess_sandbox::maybe_run_helper();
     let mut words = std::env::args().skip(1);
     let folder = PathBuf::from(words.next().context("the folder is missing")?);
     let registry = Registry::default();

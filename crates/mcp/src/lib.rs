@@ -6,9 +6,11 @@
 //! and skills of other servers. The only crate that names `rmcp`.
 
 mod client;
+pub mod install;
 mod server;
+mod wire;
 
 pub use client::{Client, ClientPlace, LinkError, ServerView, harmless};
-pub use prowess_door::{Invited, Token, TokenError};
+pub use server::auth::{Invited, Token, TokenError};
 pub use server::http::{Http, HttpLimits};
 pub use server::{Options, ServeError, Server};

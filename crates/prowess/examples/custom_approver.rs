@@ -12,10 +12,10 @@
 use std::sync::{Arc, Mutex};
 
 use prowess::Runtime;
-use prowess::hands::hands;
-use prowess::model::ScriptedModel;
+use prowess::models::ScriptedModel;
 use prowess::policy::{Action, Answer};
-use prowess::ports::{Approver, Question};
+use prowess::tools::files::file_tools;
+use prowess::traits::{Approver, Question};
 
 /// Lets files below `notes/` be written, and nothing else that is asked about.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let approver = Arc::new(NotesOnly::default());
     let runtime = Runtime::builder()
         .project(project.path())
-        .hands(hands(None))
+        .hands(file_tools(None))
         .approver(Arc::clone(&approver) as Arc<dyn Approver>)
         .model(Arc::new(ScriptedModel::parse("notes", SCRIPT)?))
         .build()?;

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use prowess::model::ScriptedModel;
+use prowess::models::ScriptedModel;
 use prowess::{MemorySource, NewSkill, Origin, Registry, Runtime, Scope, SkillSource};
 
 const SCRIPT: &str = r#"

@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use prowess::model::ScriptedModel;
+use prowess::models::ScriptedModel;
 use prowess::tools::{Loaded, Tool, ToolAnswer, ToolError, Workshop, input};
 use prowess::{NewSkill, Registry, Runtime, Update};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use prowess::model::ScriptedModel;
+use prowess::models::ScriptedModel;
 use prowess::{CancellationToken, Pause, Runtime};
 
 const SCRIPT: &str = r#"

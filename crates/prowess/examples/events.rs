@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use prowess::agent::{Delta, Event};
-use prowess::model::ScriptedModel;
+use prowess::models::ScriptedModel;
 use prowess::{NewSkill, Registry, Runtime, Update};
 
 const SCRIPT: &str = r#"

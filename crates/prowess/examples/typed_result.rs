@@ -1,7 +1,7 @@
 //! A typed result: a skill runs on its own, and a Rust value comes back.
 //!
 //! `cargo run -p prowess --example typed_result`. The model is a script, so that it runs offline; put
-//! `prowess::model::choose` in its place to ask a real one.
+//! `prowess::models::choose` in its place to ask a real one.
 
 #![allow(
     clippy::print_stdout,
@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use prowess::agent::Budget;
-use prowess::model::ScriptedModel;
+use prowess::models::ScriptedModel;
 use prowess::{NewSkill, Outcome, Runtime};
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]

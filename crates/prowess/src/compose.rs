@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use prowess_catalog::Policy;
 use prowess_config::Config;
 use prowess_policy::{Gate, Places as GatePlaces};
-use prowess_ports::Clock;
 use prowess_registry::Registry;
 use prowess_tools::{Places, Settings, Workshop};
+use prowess_traits::Clock;
 use prowess_trust::TrustStore;
 
 /// Where the host keeps things. Nothing here is looked up: a library does not read the home folder.

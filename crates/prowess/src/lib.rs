@@ -86,8 +86,10 @@
 //! ```
 
 mod compose;
+pub mod inspect;
 mod runtime;
 mod skills;
+pub mod validate;
 
 pub use compose::Host;
 pub use prowess_agent as agent;
@@ -95,19 +97,14 @@ pub use prowess_catalog::{
     Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
     Precedence, Refusal, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
 };
-pub use prowess_check as check;
 pub use prowess_config as config;
-pub use prowess_describe as describe;
 pub use prowess_diag as diag;
-pub use prowess_exec as exec;
-pub use prowess_hands as hands;
 #[cfg(feature = "providers")]
 pub use prowess_http as http;
 pub use prowess_lint as lint;
 #[cfg(feature = "providers")]
-pub use prowess_model as model;
+pub use prowess_models as models;
 pub use prowess_policy as policy;
-pub use prowess_ports as ports;
 pub use prowess_registry::{
     ChangeSet, Fault, FaultKind, FileOptions, FileSource, Known, LoadError, LoadReport,
     MemorySource, NewSkill, Notice, Place, ReadError, RegisterError, Registry, Report, Scan,
@@ -119,10 +116,12 @@ pub use prowess_runtime::{
     CancellationToken, Engine, Finished, Models, Outcome, Pause, RuntimeError, Session, Settings,
     Update, Watcher,
 };
+pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;
 pub use prowess_spec as spec;
 pub use prowess_store as store;
 pub use prowess_tools::{self as tools, Activation, Given, Workshop, activate};
+pub use prowess_traits as traits;
 pub use prowess_trust as trust;
 pub use runtime::{BuildError, Builder, RunError, Runtime, SkillRef, SkillRun, TaskRun};
 pub use skills::{

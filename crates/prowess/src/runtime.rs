@@ -6,7 +6,6 @@ use std::sync::Arc;
 use prowess_agent::{Budget, Effort};
 use prowess_catalog::{Policy, Precedence};
 use prowess_config::Config;
-use prowess_ports::{Approver, Clock, CommandRunner, Model, SessionStore, UsageStore};
 use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, NewSkill, Place, Registry};
 use prowess_render::Arguments;
@@ -16,6 +15,7 @@ use prowess_runtime::{
 };
 use prowess_store::{MemorySessions, SystemClock};
 use prowess_tools::{Tool, Workshop};
+use prowess_traits::{Approver, Clock, CommandRunner, Model, SessionStore, UsageStore};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

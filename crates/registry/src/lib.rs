@@ -5,10 +5,14 @@
 
 pub mod bundled;
 mod cache;
+pub mod digest;
 pub mod fs;
 mod head;
+pub mod kind;
 pub mod memory;
+pub mod nofollow;
 pub mod registry;
+pub mod replace;
 pub mod resource;
 mod searching;
 pub mod source;
@@ -21,7 +25,6 @@ pub use fs::source::{FileOptions, FileSource};
 pub use fs::walk::{Notice, Summary, WalkOptions, walk};
 pub use fs::watch::{WatchMode, WatchOptions, Watching};
 pub use memory::{Invalid, MemorySource, NewSkill, SkillBuilder};
-pub use prowess_files::digest;
 pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
 pub use source::{Fault, FaultKind, Known, Scan, SkillSource};
 pub use subscribe::{ChangeSet, Subscription};

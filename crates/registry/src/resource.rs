@@ -13,8 +13,8 @@ use prowess_spec::{PathFault, ResourcePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use prowess_files::kind::{SAMPLE, binary_kind};
-use prowess_files::straight;
+use crate::kind::{SAMPLE, binary_kind};
+use crate::nofollow;
 
 /// Largest file that is read, in parts or whole.
 pub const MAX_RESOURCE: u64 = 10 * 1024 * 1024;
@@ -242,7 +242,7 @@ fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd,
 /// inside, links are refused.
 fn open_parts(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
     let parts: Vec<&OsStr> = path.split('/').map(OsStr::new).collect();
-    straight::part_by_part(folder, &parts, OPEN_FILE, Mode::empty())
+    nofollow::part_by_part(folder, &parts, OPEN_FILE, Mode::empty())
 }
 
 /// Reads up to `length` bytes at an offset; fewer only at the end of the file.

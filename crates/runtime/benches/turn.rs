@@ -20,13 +20,13 @@ use prowess_agent::{
 };
 use prowess_catalog::Precedence;
 use prowess_http::{Address, Deadlines, HttpClient};
-use prowess_model::{Anthropic, OpenAiChat, RemoteModel, Wire};
+use prowess_models::{Anthropic, OpenAiChat, RemoteModel, Wire};
 use prowess_policy::Mode;
-use prowess_ports::{BoxFuture, Model, ModelError, ModelInfo, OnDelta, SessionStore};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Parts, Session, Settings, Update, Watcher};
 use prowess_store::{MemorySessions, SqliteSessions, SystemClock};
 use prowess_tools::{Places, Workshop};
+use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta, SessionStore};
 use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tempfile::TempDir;
@@ -407,7 +407,7 @@ impl World {
             store,
             clock,
             workshop,
-            tools: prowess_hands::hands(None),
+            tools: prowess_tools::files::file_tools(None),
             tools_of_skills: Vec::new(),
             watchers: watcher.into_iter().collect(),
             settings: Settings {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use prowess_agent::{ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult};
 use prowess_catalog::Who;
 use prowess_policy::{Answer, Decision, Verdict};
-use prowess_ports::Question;
 use prowess_render::Arguments;
 use prowess_tools::{
     HookEvent, HookOutcome, HookState, Loaded, Said, ToolCall as HookCall, Toolset, Workshop,
     rule_names, run_hooks,
 };
+use prowess_traits::Question;
 use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;

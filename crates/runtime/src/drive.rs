@@ -9,8 +9,8 @@ use prowess_agent::{
 };
 use prowess_catalog::index::{self, NoteOptions, Shown};
 use prowess_catalog::{View, Who};
-use prowess_ports::{ModelError, ModelErrorKind, Price};
 use prowess_tools::{HookEvent, HookOutcome, HookState, run_hooks};
+use prowess_traits::{ModelError, ModelErrorKind, Price};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 

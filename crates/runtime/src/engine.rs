@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use prowess_agent::{Budget, Effort};
 use prowess_catalog::{Grant, index};
-use prowess_ports::{Clock, Model, SessionStore};
 use prowess_tools::{Tool, Workshop};
+use prowess_traits::{Clock, Model, SessionStore};
 
 use crate::error::RuntimeError;
 use crate::watch::{Update, Watcher};

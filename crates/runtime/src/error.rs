@@ -2,8 +2,8 @@
 
 use prowess_agent::FoldError;
 use prowess_catalog::visibility::Refusal;
-use prowess_ports::SessionError;
 use prowess_tools::{ActivationError, SchemaFault};
+use prowess_traits::SessionError;
 
 /// Why a session could not begin or go on. What a model or a tool does wrong is no such error: it is
 /// how a run ended.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Event, Run, Stamped};
-use prowess_ports::{Lease, SessionStore};
+use prowess_traits::{Lease, SessionStore};
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;

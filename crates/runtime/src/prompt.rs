@@ -4,8 +4,8 @@ use prowess_agent::Listed;
 use prowess_catalog::index::{self, IndexOptions, Limit, Shown};
 use prowess_catalog::rank::{self, Ranked};
 use prowess_catalog::{Sight, View, Who};
-use prowess_ports::UsageQuery;
 use prowess_tools::Workshop;
+use prowess_traits::UsageQuery;
 
 use crate::engine::Settings;
 

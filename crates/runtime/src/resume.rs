@@ -7,8 +7,8 @@ use prowess_agent::{ActiveSkill, Budget, Event, Part, Run, Stamped, Started, Too
 use prowess_catalog::Who;
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Decision, Verdict};
-use prowess_ports::{Model, Question, Recorder, SessionError, SessionQuery};
 use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
+use prowess_traits::{Model, Question, Recorder, SessionError, SessionQuery};
 
 use crate::active::Facts;
 use crate::agents;

@@ -8,8 +8,8 @@ use prowess_agent::{
 };
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Verdict};
-use prowess_ports::{Model, Noted, Recorder, Stoppable};
 use prowess_tools::{Choice, HookState, Loaded, Toolset, Workshop};
+use prowess_traits::{Model, Noted, Recorder, Stoppable};
 
 use crate::active::{Facts, SUBMIT, facts};
 use crate::background::Background;

@@ -1,7 +1,7 @@
 //! Spans: who worked, what was asked, which tool was called. Never what was said.
 
 use prowess_agent::{Ending, Reply, Stop, ToolCall};
-use prowess_ports::telemetry as names;
+use prowess_traits::telemetry as names;
 use tracing::Span;
 use tracing::field::Empty;
 

@@ -23,7 +23,7 @@ mod world;
 mod harness {
     use std::sync::OnceLock;
 
-    use prowess_exec::Helper;
+    use prowess_sandbox::Helper;
 
     pub(crate) static HELPER: OnceLock<Helper> = OnceLock::new();
 }
@@ -38,9 +38,9 @@ use std::time::{Duration, Instant};
 
 use prowess_agent::{Message, Request, Run, Stamped};
 use prowess_policy::Mode;
-use prowess_ports::SessionStore;
 use prowess_runtime::{Engine, Pause, Session, Update};
 use prowess_store::SqliteSessions;
+use prowess_traits::SessionStore;
 use serde_json::{Value, json};
 
 use script::{Act, Script, call, calls, conversation, load, says};
@@ -65,7 +65,7 @@ const SEED: &str = "PROWESS_KILL_SEED";
 const TOLD: &str = "nobody knows whether it had an effect";
 
 fn main() {
-    harness::HELPER.get_or_init(prowess_exec::maybe_run_helper);
+    harness::HELPER.get_or_init(prowess_sandbox::maybe_run_helper);
     if let Some(folder) = std::env::var_os(FOLDER) {
         return child(folder.into());
     }

@@ -19,8 +19,10 @@ pub mod parse;
 pub mod problem;
 pub mod repair;
 pub mod resource_path;
+pub mod schema;
 pub mod sidecar;
 pub mod tokens;
+pub mod tool_pattern;
 pub mod vocabulary;
 pub mod yaml;
 
@@ -29,5 +31,4 @@ pub use manifest::Manifest;
 pub use name::SkillName;
 pub use package::{Facts, FileKind, Look, Package, PackageFile, ReadFault};
 pub use parse::{Parsed, parse};
-pub use prowess_patterns as tool_pattern;
 pub use resource_path::{PathFault, ResourcePath};

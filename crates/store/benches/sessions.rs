@@ -8,9 +8,9 @@ use std::io::Write;
 
 use divan::Bencher;
 use prowess_agent::Stamped;
-use prowess_ports::{SessionQuery, SessionStore};
 use prowess_store::{MemorySessions, SqliteSessions};
 use prowess_test::conformance::sessions::{noted, started};
+use prowess_traits::{SessionQuery, SessionStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

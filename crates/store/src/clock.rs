@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use prowess_ports::Clock;
+use prowess_traits::Clock;
 
 /// Tells the time of the system.
 #[derive(Clone, Copy, Debug, Default)]

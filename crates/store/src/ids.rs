@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use prowess_diag::suggest::nearest;
-use prowess_ports::SessionError;
+use prowess_traits::SessionError;
 
 /// How many characters an id has. A trillion are possible.
 pub(crate) const LENGTH: usize = 8;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prowess_catalog::Usage;
-use prowess_ports::usage::MAX_ROWS;
-use prowess_ports::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use prowess_traits::usage::MAX_ROWS;
+use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
 
 /// Project, team, agent, skill.
 type Key = [Box<str>; 4];

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::{Event, Stamped};
-use prowess_ports::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
+use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
 use crate::ids::{self, LATEST, NEAR};
 

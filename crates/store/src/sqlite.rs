@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use prowess_catalog::rank::{Outcomes, Usage};
-use prowess_ports::usage::{MAX_PROJECT, MAX_ROWS};
-use prowess_ports::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
+use prowess_traits::usage::{MAX_PROJECT, MAX_ROWS};
+use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 

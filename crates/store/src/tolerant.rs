@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prowess_ports::{Clock, Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use prowess_traits::{Clock, Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
 
 /// How long a store is left alone after it failed.
 pub const PAUSE: Duration = Duration::from_secs(30);

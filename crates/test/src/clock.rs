@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use prowess_ports::Clock;
+use prowess_traits::Clock;
 
 /// Tells the time that a test sets.
 #[derive(Debug, Default)]

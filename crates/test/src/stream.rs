@@ -1,6 +1,6 @@
 //! A statement that holds for every stream of a provider. It panics when it does not.
 
-use prowess_model::{
+use prowess_models::{
     Anthropic, Gemini, OpenAiChat, OpenAiResponses, SseDecoder, SseError, SseEvent, Wire,
 };
 

@@ -8,7 +8,7 @@ use prowess_catalog::{Catalog, Entry};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
 use prowess_policy::{Action, Actor, Decision, Verdict};
-use prowess_ports::Question;
+use prowess_traits::Question;
 use serde_json::Value;
 
 use crate::tool::{ToolError, Why};

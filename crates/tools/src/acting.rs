@@ -10,7 +10,7 @@ use std::sync::Arc;
 use prowess_catalog::Scope;
 use prowess_catalog::visibility::{View, Who};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
-use prowess_ports::Question;
+use prowess_traits::Question;
 use prowess_trust::Standing;
 
 use crate::loaded::Loaded;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use prowess_policy::command::lex;
 use prowess_policy::{Bound, Decision};
-use prowess_ports::Ran;
 use prowess_render::{Part, Slot};
+use prowess_traits::Ran;
 use prowess_trust::Standing;
 
 use crate::workshop::Workshop;

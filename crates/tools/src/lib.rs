@@ -10,14 +10,15 @@ mod acting;
 mod activate;
 mod cap;
 mod expand;
+pub mod files;
 mod hooks;
 mod invoke;
 mod listing;
 mod loaded;
 mod names;
 mod schema;
+mod skills;
 mod tool;
-mod tools;
 mod toolset;
 mod workshop;
 
@@ -33,11 +34,11 @@ pub use invoke::{Called, MAX_STACKED, Typed, typed};
 pub use loaded::{Loaded, LoadedSkill};
 pub use names::rule_names;
 pub use schema::{Schema, SchemaFault};
-pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
-pub use tools::{
+pub use skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
     UnloadSkill,
 };
+pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
 /// For whoever writes tools: schemas of objects, and the fields of an input.
 pub mod input {
     pub use crate::access::plain_fields;

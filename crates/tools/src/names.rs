@@ -1,6 +1,6 @@
 //! Tools have two names: ours, which a model sees, and Claude Code's, which rules and skills use.
 
-use crate::tools::LoadSkillResource;
+use crate::skills::LoadSkillResource;
 
 /// The names by which rules and `allowed-tools` mean one of our tools.
 pub fn rule_names(tool: &str) -> &'static [&'static str] {

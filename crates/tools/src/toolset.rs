@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::access::{Deed, find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::loaded::Loaded;
 use crate::schema::{Schema, SchemaFault};
-use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
-use crate::tools::{
+use crate::skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
     UnloadSkill,
 };
+use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
 use crate::workshop::Workshop;
 
 /// What an agent is.

@@ -9,11 +9,11 @@ use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Action, Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile,
 };
-use prowess_ports::{
-    Approver, Clock, CommandRunner, Nobody, Noted, Question, Recorder, UsageStore, Use,
-};
 use prowess_registry::Registry;
 use prowess_render::Compat;
+use prowess_traits::{
+    Approver, Clock, CommandRunner, Nobody, Noted, Question, Recorder, UsageStore, Use,
+};
 use prowess_trust::{Reading, Standing, TrustStore};
 
 /// What is said behind every skill that is loaded, unless it is configured otherwise: the skill

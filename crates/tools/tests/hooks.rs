@@ -17,16 +17,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use prowess_catalog::{Precedence, Scope};
-use prowess_exec::Runner;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Answer, Effect, Gate, Mode, RuleSet, Source, Verdict};
-use prowess_ports::{Approver, Clock, Question};
 use prowess_registry::{FileOptions, Place, Registry};
+use prowess_sandbox::Runner;
 use prowess_spec::parse;
 use prowess_tools::{
     EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, Places, Settings, ToolCall,
     Workshop, run_hooks,
 };
+use prowess_traits::{Approver, Clock, Question};
 use prowess_trust::{Standing, TrustStore};
 use serde_json::{Value, json};
 

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_catalog::Precedence;
-use prowess_exec::Runner;
 use prowess_policy::profile::Strength;
 use prowess_registry::{FileOptions, Place, Registry};
+use prowess_sandbox::Runner;
 use prowess_test::ManualClock;
 use prowess_test::attacks::{CANARY, VALUES};
 use prowess_tools::{Choice, Loaded, Places, Settings, ToolAnswer, ToolError, Toolset, Workshop};

@@ -14,7 +14,7 @@ use crate::args::{self, CompletionsArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library;
-use prowess_terminal::{Exit, Printer};
+use crate::output::{Exit, Printer};
 
 /// Longest help beside a candidate.
 const LONGEST_HELP: usize = 80;

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 
+use crate::output::{Exit, Foreign, Printer};
 use prowess_diag::{sanitize, wording};
-use prowess_exec::{End, ExecError, Options, Outcome, Stream};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
-use prowess_terminal::{Exit, Foreign, Printer};
+use prowess_sandbox::{End, ExecError, Options, Outcome, Stream};
 use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
@@ -67,10 +67,10 @@ pub(crate) fn run(
     };
     let outcome = start(&approved, &profile, args, environment)?;
     if args.json {
-        printer.json(&prowess_describe::ran(&line, &outcome))?;
+        printer.json(&prowess::inspect::ran(&line, &outcome))?;
         return Ok(Exit::Done);
     }
-    for line in prowess_describe::ran_report(&outcome) {
+    for line in prowess::inspect::ran_report(&outcome) {
         printer.status(&sanitize::line(&line));
     }
     Ok(match outcome.end {

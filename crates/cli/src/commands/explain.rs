@@ -8,12 +8,12 @@ use serde_json::json;
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
-use prowess_terminal::{Cell, Exit, Printer, Table, bold};
+use crate::output::{Cell, Exit, Printer, Table, bold};
 
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {
     let Some(name) = &args.rule else {
         if args.json {
-            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_describe::rule).collect::<Vec<_>>() }))?;
+            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_lint::page::rule).collect::<Vec<_>>() }))?;
         } else {
             printer.answer(&list(printer.width()))?;
             let rules = wording::count(RULES.len(), "rule");
@@ -24,10 +24,10 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
     let rule = find(name)?;
     if args.json {
         printer.json(
-            &json!({ "schema": "prowess.explain/1", "rules": [prowess_describe::rule(rule)] }),
+            &json!({ "schema": "prowess.explain/1", "rules": [prowess_lint::page::rule(rule)] }),
         )?;
     } else {
-        printer.answer(&prowess_describe::rule_page(rule, printer.text_width()))?;
+        printer.answer(&prowess_lint::page::rule_page(rule, printer.text_width()))?;
     }
     Ok(Exit::Done)
 }

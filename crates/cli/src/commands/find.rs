@@ -1,8 +1,8 @@
 //! `prowess find`
 
 use anstyle::{AnsiColor, Style};
+use prowess::inspect::{self, from, reasons};
 use prowess_catalog::{Entry, Hidden, Sight, View, Who};
-use prowess_describe::{self as describe, from, reasons};
 use prowess_diag::wording;
 use prowess_search::{Hit, Mode, Query};
 
@@ -11,7 +11,7 @@ use crate::args::{FindArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::{Cell, Exit, Printer, Table};
+use crate::output::{Cell, Exit, Printer, Table};
 
 pub(crate) fn run(
     args: &FindArgs,
@@ -63,7 +63,7 @@ pub(crate) fn run(
         hits.truncate(args.limit);
     }
     if args.json {
-        printer.json(&describe::found(&catalog, &text, &hits, has_more))?;
+        printer.json(&inspect::found(&catalog, &text, &hits, has_more))?;
         return Ok(if hits.is_empty() {
             Exit::No
         } else {

@@ -1,12 +1,12 @@
 //! `prowess help`, and `prowess` alone.
 
-use prowess_console::usage;
+use crate::usage_error;
 use prowess_diag::suggest;
 
 use crate::args::{self, HelpArgs};
 use crate::env::VARIABLES;
 use crate::error::CliError;
-use prowess_terminal::{Exit, Printer, wrap};
+use crate::output::{Exit, Printer, wrap};
 
 /// Texts that are not about one command.
 const TOPICS: &[(&str, &str)] = &[
@@ -74,7 +74,7 @@ rule can be changed with `--severity RULE=LEVEL`, or in the configuration:
 
 /// What `prowess` alone prints.
 pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
-    printer.answer(&usage::page(&mut args::readable()))?;
+    printer.answer(&usage_error::page(&mut args::readable()))?;
     Ok(Exit::Done)
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
     let mut root = args::readable();
     root.build();
     if let Some(command) = root.find_subcommand_mut(subject) {
-        printer.answer(&usage::page(command))?;
+        printer.answer(&usage_error::page(command))?;
         return Ok(Exit::Done);
     }
     let known: Vec<String> = root
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
 }
 
 fn environment(width: usize) -> String {
-    let models = prowess_console::kit::variable_list();
+    let models = crate::setup::variable_list();
     let ours = VARIABLES.iter().copied();
     let theirs = models
         .iter()

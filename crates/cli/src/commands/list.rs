@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use prowess::inspect::{self, from};
 use prowess_catalog::{Catalog, Change, ChangeKind, Entry, Policy, Scope, Sight, View, Who};
-use prowess_describe::{self as describe, from};
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::args::{GlobalArgs, ListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::{Cell, Exit, Printer, Table, bold, wrap};
+use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 
 pub(crate) fn run(
     args: &ListArgs,
@@ -246,7 +246,7 @@ impl Listing<'_> {
         let people = View::new(catalog, self.policy, Who::Person);
         let rows = self.rows(catalog).into_iter();
         let rows = rows.map(|(entry, sight)| (entry, sight, people.sight(entry)));
-        describe::list(catalog, rows, &library.registry.report().faults)
+        inspect::list(catalog, rows, &library.registry.report().faults)
     }
 }
 
@@ -290,7 +290,7 @@ fn print_changes(
         return Ok(());
     }
     let text = if as_json {
-        format!("{}\n", describe::changes(set))
+        format!("{}\n", inspect::changes(set))
     } else {
         set.changes
             .iter()

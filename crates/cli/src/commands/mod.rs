@@ -1,18 +1,24 @@
 //! One file for each command.
 
+pub(crate) mod chat;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod find;
 pub(crate) mod help;
 pub(crate) mod list;
+pub(crate) mod mcp;
+mod mcp_servers;
 pub(crate) mod new;
 pub(crate) mod overview;
 pub(crate) mod policy;
 pub(crate) mod prompt;
 pub(crate) mod render;
+pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod show_file;

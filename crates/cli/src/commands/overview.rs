@@ -12,7 +12,7 @@ use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::{Exit, Printer, bold, cut};
+use crate::output::{Exit, Printer, bold, cut};
 
 /// Where the commands stand beside the facts.
 const COMMAND_COLUMN: usize = 52;

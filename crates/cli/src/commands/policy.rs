@@ -1,10 +1,10 @@
 //! `prowess policy`
 
+use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::command::{Script, Simple, lex};
 use prowess_policy::{Action, Actor, Decision, Effect, Verdict};
-use prowess_terminal::{Cell, Exit, Printer, Table, bold, wrap};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
@@ -65,7 +65,7 @@ fn check(
     let decision = gate.decide(&Action::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
     if args.json {
-        let mut document = prowess_describe::decision(&decision, words.as_deref());
+        let mut document = prowess::inspect::decision(&decision, words.as_deref());
         document["schema"] = "prowess.policy.check/1".into();
         document["command"] = line.into();
         printer.json(&document)?;
@@ -135,7 +135,7 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
 /// Answers a line for each line.
 fn check_lines() -> Result<Exit, CliError> {
     let output = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    match prowess_describe::answer_lines(std::io::stdin().lock(), output) {
+    match prowess::inspect::answer_lines(std::io::stdin().lock(), output) {
         // The reader may have had enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(error) => Err(CliError::new("cannot read the lines or write the answers").cause(error)),
@@ -153,7 +153,7 @@ fn show(
     let strength = config.sandbox.unwrap_or_default();
     let rules = &config.permissions;
     if args.json {
-        printer.json(&prowess_describe::rules(
+        printer.json(&prowess::inspect::rules(
             rules,
             mode.as_str(),
             strength.as_str(),

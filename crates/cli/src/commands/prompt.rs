@@ -9,8 +9,8 @@ use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
+use crate::output::{Exit, Printer, wrap};
 use crate::usage;
-use prowess_terminal::{Exit, Printer, wrap};
 
 /// How many skills count as used last.
 const LAST_USED: usize = 5;
@@ -64,7 +64,7 @@ pub(crate) fn run(
     };
     let made = make(&catalog, &policy, &ranked, &options);
     if args.json {
-        printer.json(&prowess_describe::index(&made))?;
+        printer.json(&prowess::inspect::index(&made))?;
         return Ok(Exit::Done);
     }
     if made.text.is_empty() {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::output::{Exit, Printer};
+use crate::setup;
 use prowess::{Activation, Given, Workshop, activate};
 use prowess_catalog::visibility::Refusal;
-use prowess_console::kit;
 use prowess_diag::{FileReport, sanitize};
-use prowess_ports::CommandRunner;
 use prowess_render::{Arguments, Compat};
 use prowess_store::SystemClock;
-use prowess_terminal::{Exit, Printer};
 use prowess_tools::{ActivationError, Execution, ExpandError};
+use prowess_traits::CommandRunner;
 use serde_json::Value;
 
 use crate::args::{GlobalArgs, PromptArgs};
@@ -52,7 +52,7 @@ pub(crate) fn run(
         .unwrap_or_default();
     let source = String::from_utf8_lossy(&source).into_owned();
     if args.json {
-        printer.json(&prowess_describe::activation(&activation, &source))?;
+        printer.json(&prowess::inspect::activation(&activation, &source))?;
         return Ok(Exit::Done);
     }
     if printer.width().is_some() {
@@ -88,7 +88,7 @@ pub(crate) fn workshop(
 fn arguments(args: &PromptArgs) -> Result<Arguments, CliError> {
     let text = args.arguments.as_deref();
     Ok(
-        match kit::arguments(text, args.args_json.as_deref(), &args.arg)? {
+        match setup::arguments(text, args.args_json.as_deref(), &args.arg)? {
             Value::Null if args.args_json.is_none() => Arguments::none(),
             Value::String(text) if args.arguments.is_some() => Arguments::from_text(text),
             value => Arguments::from_json(value),
@@ -160,7 +160,7 @@ fn refused(
 }
 
 fn report(activation: &Activation, source: &str, printer: &Printer) {
-    for line in prowess_describe::activation_report(activation, source) {
+    for line in prowess::inspect::activation_report(activation, source) {
         printer.status(&sanitize::line(&line));
     }
     if activation.report.unbalanced.is_some() {

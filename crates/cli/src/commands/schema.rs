@@ -1,12 +1,12 @@
 //! `prowess schema`
 
 use prowess_config as config;
-use prowess_describe::SCHEMAS;
 use prowess_diag::suggest;
+use prowess_spec::schema::SCHEMAS;
 
 use crate::args::SchemaArgs;
 use crate::error::CliError;
-use prowess_terminal::{Exit, Printer};
+use crate::output::{Exit, Printer};
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, CliError> {
     let all = || {

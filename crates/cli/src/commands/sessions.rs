@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use prowess_console::demo::{self, DemoArgs};
-use prowess_console::kit::{Kit, Variables};
-use prowess_console::run::{self, RunArgs};
-use prowess_console::serve::{self, Homes, McpArgs};
-use prowess_console::session::{self, SessionArgs};
-use prowess_console::talk::{self, ChatArgs};
+use crate::commands::chat::{self, ChatArgs};
+use crate::commands::demo::{self, DemoArgs};
+use crate::commands::mcp::{self, Homes, McpArgs};
+use crate::commands::run::{self, RunArgs};
+use crate::commands::session::{self, SessionArgs};
+use crate::output::{Exit, Printer};
+use crate::setup::{Setup, Variables};
 use prowess_store::{SystemClock, Tolerant};
-use prowess_terminal::{Exit, Printer};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
@@ -24,8 +24,8 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let kit = kit(global, environment, printer)?;
-    run::run(args, kit, Arc::new(Terminal), printer)
+    let setup = setup(global, environment, printer)?;
+    run::run(args, setup, Arc::new(Terminal), printer)
 }
 
 pub(crate) fn chat(
@@ -34,11 +34,11 @@ pub(crate) fn chat(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let kit = kit(global, environment, printer)?;
+    let setup = setup(global, environment, printer)?;
     let history = environment
         .state_folder()
         .map(|folder| folder.join("history"));
-    talk::run(args, kit, history, printer.has_colours(), printer)
+    chat::run(args, setup, history, printer.has_colours(), printer)
 }
 
 /// `prowess why --session`
@@ -49,7 +49,7 @@ pub(crate) fn why(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    session::why(id, turn, &kit(global, environment, printer)?, printer)
+    session::why(id, turn, &setup(global, environment, printer)?, printer)
 }
 
 pub(crate) fn session(
@@ -58,8 +58,8 @@ pub(crate) fn session(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let kit = kit(global, environment, printer)?;
-    session::run(args, kit, Arc::new(Terminal), printer)
+    let setup = setup(global, environment, printer)?;
+    session::run(args, setup, Arc::new(Terminal), printer)
 }
 
 pub(crate) fn demo(
@@ -68,7 +68,7 @@ pub(crate) fn demo(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    demo::run(args, &kit(global, environment, printer)?, printer)
+    demo::run(args, &setup(global, environment, printer)?, printer)
 }
 
 pub(crate) fn mcp(
@@ -81,7 +81,7 @@ pub(crate) fn mcp(
         .home
         .clone()
         .zip(environment.config_home.clone());
-    let place = serve::Place {
+    let place = mcp::Place {
         homes: homes.map(|(home, config)| Homes {
             home,
             config,
@@ -92,7 +92,7 @@ pub(crate) fn mcp(
             .state_folder()
             .map(|folder| folder.join("mcp-token")),
     };
-    serve::run(args, kit(global, environment, printer)?, &place, printer)
+    mcp::run(args, setup(global, environment, printer)?, &place, printer)
 }
 
 /// Looks variables up.
@@ -107,14 +107,18 @@ pub(crate) fn variables(environment: &Environment) -> Variables {
 }
 
 /// What the program knows before a session begins.
-fn kit(global: &GlobalArgs, environment: &Environment, printer: &Printer) -> Result<Kit, CliError> {
+fn setup(
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Setup, CliError> {
     let library = Library::open(global, environment, printer)?;
     let visibility = library.policy(None)?;
     let remembered = usage::store(environment).map(|store| {
         let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
-        Arc::new(store) as Arc<dyn prowess_ports::UsageStore>
+        Arc::new(store) as Arc<dyn prowess_traits::UsageStore>
     });
-    Ok(Kit {
+    Ok(Setup {
         registry: library.registry,
         config: library.config,
         visibility,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
+use prowess::inspect;
 use prowess_catalog::outline::headings;
-use prowess_describe as describe;
 use prowess_diag::{Diagnostic, Severity, sanitize, wording};
 use prowess_lint::{Profile, RuleSet, Subject, check, reference};
 use prowess_registry::digest::{self, FactKind};
@@ -17,7 +17,7 @@ use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
 use crate::env::Environment;
 use crate::error::{CliError, no_digest};
-use prowess_terminal::{Exit, Printer, bold, wrap};
+use crate::output::{Exit, Printer, bold, wrap};
 
 pub(crate) fn run(
     args: &ShowArgs,
@@ -107,7 +107,7 @@ fn show(
             .filter(|found| found.severity == severity)
             .count()
     };
-    let package = describe::Package {
+    let package = inspect::Package {
         identity: identify(&parsed.manifest, package.folder(), parsed.body_text()),
         file: targets::display(file, environment),
         outline: headings(parsed.body_text())
@@ -173,7 +173,7 @@ fn print_properties(
 
 /// How it looks.
 struct View<'a> {
-    package: describe::Package<'a>,
+    package: inspect::Package<'a>,
     /// What to add to `validate` to see the same findings.
     profile_flag: String,
 }

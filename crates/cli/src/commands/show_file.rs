@@ -11,7 +11,7 @@ use super::targets;
 use crate::args::ShowArgs;
 use crate::env::Environment;
 use crate::error::CliError;
-use prowess_terminal::{Exit, Printer};
+use crate::output::{Exit, Printer};
 
 pub(crate) fn run(
     skill: &Path,

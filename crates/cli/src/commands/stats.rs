@@ -2,13 +2,13 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::wording;
-use prowess_ports::{SkillSummary, UsageStore};
+use prowess_traits::{SkillSummary, UsageStore};
 
 use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::error::CliError;
+use crate::output::{Cell, Exit, Printer, Table};
 use crate::usage;
-use prowess_terminal::{Cell, Exit, Printer, Table};
 
 pub(crate) fn run(
     args: &StatsArgs,
@@ -31,7 +31,7 @@ pub(crate) fn run(
             .hint("see what else is wrong with `prowess doctor`")
     })?;
     if args.json {
-        printer.json(&prowess_describe::usage(&summary))?;
+        printer.json(&prowess::inspect::usage(&summary))?;
         return Ok(Exit::Done);
     }
     if summary.skills.is_empty() {

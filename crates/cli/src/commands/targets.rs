@@ -9,7 +9,7 @@ use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
-use prowess_terminal::Printer;
+use crate::output::Printer;
 
 /// How many neighbours of a path are looked at for a slip.
 const MOST_NEIGHBOURS: usize = 2000;
@@ -163,10 +163,10 @@ fn entries(folder: &Path) -> Vec<String> {
 
 /// A path as people read it.
 pub(crate) fn display(path: &Path, environment: &Environment) -> String {
-    prowess_terminal::display_path(path, &environment.current, environment.home.as_deref())
+    prowess_diag::path::display_path(path, &environment.current, environment.home.as_deref())
 }
 
 /// A path as programs open it.
 pub(crate) fn plain(path: &Path, environment: &Environment) -> String {
-    prowess_terminal::plain_path(path, &environment.current)
+    prowess_diag::path::plain_path(path, &environment.current)
 }

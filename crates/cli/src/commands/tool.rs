@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
+use crate::output::{Cell, Exit, Printer, Table};
 use anstyle::AnsiColor;
 use prowess_diag::{sanitize, wording};
-use prowess_terminal::{Cell, Exit, Printer, Table};
 use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn list(
     let workshop = render::workshop(library, args.agent.as_deref(), environment)?;
     let specs = toolset(&Choice::everything())?.specs(&workshop);
     if args.json {
-        printer.json(&prowess_describe::tools(&specs))?;
+        printer.json(&prowess::inspect::tools(&specs))?;
         return Ok(Exit::Done);
     }
     if specs.is_empty() {

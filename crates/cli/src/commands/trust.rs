@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
-use prowess_describe::{self as describe, Section};
+use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
-use prowess_terminal::{Cell, Exit, Printer, Table, bold, wrap};
 use prowess_trust::{Entry, State, Summary, TrustStore, is_required, place_of, summarise};
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn one(
 ) -> Result<(Value, Exit), CliError> {
     let state = store.state(path).map_err(|error| fault(&error))?;
     let summary = summarise(path).map_err(|error| fault(&error))?;
-    let mut document = describe::trust(path, &state, &summary);
+    let mut document = inspect::trust(path, &state, &summary);
     if state.is_trusted() {
         if !args.json {
             printer.answer(&text(
@@ -215,7 +215,7 @@ fn text(
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
         targets::display(path, environment),
-        describe::trust_word(state),
+        inspect::trust_word(state),
         wording::count(summary.files, "file"),
         short(&summary.digest),
     );
@@ -230,7 +230,7 @@ fn text(
         title,
         lines,
         alarming,
-    } in describe::trust_sections(state, summary)
+    } in inspect::trust_sections(state, summary)
     {
         let style = if alarming { red } else { strong };
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
@@ -279,7 +279,7 @@ fn overview(
         let skills: Vec<Value> = rows
             .iter()
             .map(|(name, path, state)| {
-                json!({ "name": name, "path": path, "state": describe::trust_word(state), "changes": describe::trust_changes(state) })
+                json!({ "name": name, "path": path, "state": inspect::trust_word(state), "changes": inspect::trust_changes(state) })
             })
             .collect();
         printer.json(&json!({ "schema": "prowess.trust/1", "skills": skills }))?;
@@ -298,7 +298,7 @@ fn overview(
         };
         table.row(vec![
             Cell::styled(name, AnsiColor::Cyan.on_default()),
-            Cell::styled(describe::trust_word(state), color.on_default()),
+            Cell::styled(inspect::trust_word(state), color.on_default()),
             Cell::styled(&targets::display(path, environment), Style::new().dimmed()),
         ]);
     }
@@ -322,7 +322,7 @@ fn list(
 ) -> Result<Exit, CliError> {
     let entries = store.list().map_err(|error| fault(&error))?;
     if args.json {
-        printer.json(&describe::trusted(&entries))?;
+        printer.json(&inspect::trusted(&entries))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["SKILL", "DIGEST", "SINCE"]);

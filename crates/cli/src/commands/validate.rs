@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use prowess_check::{self as check, Action, Job, Outcome, Surface, Watch};
+use prowess::validate::{self as validation, Action, Job, Outcome, Surface, Watch};
 use prowess_config::{Asked, Config};
 use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{
@@ -23,7 +23,7 @@ use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library;
-use prowess_terminal::{Exit, Printer, Progress};
+use crate::output::{Exit, Printer, Progress};
 
 /// How many files are named after `--fix`.
 const MOST_NAMED: usize = 20;
@@ -134,7 +134,7 @@ fn once(
     };
     let paths = sources(&args.paths, &config, global, environment, printer)?;
     let outcome = if let Some(paths) = paths {
-        check::run(&job, paths, &screen)
+        validation::run(&job, paths, &screen)
     } else {
         if job.action == Action::Fix && (format != FormatArg::Full || args.statistics) {
             return Err(CliError::new(
@@ -143,9 +143,9 @@ fn once(
             .hint("leave out `--fix` to see the findings"));
         }
         let bytes = standard_input()?;
-        match check::check_text(&job, &bytes, "<stdin>", &screen) {
-            check::Text::Checked(outcome) => outcome,
-            check::Text::Mended {
+        match validation::check_text(&job, &bytes, "<stdin>", &screen) {
+            validation::Text::Checked(outcome) => outcome,
+            validation::Text::Mended {
                 text,
                 report,
                 counts,
@@ -210,7 +210,7 @@ fn sources(
     }
     if typed.is_empty() {
         library::check_flags(global)?;
-        let roots = check::visible_roots(&library::place(global, config, environment));
+        let roots = validation::visible_roots(&library::place(global, config, environment));
         if roots.is_empty() {
             return Err(
                 CliError::new("no skills are installed where agents look from here")
@@ -218,7 +218,7 @@ fn sources(
                     .hint("or create a skill: `prowess new .agents/skills/my-skill`"),
             );
         }
-        return Ok(Some(check::distinct(roots)));
+        return Ok(Some(validation::distinct(roots)));
     }
     let mut paths = Vec::new();
     for typed in typed {
@@ -230,7 +230,7 @@ fn sources(
             }
         }
     }
-    Ok(Some(check::distinct(paths)))
+    Ok(Some(validation::distinct(paths)))
 }
 
 /// What the flags ask for.
@@ -337,8 +337,9 @@ impl Surface for Screen<'_> {
 
     /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
     fn may_be_empty(&self, folder: &Path) -> bool {
-        let find =
-            || check::visible_roots(&library::place(self.global, self.config, self.environment));
+        let find = || {
+            validation::visible_roots(&library::place(self.global, self.config, self.environment))
+        };
         self.roots
             .get_or_init(find)
             .iter()

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anstyle::AnsiColor;
+use prowess::inspect::{self, Answer, Question};
 use prowess_catalog::{Catalog, Entry, Form, NotFound, Sight};
-use prowess_describe::{self as describe, Answer, Question};
 use prowess_diag::{sanitize, wording};
 use prowess_registry::fs::scopes;
 use prowess_search::Query;
@@ -15,7 +15,7 @@ use crate::args::{GlobalArgs, WhyArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::{Library, not_found};
-use prowess_terminal::{Exit, Printer, bold, wrap};
+use crate::output::{Exit, Printer, bold, wrap};
 
 /// How wide the words before each answer are.
 const COLUMN: usize = 12;
@@ -50,7 +50,7 @@ pub(crate) fn run(
             ..Query::new(words)
         })
     });
-    let answers = describe::why(&Question {
+    let answers = inspect::why(&Question {
         catalog: &catalog,
         policy: &policy,
         entry,

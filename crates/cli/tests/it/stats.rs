@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prowess_catalog::rank::Outcome;
-use prowess_ports::{UsageStore, Use};
 use prowess_store::SqliteUsage;
+use prowess_traits::{UsageStore, Use};
 use serde_json::json;
 
 use crate::world::World;

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use super::guard::Guarded;
 use super::program::{self, Program};
 use super::{ClientPlace, http};
-use prowess_manifest::EXTENSION;
+use crate::wire::EXTENSION;
 
 /// How long a server has until it is ready.
 const START: Duration = Duration::from_secs(30);

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::wire::{MAIN, MAX_BYTES, Manifest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
-use prowess_manifest::{MAIN, MAX_BYTES, Manifest};
 use prowess_registry::resource::{self, Resource};
 use prowess_registry::{Fault, FaultKind, Known, Scan, SkillSource};
 use prowess_spec::{ReadFault, ResourcePath, parse};
@@ -127,7 +127,7 @@ impl ServerSkills {
         skill.name = format!("{}:{}", self.link.name(), manifest.name).into();
         skill.alias = None;
         skill.pinned = false;
-        skill.seal = Some(prowess_manifest::digest_text(&seal).into());
+        skill.seal = Some(crate::wire::digest_text(&seal).into());
         skill
     }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use prowess_policy::{Answer, Grant};
-use prowess_ports::{Approver, Question};
 use prowess_tools::Workshop;
+use prowess_traits::{Approver, Question};
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ServerRequest,
 };

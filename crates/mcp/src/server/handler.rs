@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::wire::EXTENSION;
 use prowess_catalog::index::Budget;
-use prowess_manifest::EXTENSION;
 use prowess_runtime::Engine;
 use prowess_tools::{Toolset, Workshop};
 use rmcp::model::{

@@ -3,8 +3,8 @@
 use prowess_catalog::index::{self, Budget, IndexOptions};
 use prowess_catalog::rank::{self, Options as RankOptions};
 use prowess_catalog::visibility::{View, Who};
-use prowess_ports::UsageQuery;
 use prowess_tools::Workshop;
+use prowess_traits::UsageQuery;
 
 /// Most characters of the index, unless somebody says otherwise: clients cut instructions at about
 /// two thousand.

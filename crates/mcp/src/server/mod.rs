@@ -1,6 +1,7 @@
 //! The server: skills for any client.
 
 mod ask;
+pub(crate) mod auth;
 mod handler;
 pub(crate) mod http;
 mod instructions;

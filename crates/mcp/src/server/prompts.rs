@@ -203,12 +203,12 @@ pub(crate) fn complete(
                 ("skill", _) => {
                     let seen = shelved.all().filter(|served| served.for_models);
                     let path = |served: &Arc<Served>| {
-                        served.root[prowess_manifest::uri::SCHEME.len()..].to_owned()
+                        served.root[crate::wire::uri::SCHEME.len()..].to_owned()
                     };
                     seen.map(path).collect()
                 }
                 ("file", Some(skill)) => {
-                    let root = format!("{}{skill}", prowess_manifest::uri::SCHEME);
+                    let root = format!("{}{skill}", crate::wire::uri::SCHEME);
                     let found = shelved.find(&root).filter(|(_, path)| path.is_empty());
                     let contents = found.map(|(served, _)| shelf.look(served));
                     let files = contents.iter().flat_map(|contents| &contents.files);

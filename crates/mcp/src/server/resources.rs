@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use prowess_catalog::skill::one_line;
 use prowess_policy::{Action, Actor, Verdict};
-use prowess_ports::Question;
 use prowess_tools::Workshop;
+use prowess_traits::Question;
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
@@ -18,7 +18,7 @@ use serde_json::json;
 use super::pages::{self, Page};
 use super::session::Session;
 use super::shelf::{FileFault, MAIN, Served, Shelf, Shelved};
-use prowess_manifest::digest_text;
+use crate::wire::digest_text;
 
 /// Resources on a page.
 const RESOURCES: usize = 200;

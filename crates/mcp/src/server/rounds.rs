@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_policy::Answer;
-use prowess_ports::{Approver, Question};
 use prowess_tools::Workshop;
+use prowess_traits::{Approver, Question};
 use rmcp::model::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};

@@ -16,7 +16,7 @@ use prowess_spec::{name, parse};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use prowess_manifest::{frontmatter, uri};
+use crate::wire::{frontmatter, uri};
 
 /// Most files of a skill that every host takes.
 pub(crate) const MAX_FILES: usize = 512;

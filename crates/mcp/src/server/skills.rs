@@ -9,7 +9,7 @@ use super::pages::{self, Page};
 use super::resources::mime_type;
 use super::session::Session;
 use super::shelf::{Contents, Fault, Served, Shelf};
-use prowess_manifest::{digest_text, uri};
+use crate::wire::{digest_text, uri};
 
 /// Skills on a page.
 const SKILLS: usize = 50;

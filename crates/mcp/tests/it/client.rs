@@ -11,10 +11,10 @@ use prowess_config::{McpServer, Reach};
 use prowess_http::{Deadlines, HttpClient};
 use prowess_mcp::{Client, ClientPlace};
 use prowess_policy::{Answer, Effect, Gate, Source};
-use prowess_ports::{Approver, Question};
 use prowess_registry::{NewSkill, Registry};
 use prowess_store::SystemClock;
 use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why, Workshop};
+use prowess_traits::{Approver, Question};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

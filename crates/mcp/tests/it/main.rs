@@ -12,5 +12,6 @@
 mod bad_input;
 mod client;
 mod http;
+mod install;
 mod skills;
 mod support;

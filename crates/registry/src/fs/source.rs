@@ -16,9 +16,9 @@ use super::scopes::{self, Holds, Place, Root};
 use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
 use super::{commands, nested};
 use crate::cache::{Cache, was_at_rest};
+use crate::digest::FactKind;
 use crate::resource::{Error, Resource, SkillFolder};
 use crate::source::{Fault, FaultKind, Known, Places, Scan, SkillSource, fingerprint};
-use prowess_files::digest::FactKind;
 
 /// A file that did not change for so many nanoseconds is not being written.
 const AT_REST: i64 = 2_000_000_000;
@@ -367,7 +367,7 @@ impl SkillSource for FileSource {
         let folder = self.path_of(id).filter(|path| path.is_dir())?;
         let held = SkillFolder::open(&folder).ok()?;
         let mut files = Vec::new();
-        for fact in prowess_files::digest::files(&folder).ok()? {
+        for fact in crate::digest::files(&folder).ok()? {
             let path = fact.path.into_os_string().into_string().ok()?;
             match fact.kind {
                 // A link counts as the file that it leads to, if that is one of the skill's.

@@ -1,8 +1,8 @@
 //! Models that fail, loop, call what is not there, or write rubbish.
 
 use prowess_agent::{Ending, Limit, Part, Reply, ToolCall};
-use prowess_ports::ModelErrorKind as Kind;
 use prowess_runtime::{Engine, Pause, Session};
+use prowess_traits::ModelErrorKind as Kind;
 use serde_json::json;
 
 use crate::harness::{Tests, tests};

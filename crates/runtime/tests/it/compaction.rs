@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex};
 
 use prowess_agent::{Budget, Event, Request};
-use prowess_ports::ModelErrorKind;
 use prowess_runtime::{Engine, Parts, Pause, Session, Update};
+use prowess_traits::ModelErrorKind;
 use serde_json::json;
 
 use crate::harness::{Tests, tests};

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use prowess_exec::{Helper, maybe_run_helper};
+use prowess_sandbox::{Helper, maybe_run_helper};
 
 /// Tests with their names.
 pub(crate) type Tests = &'static [(&'static str, fn())];

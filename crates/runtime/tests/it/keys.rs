@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use prowess_agent::{Effort, Request};
 use prowess_policy::{Answer, Mode};
-use prowess_ports::Model;
 use prowess_runtime::{Engine, Models, Parts};
+use prowess_traits::Model;
 use serde_json::json;
 
 use crate::harness::{Tests, tests};

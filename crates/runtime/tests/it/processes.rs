@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use prowess_ports::SessionError;
 use prowess_runtime::{Engine, RuntimeError, Session};
 use prowess_store::SqliteSessions;
+use prowess_traits::SessionError;
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, conversation, says};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use prowess_agent::{Budget, Event, Message, Stamped, VERSION};
 use prowess_policy::Mode;
-use prowess_ports::SessionStore;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session, SubRun, Which};
 use prowess_store::MemorySessions;
+use prowess_traits::SessionStore;
 use serde_json::json;
 
 use crate::harness::{Tests, tests};

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use prowess_agent::{Message, Part, Reply, Request, Role, Stop, ToolCall, Usage, estimate};
-use prowess_ports::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
+use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
 use serde_json::{Value, json};
 
 /// What the model does when it is asked.

@@ -2,8 +2,8 @@
 
 use prowess_agent::{Event, Part, Stop};
 use prowess_catalog::Policy;
-use prowess_ports::SessionError;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session};
+use prowess_traits::SessionError;
 use serde_json::json;
 
 use crate::harness::{Tests, tests};

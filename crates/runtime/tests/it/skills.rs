@@ -501,7 +501,8 @@ fn planck_7_a_broken_record_of_use_stops_no_load() {
     let mut parts = world.parts(model.clone());
     let usage = prowess_store::SqliteUsage::new(world.path("usage.db"));
     assert!(
-        prowess_ports::UsageStore::rows(&usage, &prowess_ports::UsageQuery::project("p")).is_err()
+        prowess_traits::UsageStore::rows(&usage, &prowess_traits::UsageQuery::project("p"))
+            .is_err()
     );
     parts.workshop.usage = Some(Arc::new(usage));
     let engine = Engine::new(parts);
@@ -548,8 +549,8 @@ fn planck_l9_a_load_is_remembered_once_and_a_failure_never() {
         .unwrap()
         .to_string_lossy()
         .into_owned();
-    let query = prowess_ports::UsageQuery::project(project);
-    let rows = prowess_ports::UsageStore::rows(&*usage, &query).unwrap();
+    let query = prowess_traits::UsageQuery::project(project);
+    let rows = prowess_traits::UsageStore::rows(&*usage, &query).unwrap();
     let seen: Vec<(&str, u64)> = rows
         .iter()
         .map(|row| (&*row.usage.skill, row.usage.count))

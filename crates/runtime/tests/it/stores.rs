@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prowess_agent::Stamped;
 use prowess_policy::Mode;
-use prowess_ports::{Lease, SessionError, SessionQuery, SessionStore, SessionSummary};
 use prowess_runtime::{Engine, RuntimeError, Session};
 use prowess_store::MemorySessions;
+use prowess_traits::{Lease, SessionError, SessionQuery, SessionStore, SessionSummary};
 
 use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, conversation, load, says};
@@ -213,7 +213,7 @@ fn an_event_that_is_too_large_is_an_error_and_not_lost_silently() {
     let engine = engine(&world, model.clone(), world.sqlite());
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
-        let huge = "x".repeat(prowess_ports::MAX_EVENT);
+        let huge = "x".repeat(prowess_traits::MAX_EVENT);
         let error = session.say_plainly(&huge).await.unwrap_err();
         assert!(
             matches!(error, RuntimeError::Store(SessionError::TooLarge { .. })),

@@ -455,7 +455,7 @@ fn a_sub_run_that_fails_is_told_and_the_session_goes_on() {
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([
         load("look"),
-        Act::Fail(prowess_ports::ModelErrorKind::Refused),
+        Act::Fail(prowess_traits::ModelErrorKind::Refused),
         says("done"),
     ]);
     let engine = world.engine(model.clone());

@@ -45,6 +45,6 @@ pub(crate) fn started(engine: &Engine, id: &str) -> Started {
 pub(crate) fn asking(world: &World, model: Arc<Script>, answer: Answer) -> (Parts, Arc<Person>) {
     let person = Person::says(answer);
     let mut parts = world.parts(model);
-    parts.workshop.approver = Arc::clone(&person) as Arc<dyn prowess_ports::Approver>;
+    parts.workshop.approver = Arc::clone(&person) as Arc<dyn prowess_traits::Approver>;
     (parts, person)
 }

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use prowess_agent::{Reply, Usage};
-use prowess_ports::{ModelErrorKind, telemetry as names};
 use prowess_runtime::Engine;
+use prowess_traits::{ModelErrorKind, telemetry as names};
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

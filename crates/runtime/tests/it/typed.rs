@@ -132,7 +132,7 @@ fn a_refusal_says_why() {
 
 /// Agentick 4.3 #12: there everything is "did not call submit within max ticks".
 fn the_real_cause_is_told() {
-    use prowess_ports::ModelErrorKind as Kind;
+    use prowess_traits::ModelErrorKind as Kind;
     let world = world();
     for (act, kind) in [
         (Act::Fail(Kind::Auth), "auth"),

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 
 use prowess_agent::{Decided, Event, Stamped};
 use prowess_catalog::Precedence;
-use prowess_exec::Runner;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Answer, Effect, Mode, Source};
-use prowess_ports::{Approver, Model, Question, SessionQuery, SessionStore, SessionSummary};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Parts, Settings, Update, Watcher};
+use prowess_sandbox::Runner;
 use prowess_store::{MemorySessions, SqliteSessions};
 use prowess_test::ManualClock;
 use prowess_tools::{Loaded, Places, Tool, ToolAnswer, ToolError, Workshop};
+use prowess_traits::{Approver, Model, Question, SessionQuery, SessionStore, SessionSummary};
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ impl World {
             store: Arc::new(MemorySessions::new()),
             clock: Arc::new(ManualClock::at(1)),
             workshop: self.workshop(),
-            tools: prowess_hands::hands(None),
+            tools: prowess_tools::files::file_tools(None),
             tools_of_skills: Vec::new(),
             watchers: Vec::new(),
             settings: Settings::default(),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use prowess_ports::{UsageError, UsageQuery, UsageStore, Use};
 use prowess_store::SqliteUsage;
+use prowess_traits::{UsageError, UsageQuery, UsageStore, Use};
 use rusqlite::Connection;
 
 use crate::session_children;

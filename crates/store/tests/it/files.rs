@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_ports::{Forget, UsageError, UsageQuery, UsageStore, Use};
 use prowess_store::{SqliteUsage, SystemClock, Tolerant};
+use prowess_traits::{Forget, UsageError, UsageQuery, UsageStore, Use};
 use rusqlite::Connection;
 
 use crate::children;

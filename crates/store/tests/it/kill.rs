@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout};
 
-use prowess_ports::SessionStore;
 use prowess_test::conformance::sessions::started;
+use prowess_traits::SessionStore;
 
 use crate::children;
 use crate::session_children::{BATCHES, batch, numbered, patient, sound};

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use prowess_ports::{UsageError, UsageQuery, UsageRow, UsageStore, Use};
 use prowess_store::SqliteUsage;
+use prowess_traits::{UsageError, UsageQuery, UsageRow, UsageStore, Use};
 use rusqlite::Connection;
 
 use crate::children::{self, SKILLS, USES};

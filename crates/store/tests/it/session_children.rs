@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use prowess_agent::Stamped;
-use prowess_ports::{Lease, SessionError, SessionStore};
 use prowess_store::SqliteSessions;
 use prowess_test::conformance::sessions::{all, noted, started};
+use prowess_traits::{Lease, SessionError, SessionStore};
 use rusqlite::Connection;
 
 /// Appends that one process does.

@@ -5,9 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use prowess_agent::Stamped;
-use prowess_ports::{Lease, SessionError, SessionStore};
 use prowess_store::SqliteSessions;
 use prowess_test::conformance::sessions::{all, noted, started};
+use prowess_traits::{Lease, SessionError, SessionStore};
 use rusqlite::Connection;
 
 use crate::session_children::impatient;

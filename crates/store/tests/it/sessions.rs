@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use prowess_ports::{Lease, SessionError, SessionStore, UsageQuery, UsageStore, Use};
 use prowess_store::{SqliteSessions, SqliteUsage};
 use prowess_test::conformance::sessions::{all, noted, started};
+use prowess_traits::{Lease, SessionError, SessionStore, UsageQuery, UsageStore, Use};
 use rusqlite::Connection;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 

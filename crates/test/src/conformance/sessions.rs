@@ -13,7 +13,7 @@ use prowess_agent::{
     Decided, Ending, Event, Limits, Listed, Message, Parent, Part, Role, Stamped, Started, Usage,
     VERSION,
 };
-use prowess_ports::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
+use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
 /// Makes one test of each case. The expression gives a new, empty store each time, and what it
 /// needs to live.

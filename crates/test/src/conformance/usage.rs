@@ -7,8 +7,8 @@
 #![expect(clippy::expect_used, reason = "a test speaks by panicking")]
 
 use prowess_catalog::rank::{Outcome, Outcomes, union};
-use prowess_ports::usage::{Field, MAX_AGENTS, MAX_NAME, MAX_PROJECT};
-use prowess_ports::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
+use prowess_traits::usage::{Field, MAX_AGENTS, MAX_NAME, MAX_PROJECT};
+use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
 
 /// Makes one test of each case. The expression gives a new, empty store each time, and what it
 /// needs to live.

@@ -1,7 +1,7 @@
 //! What a hook says: by its exit code, and in JSON.
 
 use prowess_policy::Verdict;
-use prowess_ports::Ran;
+use prowess_traits::Ran;
 use serde_json::{Map, Value};
 
 use super::event::EventName;
@@ -197,7 +197,7 @@ pub(super) fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prowess_ports::Output;
+    use prowess_traits::Output;
     use serde_json::json;
 
     use super::*;

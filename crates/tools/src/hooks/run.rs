@@ -7,7 +7,7 @@ use prowess_policy::command::script::{canonical, quote, write};
 use prowess_policy::command::{lex, lex_bound};
 use prowess_policy::programs::Word;
 use prowess_policy::{Approved, Bound, Command, Decision, Outcome, Profile, Verdict};
-use prowess_ports::Ran;
+use prowess_traits::Ran;
 use prowess_trust::{Standing, State};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use prowess_exec::{Helper, maybe_run_helper};
+use prowess_sandbox::{Helper, maybe_run_helper};
 
 macro_rules! tests {
     ($($name:ident)*) => { &[$((stringify!($name), $name as fn())),*] };

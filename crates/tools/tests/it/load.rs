@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use prowess_policy::{Answer, Effect, Mode};
-use prowess_ports::{Noted, Recorder};
 use prowess_registry::NewSkill;
 use prowess_tools::{CLOSING, Choice, Loaded, Toolset, Why, Workshop};
+use prowess_traits::{Noted, Recorder};
 use serde_json::{Value, json};
 
 use crate::support::{Counted, Says, World, call, gate, told};

@@ -10,13 +10,13 @@ use prowess_catalog::Precedence;
 use prowess_policy::{
     Answer, Approved, Command, Effect, Gate, Mode, Plan, Profile, RuleSet, Source,
 };
-use prowess_ports::{
-    Approver, CommandRunner, Forget, Output, Question, Ran, RunError, Summary, UsageError,
-    UsageQuery, UsageRow, UsageStore, Use,
-};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::{Choice, Loaded, Places, ToolAnswer, ToolError, Toolset, Workshop};
+use prowess_traits::{
+    Approver, CommandRunner, Forget, Output, Question, Ran, RunError, Summary, UsageError,
+    UsageQuery, UsageRow, UsageStore, Use,
+};
 use serde_json::Value;
 
 /// A folder that is gone when the test is over: a repository and a home.

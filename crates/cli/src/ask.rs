@@ -1,0 +1,60 @@
+//! Questions to a person on the terminal.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use prowess::policy::{Answer, Decision};
+use prowess::traits::{Approver, Question};
+use prowess_diag::sanitize;
+
+/// Asks a person, who must be there: standard input and standard error are a terminal.
+pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
+    let (input, mut output) = (std::io::stdin(), std::io::stderr());
+    if !input.is_terminal() || !output.is_terminal() {
+        return None;
+    }
+    // What was typed before the question was there is no answer to it.
+    prowess_tui::discard_input();
+    write!(output, "{question} [{choices}] ").ok()?;
+    output.flush().ok()?;
+    let mut answer = String::new();
+    input.lock().read_line(&mut answer).ok()?;
+    Some(answer.trim().to_lowercase())
+}
+
+/// What a person reads about a decision.
+pub(crate) fn explain(decision: &Decision) -> String {
+    let mut text = decision.reason.to_string();
+    if let Some(rule) = &decision.rule {
+        text.push_str(&format!(" (rule `{}`, {})", rule.text, rule.source));
+    }
+    sanitize::line(&text).into_owned()
+}
+
+/// Most bytes of what a person is asked about. Nobody reads more before they say yes.
+const MAX_WHAT: usize = 16 * 1024;
+
+/// Asks on the terminal, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal;
+
+impl Approver for Terminal {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        if question.what.len() > MAX_WHAT {
+            return Answer::No;
+        }
+        let who = question
+            .skill
+            .map(|skill| format!("The skill {} wants to run\n", sanitize::line(skill)));
+        let text = format!(
+            "{}  {}\n{}. Run it?",
+            who.unwrap_or_default(),
+            sanitize::line(question.what),
+            explain(question.decision)
+        );
+        match ask(&text, "y = once, s = this session, N").as_deref() {
+            Some("y" | "yes") => Answer::Once,
+            Some("s") => Answer::Session,
+            _ => Answer::No,
+        }
+    }
+}

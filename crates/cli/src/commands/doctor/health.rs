@@ -1,0 +1,247 @@
+//! Whether everything round the skills is in order.
+
+use std::path::Path;
+
+use prowess_catalog::{Origin, Scope};
+use prowess_diag::wording;
+use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
+use prowess_sandbox::Runner;
+
+/// How many skills that cannot be read are named.
+const MOST_FAULTS: usize = 20;
+
+/// How one thing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// In order.
+    Good,
+    /// Worth knowing; nothing is wrong.
+    Odd,
+    /// To be mended.
+    Bad,
+}
+
+impl State {
+    /// Returns the word for it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Odd => "note",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+pub(super) struct Check {
+    /// What kind of thing it is.
+    pub area: &'static str,
+    /// How it is.
+    pub state: State,
+    /// What was seen.
+    pub text: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Check {
+    /// Makes a check without a hint.
+    pub(super) fn new(area: &'static str, state: State, text: impl Into<String>) -> Self {
+        Self {
+            area,
+            state,
+            text: text.into(),
+            hint: None,
+        }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}
+
+/// The folders that exist, and how many skills each holds.
+pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
+    let catalog = registry.snapshot();
+    let mut origins: Vec<(&Origin, usize)> = Vec::new();
+    for entry in catalog.entries() {
+        let origin = &*entry.skill.id.origin;
+        match origins.iter_mut().find(|(known, _)| *known == origin) {
+            Some((_, count)) => *count += 1,
+            None => origins.push((origin, 1)),
+        }
+    }
+    origins.sort();
+    let mut checks: Vec<Check> = origins
+        .iter()
+        .map(|(origin, count)| {
+            let root = show(Path::new(&*origin.root));
+            let scope = match origin.scope {
+                Scope::Bundled => String::new(),
+                scope => format!(" ({})", scope.as_str()),
+            };
+            let text = format!("{root}{scope}: {}", wording::count(*count, "skill"));
+            Check::new("folder", State::Good, text)
+        })
+        .collect();
+    for notice in &registry.report().notices {
+        let state = match notice {
+            Notice::Unreadable { .. } | Notice::TooMany { .. } => State::Bad,
+            Notice::TooDeep { .. } | Notice::Reserved { .. } => State::Odd,
+            Notice::SeenBefore { .. } => State::Good,
+        };
+        checks.push(Check::new("folder", state, notice.explain(show)));
+    }
+    checks
+}
+
+/// Skills that cannot be read, that are shadowed, or that had to be mended to be read.
+pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
+    let catalog = registry.snapshot();
+    let report = registry.report();
+    let mut checks = Vec::new();
+    for fault in report.faults.iter().take(MOST_FAULTS) {
+        let path = show(Path::new(&*fault.location));
+        let mut found = Check::new("skill", State::Bad, format!("{path}: {}", fault.why));
+        found.hint = Some(format!(
+            "see `prowess validate {}`",
+            wording::shell_word(&path)
+        ));
+        checks.push(found);
+    }
+    let more = report.faults.len().saturating_sub(MOST_FAULTS);
+    if more > 0 {
+        checks.push(Check::new(
+            "skill",
+            State::Bad,
+            format!("{} more cannot be read", wording::thousands(more)),
+        ));
+    }
+    let shadowed = catalog
+        .entries()
+        .iter()
+        .filter(|entry| entry.is_shadowed())
+        .count();
+    if shadowed > 0 {
+        let are = if shadowed == 1 { "is" } else { "are" };
+        let shadowed = wording::count(shadowed, "skill");
+        let text = format!("{shadowed} {are} shadowed by others of the same name");
+        let mut found = Check::new("skill", State::Odd, text);
+        found.hint = Some("see `prowess list --all`".to_owned());
+        checks.push(found);
+    }
+    let mended = catalog
+        .entries()
+        .iter()
+        .filter(|entry| entry.skill.problems > 0)
+        .count();
+    if mended > 0 {
+        let text = format!(
+            "{} could only be read by mending the text",
+            wording::count(mended, "skill")
+        );
+        let mut found = Check::new("skill", State::Odd, text);
+        found.hint = Some("see `prowess validate`".to_owned());
+        checks.push(found);
+    }
+    checks
+}
+
+/// Whether changes are noticed, and how.
+pub(super) fn watching(registry: &Registry) -> Check {
+    let watching = registry.watch(WatchOptions::default());
+    match watching.mode() {
+        WatchMode::Events => {
+            Check::new("watch", State::Good, "the system reports changes to files")
+        }
+        WatchMode::Polling { reason } => {
+            let reason = reason.to_lowercase();
+            Check::new(
+                "watch",
+                State::Odd,
+                format!("changes are looked for every two seconds: {reason}"),
+            )
+        }
+    }
+}
+
+/// Whether the cache works; nothing where none is used.
+pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Check {
+    let Some(folder) = folder else {
+        return Check::new("cache", State::Odd, "not used".to_owned());
+    };
+    let shown = show(folder);
+    match std::fs::read_dir(folder) {
+        Ok(entries) => {
+            let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok());
+            let size: u64 = sizes.map(|facts| facts.len()).sum();
+            Check::new(
+                "cache",
+                State::Good,
+                format!("{shown}: {}", wording::size(size)),
+            )
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let mut found = Check::new("cache", State::Odd, format!("{shown}: cannot be made"));
+            found.hint = Some("skills are read again at every start; set `PROWESS_HOME` to a folder that can be written".to_owned());
+            found
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let reason = error
+                .split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_lowercase();
+            let mut found = Check::new("cache", State::Bad, format!("{shown}: {reason}"));
+            found.hint = Some("move it away; the cache is always safe to delete".to_owned());
+            found
+        }
+    }
+}
+
+/// Each layer of the sandbox, tested by doing.
+pub(super) fn sandbox(runner: &Runner) -> Vec<Check> {
+    use prowess_sandbox::State as Layer;
+    let layers = match prowess_sandbox::layers(runner) {
+        Ok(layers) => layers,
+        Err(error) => return vec![Check::new("sandbox", State::Bad, error.to_string())],
+    };
+    let check = |found: &prowess_sandbox::LayerState| {
+        let name = found.layer.name();
+        match &found.state {
+            Layer::On => Check::new("sandbox", State::Good, format!("{name}: works")),
+            Layer::Off(why) => {
+                Check::new("sandbox", State::Good, format!("{name}: not used, {why}"))
+            }
+            Layer::Missing(why) => {
+                let text = format!("{name} is missing: {why}");
+                Check::new("sandbox", State::Odd, text).hint(found.layer.remedy())
+            }
+        }
+    };
+    layers.iter().map(check).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_is_a_file_is_to_be_mended() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let show = |path: &Path| path.display().to_string();
+        assert_eq!(cache(Some(file.path()), &show).state, State::Bad);
+        assert_eq!(
+            cache(Some(file.path().parent().unwrap()), &show).state,
+            State::Good
+        );
+        assert_eq!(cache(None, &show).state, State::Odd);
+    }
+}

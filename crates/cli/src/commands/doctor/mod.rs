@@ -1,0 +1,192 @@
+//! `prowess doctor`
+
+mod health;
+mod providers;
+
+use std::path::Path;
+
+use anstyle::AnsiColor;
+use health::{Check, State};
+use prowess_config::{Fault, Loaded};
+use prowess_diag::render::concise;
+use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wording};
+use prowess_traits::{UsageError, UsageStore};
+use serde_json::{Value, json};
+
+use super::targets;
+use crate::args::{DoctorArgs, GlobalArgs};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::library::{self, Library};
+use crate::output::{Exit, Printer, bold, wrap};
+use crate::usage;
+
+/// Where the answers begin, behind state and area.
+const COLUMN: usize = 15;
+
+pub(crate) fn run(
+    args: &DoctorArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let loaded = library::load(environment);
+    let mut checks = settings(&loaded, environment);
+    // A file that cannot be used is one of the answers, and no reason to give no others.
+    let Library { registry, .. } = Library::with(loaded.config, global, environment)?;
+    let show = |path: &Path| targets::display(path, environment);
+    checks.extend(health::folders(&registry, &show));
+    checks.extend(health::skills(&registry, &show));
+    checks.push(health::watching(&registry));
+    let cache = environment.cache_folder().filter(|_| !global.no_cache);
+    checks.push(health::cache(cache.as_deref(), &show));
+    checks.push(store(environment));
+    checks.extend(environment.runner().iter().flat_map(health::sandbox));
+    let variables = super::sessions::variables(environment);
+    checks.extend(providers::checks(&variables, args.online)?);
+    let bad = checks
+        .iter()
+        .filter(|check| check.state == State::Bad)
+        .count();
+    if args.json {
+        printer.json(&document(&checks))?;
+    } else {
+        printer.answer(&text(&checks, printer.list_width()))?;
+        let odd = checks
+            .iter()
+            .filter(|check| check.state == State::Odd)
+            .count();
+        printer.status(&match (bad, odd) {
+            (0, 0) => "Everything is in order".to_owned(),
+            (0, odd) => format!(
+                "Nothing to mend; {} worth knowing",
+                wording::count(odd, "thing")
+            ),
+            (bad, _) => format!("{} to mend", wording::count(bad, "thing")),
+        });
+    }
+    Ok(if bad == 0 { Exit::Done } else { Exit::No })
+}
+
+/// The configuration files: those that are used, and what is wrong with any of them.
+fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
+    let about = |report: &FileReport| {
+        let lines = LineIndex::new(report.text());
+        let line = |diagnostic: &Diagnostic| {
+            let is_wrong = diagnostic.severity == Severity::Error;
+            let state = if is_wrong { State::Bad } else { State::Odd };
+            let place = concise::place(report, &lines, diagnostic);
+            Check::new("config", state, format!("{place}: {}", diagnostic.message))
+        };
+        report.diagnostics.iter().map(line).collect::<Vec<_>>()
+    };
+    let mut checks = Vec::new();
+    for path in &loaded.used {
+        checks.push(Check::new(
+            "config",
+            State::Good,
+            targets::display(path, environment),
+        ));
+    }
+    checks.extend(loaded.warnings.iter().flat_map(about));
+    for fault in &loaded.faults {
+        match fault {
+            Fault::Unreadable { path, source } => {
+                let path = targets::display(path, environment);
+                let reason = source.to_string();
+                let reason = reason
+                    .split(" (os error")
+                    .next()
+                    .unwrap_or_default()
+                    .to_lowercase();
+                checks.push(Check::new(
+                    "config",
+                    State::Bad,
+                    format!("{path}: {reason}"),
+                ));
+            }
+            Fault::Wrong { report } => {
+                checks.extend(about(report));
+                if let Some(last) = checks.pop() {
+                    let hint = "the file is not used until it is mended; its schema is printed by `prowess schema config`";
+                    checks.push(last.hint(hint));
+                }
+            }
+            _ => checks.push(Check::new("config", State::Bad, fault.to_string())),
+        }
+    }
+    checks
+}
+
+fn store(environment: &Environment) -> Check {
+    let Some(store) = usage::store(environment) else {
+        return Check::new("store", State::Odd, "there is no home folder to keep it in");
+    };
+    let shown = targets::display(store.path(), environment);
+    if !store.path().exists() {
+        return Check::new(
+            "store",
+            State::Good,
+            format!("{shown}: not there yet, made at the first use"),
+        );
+    }
+    match store.summary(None, 1) {
+        Ok(summary) => {
+            let count = wording::count(summary.total, "skill");
+            Check::new("store", State::Good, format!("{shown}: remembers {count}"))
+        }
+        Err(error) => {
+            let text = usage::explain(&error, &store, environment);
+            let mut found = Check::new("store", State::Bad, text);
+            found.hint = match error {
+                UsageError::Busy { .. } => Some("try again when that process is done".to_owned()),
+                UsageError::ReadOnly { .. } => Some("make it writable".to_owned()),
+                UsageError::NotAFile { .. } | UsageError::Damaged { .. } => {
+                    Some("move it away; a new one is made at the next use".to_owned())
+                }
+                UsageError::Foreign { .. } | UsageError::Newer { .. } => {
+                    Some("set `PROWESS_STORE_URL` to another file".to_owned())
+                }
+                _ => None,
+            };
+            found
+        }
+    }
+}
+
+fn text(checks: &[Check], width: usize) -> String {
+    let mut text = String::new();
+    for found in checks {
+        let color = match found.state {
+            State::Good => AnsiColor::Green,
+            State::Odd => AnsiColor::Yellow,
+            State::Bad => AnsiColor::Red,
+        };
+        let mark = found.state.as_str();
+        let style = bold(color);
+        let indent = format!("\n{:COLUMN$}", "");
+        let lines = |text: &str| {
+            wrap(&sanitize::line(text), width.saturating_sub(COLUMN).max(20)).join(&indent)
+        };
+        let shown = lines(&found.text);
+        text.push_str(&format!(
+            "{style}{mark:4}{style:#}  {:7}  {shown}\n",
+            found.area
+        ));
+        if let Some(hint) = &found.hint {
+            text.push_str(&format!("{:COLUMN$}{}\n", "", lines(hint)));
+        }
+    }
+    text
+}
+
+fn document(checks: &[Check]) -> Value {
+    let checks: Vec<Value> = checks
+        .iter()
+        .map(|found| {
+            let state = found.state.as_str();
+            json!({ "area": found.area, "state": state, "text": found.text, "hint": found.hint })
+        })
+        .collect();
+    json!({ "schema": "prowess.doctor/1", "checks": checks })
+}

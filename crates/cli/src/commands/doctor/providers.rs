@@ -1,0 +1,91 @@
+//! Whether models can be asked, for `prowess doctor`. Nothing here costs anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::health::{Check, State};
+use crate::output::Failure;
+use prowess_diag::{sanitize, wording};
+use prowess_models::Reachable;
+
+use crate::setup::{Variables, model_settings};
+use crate::wait;
+
+/// How long a provider has to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is known about one provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ProviderHealth {
+    /// Its name.
+    provider: Box<str>,
+    /// The variable that leads to it.
+    variable: Box<str>,
+    /// What it answered: how many models it lists, or what is wrong; nothing where it was not asked.
+    answer: Option<Result<usize, String>>,
+}
+
+/// Which models can be asked, as `doctor` tells it.
+pub(super) fn checks(variables: &Variables, online: bool) -> Result<Vec<Check>, Failure> {
+    let found = providers(variables, online)?;
+    if found.is_empty() {
+        let text = "no key is set; a server on this machine is used where one answers";
+        let hint = "`prowess run NAME` lists the ways to a model; `prowess demo` needs none";
+        return Ok(vec![Check::new("models", State::Odd, text).hint(hint)]);
+    }
+    let line = |one: &ProviderHealth| {
+        let set = format!("{}: `{}` is set", one.provider, one.variable);
+        match &one.answer {
+            None => Check::new("models", State::Good, set),
+            Some(Ok(count)) => {
+                let text = format!("{set}, and it lists {}", wording::count(*count, "model"));
+                Check::new("models", State::Good, text)
+            }
+            Some(Err(why)) => {
+                let why = sanitize::line(why).into_owned();
+                Check::new("models", State::Bad, format!("{}: {why}", one.provider))
+                    .hint(format!("check `{}`", one.variable))
+            }
+        }
+    };
+    Ok(found.iter().map(line).collect())
+}
+
+/// The providers for which a variable is set. `online` asks each for its list of models.
+fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>, Failure> {
+    let lookup = |name: &str| variables(name);
+    let known = prowess_models::reachable(&lookup);
+    let quiet = |one: &Reachable| ProviderHealth {
+        provider: one.provider.into(),
+        variable: one.variable.into(),
+        answer: None,
+    };
+    if !online || known.is_empty() {
+        return Ok(known.iter().map(quiet).collect());
+    }
+    let variables = Arc::clone(variables);
+    wait::on(|_| async move {
+        let settings = model_settings(&variables)?;
+        let mut all = Vec::new();
+        for one in &known {
+            let lookup = |name: &str| variables(name);
+            // Any name of a model will do: it is not asked.
+            let name = format!("{}/any", one.provider);
+            let answer = match prowess_models::open(&name, &lookup, &settings) {
+                Ok(chosen) => match chosen.remote {
+                    Some(remote) => {
+                        let list = remote.models(PATIENCE).await;
+                        list.map(|list| list.len()).map_err(|error| error.message)
+                    }
+                    None => Ok(0),
+                },
+                Err(error) => Err(error.to_string()),
+            };
+            all.push(ProviderHealth {
+                answer: Some(answer),
+                ..quiet(one)
+            });
+        }
+        Ok(all)
+    })
+}

@@ -1,0 +1,405 @@
+//! The MCP servers that agents use: which there are, `prowess mcp list`, `prowess mcp trust`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::output::{Cell, Exit, Failure, Printer, Table, bold};
+use anstyle::{AnsiColor, Style};
+use prowess::config::{MCP_FILE, McpFile, McpServer, Reach, project_mcp_file, read_mcp_file};
+use prowess_diag::path::display_path;
+use prowess_diag::{sanitize, wording};
+use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
+use prowess_trust::{State, TrustStore, digest_of};
+use serde_json::json;
+
+use crate::ask::ask;
+use crate::setup::{Setup, Variables, model_settings};
+
+/// How many digits of a digest are shown and asked for.
+const DIGITS: usize = "sha256:".len() + 16;
+
+/// What is typed behind `mcp list`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// What is typed behind `mcp trust`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TrustArgs {
+    /// Trust exactly this file, without a question: the digest that was shown
+    #[arg(long, value_name = "DIGEST")]
+    pub digest: Option<String>,
+    /// Take trust back
+    #[arg(long, conflicts_with = "digest")]
+    pub revoke: bool,
+}
+
+/// The servers that a person configured, and what became of the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Configured {
+    /// Those that can be used, with their variables put in: not for eyes.
+    usable: Vec<McpServer>,
+    /// Where each of them is, as it is written.
+    places: BTreeMap<Box<str>, String>,
+    /// What is not used, and why.
+    notes: Vec<String>,
+    /// The project's file, where nobody trusts it, with the servers that it names.
+    untrusted: Option<(PathBuf, Vec<McpServer>)>,
+}
+
+impl Setup {
+    /// The servers of the person's settings, of `.mcp.json` in their home, and of the project's
+    /// `.mcp.json` where they trust it. Of two of one name the first counts, and a project has no
+    /// name that the person uses, be it for a server that is switched off: rules go by names.
+    pub(crate) fn servers(&self) -> Configured {
+        let mut found = Configured::default();
+        let mut taken = self.config.server_names.clone();
+        for server in &self.config.servers {
+            found.add(server, &self.variables);
+        }
+        if let Some(home) = &self.host.home {
+            let file = found.file(&home.join(MCP_FILE));
+            found.add_free(&file.servers, &taken, &self.variables);
+            taken.extend(file.names);
+        }
+        let Some(path) = self.project_servers() else {
+            return found;
+        };
+        let file = found.file(&path);
+        // Read before and after, so that what is used is what is trusted.
+        let trusted = self
+            .host
+            .trust()
+            .is_some_and(|store| is_trusted(&store, &path))
+            && read_mcp_file(&path) == file;
+        if trusted {
+            found.add_free(&file.servers, &taken, &self.variables);
+        } else if !file.servers.is_empty() {
+            found.untrusted = Some((path, file.servers));
+        }
+        found
+    }
+
+    /// The `.mcp.json` of the project, if it has one.
+    fn project_servers(&self) -> Option<PathBuf> {
+        project_mcp_file(&self.host.workspace, self.host.home.as_deref())
+    }
+
+    /// Starts the servers, and adds their tools and skills. The connection lives as long as what is
+    /// returned. A server that fails is a warning, nothing more.
+    pub(crate) fn connect(&mut self, printer: &Printer) -> Result<Option<Client>, Failure> {
+        let found = self.servers();
+        found.tell(printer);
+        if found.usable.is_empty() {
+            return Ok(None);
+        }
+        let client = self.start(&found.usable, printer)?;
+        for server in client.servers() {
+            if let Some(fault) = &server.fault {
+                printer.warn(&sanitize::line(fault));
+            }
+        }
+        client.add_skills(&self.registry);
+        self.tools.extend(client.tools());
+        Ok(Some(client))
+    }
+
+    fn start(&self, servers: &[McpServer], printer: &Printer) -> Result<Client, Failure> {
+        let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
+        printer.status(&format!("Starting MCP servers: {}", names.join(", ")));
+        let is_web = |server: &McpServer| matches!(server.reach, Reach::Web { .. });
+        let http = if servers.iter().any(is_web) {
+            Some(model_settings(&self.variables)?.http)
+        } else {
+            None
+        };
+        let environment = harmless()
+            .filter_map(|name| Some((name.to_owned(), (self.variables)(name)?)))
+            .collect();
+        let place = ClientPlace {
+            folder: self.host.workspace.clone(),
+            environment,
+            http,
+        };
+        Client::connect(servers, &place)
+            .map_err(|error| Failure::new("cannot start the client for MCP servers").cause(error))
+    }
+}
+
+impl Configured {
+    /// Reads a file, and takes note of what is wrong with it.
+    fn file(&mut self, path: &Path) -> McpFile {
+        let file = read_mcp_file(path);
+        let note = |fault: &String| format!("{}: {fault}", path.display());
+        self.notes.extend(file.faults.iter().map(note));
+        file
+    }
+
+    /// Adds those whose name is free.
+    fn add_free(&mut self, servers: &[McpServer], taken: &BTreeSet<String>, variables: &Variables) {
+        for server in servers {
+            if taken.contains(&*server.name) {
+                let name = &server.name;
+                self.notes.push(format!(
+                    "another server `{name}` is not used: the name is taken"
+                ));
+            } else {
+                self.add(server, variables);
+            }
+        }
+    }
+
+    fn add(&mut self, server: &McpServer, variables: &Variables) {
+        match server.expanded(&|name| variables(name)) {
+            Ok(expanded) => {
+                self.places.insert(server.name.clone(), server.place());
+                self.usable.push(expanded);
+            }
+            Err(why) => {
+                self.notes
+                    .push(format!("the server `{}` is not used: {why}", server.name));
+            }
+        }
+    }
+
+    fn tell(&self, printer: &Printer) {
+        for note in &self.notes {
+            printer.warn(&sanitize::line(note));
+        }
+        if let Some((file, servers)) = &self.untrusted {
+            printer.note(
+                &format!(
+                    "{} of {} not used: nobody trusts that file",
+                    wording::count(servers.len(), "server"),
+                    file.display()
+                ),
+                "look at it and trust it with `prowess mcp trust`",
+            );
+        }
+    }
+}
+
+fn is_trusted(store: &TrustStore, file: &Path) -> bool {
+    store.state(file).is_ok_and(|state| state.is_trusted())
+}
+
+/// `prowess mcp list`
+pub(crate) fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+    let found = setup.servers();
+    if !args.json {
+        found.tell(printer);
+    }
+    let client = if found.usable.is_empty() {
+        None
+    } else {
+        Some(setup.start(&found.usable, printer)?)
+    };
+    let views = client.as_ref().map(Client::servers).unwrap_or_default();
+    let place = |name: &str| found.places.get(name).cloned().unwrap_or_default();
+    let untrusted = found.untrusted.iter().flat_map(|(_, servers)| servers);
+    if args.json {
+        let mut servers: Vec<_> = views
+            .iter()
+            .map(|view| {
+                json!({
+                    "name": view.name, "place": place(&view.name),
+                    "state": if view.fault.is_some() { "failed" } else { "ready" },
+                    "fault": view.fault, "tools": view.tools, "skills": view.skills,
+                    "left": view.left,
+                })
+            })
+            .collect();
+        servers.extend(untrusted.map(
+            |server| json!({ "name": server.name, "place": server.place(), "state": "untrusted" }),
+        ));
+        printer.json(&json!({
+            "schema": "prowess.mcp-servers/1", "servers": servers, "notes": found.notes,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    if views.is_empty() && found.untrusted.is_none() {
+        printer.status("No MCP server is configured");
+        let shown =
+            |file: &PathBuf| display_path(file, &setup.host.workspace, setup.host.home.as_deref());
+        let file = setup
+            .settings
+            .as_ref()
+            .map_or("config.toml".to_owned(), shown);
+        let lines = "`[mcp.servers.NAME]` and below it `command = \"…\"` or `url = \"https://…\"`";
+        printer.note(
+            "Once there is one, `prowess run` and `prowess chat` use its tools and skills too",
+            &format!("write {lines} into {}", wording::tick(file)),
+        );
+        return Ok(Exit::Done);
+    }
+    printer.answer(&table(&views, &place, untrusted).render(printer.width()))?;
+    for view in &views {
+        details(view, printer);
+    }
+    Ok(Exit::Done)
+}
+
+fn table<'s>(
+    views: &[ServerView],
+    place: &dyn Fn(&str) -> String,
+    untrusted: impl Iterator<Item = &'s McpServer>,
+) -> Table {
+    let mut table = Table::new(&["SERVER", "STATE", "TOOLS", "SKILLS", "WHERE"]);
+    let name = |name: &str| Cell::styled(name, AnsiColor::Cyan.on_default());
+    let dimmed = |text: &str| Cell::styled(&sanitize::line(text), Style::new().dimmed());
+    for view in views {
+        let (word, color) = match view.fault {
+            Some(_) => ("failed", AnsiColor::Red),
+            None => ("ready", AnsiColor::Green),
+        };
+        table.row(vec![
+            name(&view.name),
+            Cell::styled(word, color.on_default()),
+            Cell::number(&view.tools.len().to_string()),
+            Cell::number(&view.skills.len().to_string()),
+            dimmed(&place(&view.name)),
+        ]);
+    }
+    for server in untrusted {
+        table.row(vec![
+            name(&server.name),
+            Cell::styled("not trusted", AnsiColor::Yellow.on_default()),
+            Cell::number("-"),
+            Cell::number("-"),
+            dimmed(&server.place()),
+        ]);
+    }
+    table
+}
+
+/// What a table has no room for.
+fn details(view: &ServerView, printer: &Printer) {
+    if let Some(fault) = &view.fault {
+        printer.warn(&sanitize::line(fault));
+    }
+    for left in &view.left {
+        printer.warn(&format!(
+            "of `{}` is not used: {}",
+            view.name,
+            sanitize::line(left)
+        ));
+    }
+    let names = |what: &str, names: &[Box<str>]| {
+        if !names.is_empty() {
+            let list = wording::shorten(&sanitize::line(&names.join(", ")), 400);
+            printer.status(&format!("{} {what}: {list}", view.name));
+        }
+    };
+    names("tools", &view.tools);
+    names("skills", &view.skills);
+}
+
+/// `prowess mcp trust`
+pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+    let store = setup.host.trust().ok_or_else(|| {
+        Failure::new("there is no home folder to remember trust in").hint("set `PROWESS_HOME`")
+    })?;
+    let Some(file) = setup.project_servers() else {
+        return Err(Failure::new(format!("this project has no `{MCP_FILE}`"))
+            .hint("servers in your own settings need no trust"));
+    };
+    let shown = file.display();
+    let failed = |error: prowess_trust::Error| Failure::new(error.to_string());
+    if args.revoke {
+        let had = store.revoke(&file).map_err(failed)?;
+        let what = if had {
+            "is taken back"
+        } else {
+            "was never given"
+        };
+        printer.status(&format!("Trust in {shown} {what}"));
+        return Ok(Exit::Done);
+    }
+    let digest = digest_of(&file).map_err(failed)?;
+    let said = read_mcp_file(&file);
+    let state = store.state(&file).map_err(failed)?;
+    printer.answer(&summary(
+        &file.display().to_string(),
+        &digest,
+        &said.servers,
+        &state,
+    ))?;
+    for fault in &said.faults {
+        printer.warn(&sanitize::line(fault));
+    }
+    if state.is_trusted() {
+        printer.status("Trusted, exactly as it is");
+        return Ok(Exit::Done);
+    }
+    let short = digest.get(..DIGITS).unwrap_or(&digest);
+    let agreed = match &args.digest {
+        Some(typed) if typed.len() >= DIGITS && digest.starts_with(typed.as_str()) => true,
+        Some(_) => {
+            return Err(Failure::new(format!("`--digest` is not that of {shown}"))
+                .cause(format!("it is {short}"))
+                .hint("look at it again with `prowess mcp trust`"));
+        }
+        None => {
+            let Some(answer) = ask("Trust it, exactly as it is?", "y/N") else {
+                let hint = format!(
+                    "to trust exactly this file, type `prowess mcp trust --digest {short}`"
+                );
+                printer.note("nothing is trusted: there is nobody to ask", &hint);
+                return Ok(Exit::Denied);
+            };
+            matches!(answer.as_str(), "y" | "yes")
+        }
+    };
+    if !agreed {
+        return Ok(Exit::No);
+    }
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let since = since.map(|since| since.as_secs()).unwrap_or_default();
+    store.grant(&file, &digest, since).map_err(failed)?;
+    printer.status(&format!("{shown} is trusted"));
+    Ok(Exit::Done)
+}
+
+/// What trusting a file of servers would start.
+fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> String {
+    let (strong, red, dim) = (
+        Style::new().bold(),
+        bold(AnsiColor::Red),
+        Style::new().dimmed(),
+    );
+    let short = digest.get(..DIGITS).unwrap_or(digest);
+    let word = match state {
+        State::Trusted(_) => "trusted",
+        State::Never => "not trusted",
+        State::Lapsed { .. } => "changed since it was trusted",
+        State::Damaged { .. } => "not trusted: the record is damaged",
+    };
+    let mut text = format!("{strong}{file}{strong:#}  {dim}{word}, {short}{dim:#}\n");
+    let mut takes_variables = false;
+    for server in servers {
+        let (what, folder, pairs) = match &server.reach {
+            Reach::Program { env, cwd, .. } => ("starts", cwd.as_ref(), env),
+            Reach::Web { headers, .. } => ("asks", None, headers),
+        };
+        text.push_str(&format!("\n{strong}{}{strong:#} {what}\n", server.name));
+        // As it is written: what the file says is what is trusted.
+        let folder = folder.map(|folder| format!("in {}", folder.display()));
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| format!("with {name} = {value}"));
+        for line in std::iter::once(server.place()).chain(folder).chain(pairs) {
+            text.push_str(&format!("  {red}{}{red:#}\n", sanitize::line(&line)));
+            takes_variables |= line.contains("${");
+        }
+    }
+    if takes_variables {
+        text.push_str("\nWhat stands as ${NAME} is taken from your variables and given to it.\n");
+    }
+    text.push_str(
+        "\nThese programs run as you do, outside of the sandbox, whenever an agent starts here.\n",
+    );
+    text
+}

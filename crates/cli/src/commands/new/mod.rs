@@ -1,0 +1,79 @@
+//! `prowess new`
+
+mod template;
+
+use prowess_diag::wording;
+use prowess_spec::SkillName;
+use prowess_spec::name;
+use serde_json::json;
+
+use self::template::Template;
+use super::targets;
+use crate::args::{NewArgs, TemplateArg};
+use crate::env::Environment;
+use crate::error::CliError;
+use crate::output::{Exit, Printer};
+
+pub(crate) fn run(
+    args: &NewArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, CliError> {
+    let typed = args
+        .name
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let skill = SkillName::new(typed).map_err(|_| invalid_name(args, typed))?;
+    let folder = args.name.with_file_name(skill.as_str());
+    if folder.symlink_metadata().is_ok() {
+        let shown = targets::display(&folder, environment);
+        return Err(
+            CliError::new(format!("`{shown}` exists already")).hint(format!(
+                "check it with `prowess validate {shown}`, or choose another name"
+            )),
+        );
+    }
+    let template = match args.template {
+        TemplateArg::Minimal => Template::Minimal,
+        TemplateArg::Script => Template::Script,
+        TemplateArg::Arguments => Template::Arguments,
+    };
+    let written = template.create(&folder, &skill, args.description.as_deref());
+    let written = written.map_err(|(file, error)| {
+        CliError::new(format!("cannot create `{}`", file.display())).cause(error)
+    })?;
+    let written: Vec<String> = written
+        .iter()
+        .map(|file| targets::display(file, environment))
+        .collect();
+    if args.json {
+        printer.json(&json!({ "schema": "prowess.new/1", "name": skill.as_str(), "folder": folder, "files": written }))?;
+        return Ok(Exit::Done);
+    }
+    let shown = targets::display(&folder, environment);
+    let typed = wording::shell_word(&shown);
+    printer.status(&format!(
+        "Created `{shown}` with {}",
+        wording::all(template.files().iter().map(|file| wording::tick(file.path)))
+    ));
+    printer.status(&format!(
+        "Next: edit `{}`, then `prowess validate {typed}`\nUndo: `rm -r {typed}`",
+        written[0]
+    ));
+    Ok(Exit::Done)
+}
+
+fn invalid_name(args: &NewArgs, typed: &str) -> CliError {
+    let error = CliError::new(format!(
+        "`{}` is not a name for a skill: use lower-case letters, digits and single hyphens, at most 64",
+        args.name.display()
+    ));
+    match name::repair(typed) {
+        Some(near) => error.hint({
+            let path = args.name.with_file_name(near).display().to_string();
+            format!("try `prowess new {}`", wording::shell_word(&path))
+        }),
+        None => error.hint("try `prowess new my-skill`"),
+    }
+}

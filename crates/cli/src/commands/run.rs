@@ -1,0 +1,405 @@
+//! `prowess run`
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::output::{Exit, Failure, Printer};
+use anstyle::AnsiColor;
+use prowess::Refusal;
+use prowess::agent::Stamped;
+use prowess::tools::ActivationError;
+use prowess::traits::Approver;
+use prowess::{CancellationToken, Finished, Outcome, Runtime, RuntimeError, Update, Watcher};
+use prowess_diag::{sanitize, wording};
+use serde_json::{Value, json};
+
+use crate::setup::{ModelArgs, Setup, arguments};
+use crate::wait;
+use prowess_tui::live::{Answer, Live};
+
+/// Most bytes of a schema.
+const MAX_SCHEMA: u64 = 1024 * 1024;
+
+/// What is typed behind `run`.
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "Run a skill, or do a task with skills, and print what comes out\n\nThe model works with the skill's instructions, its own tools and a budget. Progress goes to standard error, the result to standard output. With a schema the result is a value that fits it.",
+    after_help = "\
+Examples:
+  prowess run csv-report --model echo sales.csv        a skill with arguments
+  prowess run --task 'Sum up sales.csv' --model echo   the model finds a skill
+  prowess run csv-report --model echo --budget tokens=50000,time=5m"
+)]
+pub(crate) struct RunArgs {
+    /// The skill
+    #[arg(index = 1, value_name = "NAME", required_unless_present = "task")]
+    pub name: Option<String>,
+    /// What the skill is given, as one text
+    #[arg(index = 2, value_name = "TEXT", conflicts_with_all = ["arg", "args_json"])]
+    pub text: Vec<String>,
+    /// A task, for which the model finds skills itself; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["name", "text", "arg", "args_json"], help_heading = "Input")]
+    pub task: Option<String>,
+    /// One argument of the skill by name (can be repeated)
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        conflicts_with = "args_json",
+        help_heading = "Input"
+    )]
+    pub arg: Vec<String>,
+    /// The arguments of the skill as JSON
+    #[arg(long, value_name = "JSON", help_heading = "Input")]
+    pub args_json: Option<String>,
+    /// The JSON Schema of the result, in a file
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "output_schema",
+        help_heading = "Output"
+    )]
+    pub schema: Option<PathBuf>,
+    /// The JSON Schema of the result
+    #[arg(long, value_name = "JSON", help_heading = "Output")]
+    pub output_schema: Option<String>,
+    /// Print every event as one JSON object a line, and the result as the last
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// The model, its limits, permissions.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// Runs a skill or a task.
+pub(crate) fn run(
+    args: &RunArgs,
+    mut setup: Setup,
+    approver: Arc<dyn Approver>,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let schema = schema(args)?;
+    let budget = args.model.limits()?;
+    let text = (!args.text.is_empty()).then(|| args.text.join(" "));
+    let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
+    let task = args.task.as_deref().map(task).transpose()?;
+    let _servers = setup.connect(printer)?;
+    wait::on(|cancel| async move {
+        let chosen = setup.model(&args.model).await?;
+        if !args.json {
+            printer.status(&about(
+                &chosen.model.about().name,
+                &chosen.why,
+                chosen.model.about().note.as_deref(),
+            ));
+        }
+        let watcher: Arc<dyn Watcher> = if args.json {
+            Arc::new(Lines)
+        } else if printer.is_quiet() {
+            Arc::new(Silent)
+        } else {
+            Arc::new(live(printer, schema.is_some()))
+        };
+        let runtime = setup.runtime(&args.model, chosen.model, approver, vec![watcher], |_| {})?;
+        let done = match (task, &args.name) {
+            (Some(task), _) => {
+                runtime
+                    .task(task)
+                    .budget(budget)
+                    .cancelled_by(&cancel)
+                    .finish(schema.clone())
+                    .await
+            }
+            (None, Some(name)) => {
+                skill(&runtime, name, given, budget, &cancel, schema.clone()).await
+            }
+            (None, None) => return Err(Failure::new("name a skill, or give a task with `--task`")),
+        };
+        let finished = done.map_err(|error| failure(&error))?;
+        print(&finished, schema.is_some(), args.json, printer)
+    })
+}
+
+async fn skill(
+    runtime: &Runtime,
+    name: &str,
+    given: Value,
+    budget: prowess::agent::Budget,
+    cancel: &CancellationToken,
+    schema: Option<Value>,
+) -> Result<Finished, RuntimeError> {
+    let run = runtime.run_skill(name).budget(budget).cancelled_by(cancel);
+    let run = if given.is_null() {
+        run
+    } else {
+        run.args(given)
+    };
+    run.finish(schema).await
+}
+
+/// Lines about a run while it goes on. A typed result is not made of the words that are shown.
+pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
+    let colours = printer.has_colours() && std::io::stderr().is_terminal();
+    let answer = if typed {
+        Answer::Here
+    } else {
+        answer_place(printer)
+    };
+    Live::new(Box::new(printer.live()), colours, answer)
+}
+
+/// Words are shown on standard error as they come only where both streams are one terminal;
+/// elsewhere the answer is for standard output, and would be there twice.
+fn answer_place(printer: &Printer) -> Answer {
+    let is_seen = printer.width().is_some() && std::io::stderr().is_terminal();
+    if is_seen && !printer.is_quiet() {
+        Answer::Here
+    } else {
+        Answer::Elsewhere
+    }
+}
+
+/// Which model is asked, in one line.
+pub(crate) fn about(name: &str, why: &str, note: Option<&str>) -> String {
+    match note {
+        Some(note) => format!("Model: {name} ({note})"),
+        None => format!("Model: {name} ({why})"),
+    }
+}
+
+fn task(text: &str) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .take(MAX_SCHEMA)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::new("cannot read the task from standard input").cause(error))?;
+    Ok(text)
+}
+
+fn schema(args: &RunArgs) -> Result<Option<Value>, Failure> {
+    let text = match (&args.schema, &args.output_schema) {
+        (Some(file), _) => {
+            let shown = file.display();
+            let open = std::fs::File::open(file);
+            let mut text = String::new();
+            open.and_then(|file| file.take(MAX_SCHEMA).read_to_string(&mut text))
+                .map_err(|error| {
+                    Failure::new(format!("cannot read the schema `{shown}`")).cause(error)
+                })?;
+            text
+        }
+        (None, Some(text)) => text.clone(),
+        (None, None) => return Ok(None),
+    };
+    let value = serde_json::from_str(&text).map_err(|error| {
+        Failure::new("the schema is not JSON").cause(error).hint(
+            "such as `{\"type\": \"object\", \"properties\": {\"total\": {\"type\": \"number\"}}}`",
+        )
+    })?;
+    Ok(Some(value))
+}
+
+/// Prints what came out.
+pub(crate) fn print(
+    finished: &Finished,
+    typed: bool,
+    json: bool,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    if json {
+        printer.verbatim(format!("{}\n", document(finished)).as_bytes())?;
+        return Ok(exit(finished));
+    }
+    match &finished.outcome {
+        Outcome::Submitted(Value::String(text)) if !typed => {
+            let text = format!("{}\n", text.trim_end());
+            if answer_place(printer) == Answer::Elsewhere {
+                printer.foreign(&text)?;
+            }
+        }
+        Outcome::Submitted(value) => {
+            let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+            printer.verbatim(format!("{}\n", sanitize::block(&text)).as_bytes())?;
+        }
+        Outcome::Declined { why } => {
+            let failure = Failure::new("the model gave no result").cause(sanitize::line(why));
+            let hint = format!(
+                "see what it did: `prowess session show {}`",
+                finished.session
+            );
+            printer.error(&failure.hint(hint));
+        }
+        Outcome::Exhausted { limit } => {
+            let failure = Failure::new(format!("stopped: {limit} was reached"));
+            let hint = format!(
+                "go on with a larger one: `prowess session resume {} --max-turns 50`",
+                finished.session
+            );
+            printer.error(&failure.hint(hint));
+        }
+        Outcome::Cancelled => {
+            printer.status(&format!(
+                "Cancelled; go on with `prowess session resume {}`",
+                finished.session
+            ));
+        }
+        Outcome::Failed { kind, message } => {
+            let failure = Failure::new(sanitize::line(message).into_owned());
+            printer.error(&match &**kind {
+                "auth" => failure.hint("check the key; `prowess doctor` shows which one is used"),
+                _ => failure.hint(format!(
+                    "try again: `prowess session resume {}`",
+                    finished.session
+                )),
+            });
+        }
+    }
+    printer.status(&spent(finished, typed));
+    Ok(exit(finished))
+}
+
+fn exit(finished: &Finished) -> Exit {
+    match &finished.outcome {
+        Outcome::Submitted(_) => Exit::Done,
+        Outcome::Declined { .. } => Exit::No,
+        Outcome::Exhausted { .. } => Exit::Limit,
+        Outcome::Cancelled => Exit::Interrupted,
+        Outcome::Failed { kind, .. } if &**kind == "auth" => Exit::NoKey,
+        Outcome::Failed { .. } => Exit::Failed,
+    }
+}
+
+/// What it cost, in one line.
+fn spent(finished: &Finished, typed: bool) -> String {
+    let word = match &finished.outcome {
+        Outcome::Submitted(_) if !typed => "answered",
+        other => other.as_str(),
+    };
+    let spent = &finished.spent;
+    let usage = &spent.usage;
+    let mut text = format!(
+        "{} in {}, {} tokens",
+        word,
+        wording::count(spent.turns as usize, "turn"),
+        wording::thousands(usize::try_from(usage.tokens()).unwrap_or(usize::MAX)),
+    );
+    if let Some(micros) = usage.micros {
+        text.push_str(&format!(", {}", dollars(micros)));
+    }
+    format!("{text} (session {})", finished.session)
+}
+
+/// Money for people.
+pub(crate) fn dollars(micros: u64) -> String {
+    format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
+}
+
+fn document(finished: &Finished) -> Value {
+    let (result, why) = match &finished.outcome {
+        Outcome::Submitted(value) => (value.clone(), Value::Null),
+        Outcome::Declined { why } => (Value::Null, json!(why)),
+        Outcome::Exhausted { limit } => (Value::Null, json!(limit)),
+        Outcome::Cancelled => (Value::Null, Value::Null),
+        Outcome::Failed { kind, message } => {
+            (Value::Null, json!({ "kind": kind, "message": message }))
+        }
+    };
+    json!({
+        "schema": "prowess.run/1",
+        "type": "result",
+        "session": finished.session,
+        "outcome": finished.outcome.as_str(),
+        "result": result,
+        "why": why,
+        "spent": finished.spent,
+    })
+}
+
+/// Prints events as lines of JSON.
+#[derive(Debug)]
+struct Lines;
+
+impl Watcher for Lines {
+    fn update(&self, session: &str, depth: u8, update: Update<'_>) {
+        let line = match update {
+            Update::Event(event) => event_line(session, depth, event),
+            Update::Delta(prowess::agent::Delta::Text(text)) => {
+                json!({ "schema": "prowess.run/1", "type": "text", "session": session, "depth": depth, "text": text })
+            }
+            Update::Message(text) => {
+                json!({ "schema": "prowess.run/1", "type": "message", "session": session, "depth": depth, "text": text })
+            }
+            _ => return,
+        };
+        crate::output::json_line(&line);
+    }
+}
+
+/// One event as a line of JSON.
+pub(crate) fn event_line(session: &str, depth: u8, event: &Stamped) -> Value {
+    json!({ "schema": "prowess.run/1", "type": "event", "session": session, "depth": depth, "event": event })
+}
+
+/// Sees and says nothing.
+#[derive(Debug)]
+struct Silent;
+
+impl Watcher for Silent {
+    fn update(&self, _session: &str, _depth: u8, _update: Update<'_>) {}
+}
+
+/// Why a run could not begin or go on, and what to type.
+pub(crate) fn failure(error: &RuntimeError) -> Failure {
+    let failure = Failure::new(sanitize::line(&error.to_string()).into_owned());
+    match error {
+        RuntimeError::NoCommand { near, .. } if !near.is_empty() => {
+            let near = near
+                .iter()
+                .map(|name| format!("`/{}`", sanitize::line(name)));
+            failure.hint(format!("did you mean {}?", wording::either(near)))
+        }
+        RuntimeError::Store(prowess::traits::SessionError::NotFound { near, .. })
+            if !near.is_empty() =>
+        {
+            failure.hint(format!(
+                "did you mean {}?",
+                wording::either(near.iter().map(wording::tick))
+            ))
+        }
+        RuntimeError::Store(prowess::traits::SessionError::NotFound { .. }) => {
+            failure.hint("list the sessions with `prowess session list`")
+        }
+        RuntimeError::Store(prowess::traits::SessionError::InUse { .. }) => {
+            failure.hint("wait until it ends, or stop that process")
+        }
+        RuntimeError::Skill(ActivationError::NotFound(Refusal::NotFound(fault)))
+        | RuntimeError::NoSkill(Refusal::NotFound(fault))
+            if !fault.near.is_empty() =>
+        {
+            let near = fault
+                .near
+                .iter()
+                .map(|name| wording::tick(sanitize::line(name)));
+            failure.hint(format!("did you mean {}?", wording::either(near)))
+        }
+        RuntimeError::Skill(_) => failure.hint("see `prowess list`"),
+        RuntimeError::NoAgent { name, .. } => {
+            let name = sanitize::line(name);
+            failure.hint(format!("define it in the configuration: `[agents.{name}]`"))
+        }
+        _ => failure,
+    }
+}
+
+/// The colour of a state.
+pub(crate) fn colour(ending: Option<&str>, live: bool) -> AnsiColor {
+    match ending {
+        _ if live => AnsiColor::Cyan,
+        Some("answered" | "submitted") => AnsiColor::Green,
+        Some("failed") => AnsiColor::Red,
+        _ => AnsiColor::Yellow,
+    }
+}

@@ -1,0 +1,423 @@
+//! `prowess session`
+
+use std::sync::Arc;
+
+use crate::output::{Cell, Exit, Failure, Printer, Table};
+use prowess::agent::{Ending, Event};
+use prowess::traits::{Approver, SessionQuery, SessionStore, SessionSummary};
+use prowess::{Pause, Session, Watcher};
+use prowess_diag::{sanitize, wording};
+use serde_json::{Value, json};
+
+use crate::commands::run::{about, colour, event_line, failure, live, print};
+use crate::setup::{ModelArgs, Setup};
+use crate::wait;
+use prowess_tui::transcript::{self, TranscriptOptions};
+
+/// What is typed behind `session`.
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "List, show and take up sessions",
+    after_help = "\
+Examples:
+  prowess session list                           the latest of this project
+  prowess session list --all --json"
+)]
+pub(crate) struct SessionArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SessionCommand,
+}
+
+/// What can be done with sessions.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum SessionCommand {
+    /// List sessions, the latest first
+    List(ListArgs),
+    /// Show what was said and done
+    Show(ShowArgs),
+    /// Go on where a session was left
+    Resume(ResumeArgs),
+    /// Print the events of a session again, one JSON object a line
+    Replay(IdArgs),
+    /// Print a whole session as JSON
+    Export(IdArgs),
+    /// Remove a session and its sub-runs
+    #[command(visible_alias = "rm")]
+    Remove(RemoveArgs),
+}
+
+/// What is typed behind `session list`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// Those of all projects
+    #[arg(long)]
+    pub all: bool,
+    /// Sub-runs of this session
+    #[arg(long, value_name = "ID")]
+    pub parent: Option<String>,
+    /// Most sessions (default: 20)
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        hide_default_value = true
+    )]
+    pub limit: usize,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// What is typed behind `session show`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    /// The session, or the beginning of its id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Show answers of tools whole
+    #[arg(long)]
+    pub whole: bool,
+    /// Show what the model thought, where the provider tells it
+    #[arg(long)]
+    pub reasoning: bool,
+    /// Print as JSON, like `session export`
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// What is typed behind `session replay` and `session export`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct IdArgs {
+    /// The session, or the beginning of its id
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// What is typed behind `session remove`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RemoveArgs {
+    /// The sessions
+    #[arg(value_name = "ID", required = true)]
+    pub id: Vec<String>,
+}
+
+/// What is typed behind `session resume`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResumeArgs {
+    /// The session, or the beginning of its id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// What to say; without it, what was begun goes on
+    #[arg(value_name = "TEXT")]
+    pub text: Vec<String>,
+    /// Print every event as one JSON object a line, and the result as the last
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// The model, its limits, permissions.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// Does what was typed.
+pub(crate) fn run(
+    args: &SessionArgs,
+    setup: Setup,
+    approver: Arc<dyn Approver>,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    match &args.command {
+        SessionCommand::List(args) => list(args, &setup, printer),
+        SessionCommand::Show(args) => show(args, &setup, printer),
+        SessionCommand::Resume(args) => resume(args, setup, approver, printer),
+        SessionCommand::Replay(args) => replay(args, &setup, printer),
+        SessionCommand::Export(args) => export(args, &setup, printer),
+        SessionCommand::Remove(args) => remove(args, &setup, printer),
+    }
+}
+
+fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+    let store = setup.sessions();
+    let parent = args
+        .parent
+        .as_deref()
+        .map(|id| find(&*store, id))
+        .transpose()?;
+    let project = setup.host.workspace.to_string_lossy().into_owned();
+    let query = SessionQuery {
+        project: (!args.all && parent.is_none()).then(|| project.into()),
+        parent,
+        limit: args.limit,
+    };
+    let sessions = store.list(&query).map_err(|error| failure(&error.into()))?;
+    if args.json {
+        let sessions: Vec<Value> = sessions.iter().map(describe).collect();
+        printer.json(&json!({ "schema": "prowess.sessions/1", "sessions": sessions }))?;
+        return Ok(Exit::Done);
+    }
+    if sessions.is_empty() {
+        let more = if args.all {
+            ""
+        } else {
+            " of this project; see `--all`"
+        };
+        printer.status(&format!("No sessions{more}"));
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["ID", "WHEN", "STATE", "MODEL", "ABOUT"]);
+    for session in &sessions {
+        let state = state(session);
+        let style = colour(session.ending.as_deref(), session.live).on_default();
+        table.row(vec![
+            Cell::new(&session.id),
+            Cell::new(&when(session.updated)),
+            Cell::styled(&state, style),
+            Cell::new(&sanitize::line(&session.model)),
+            Cell::new(&sanitize::line(&session.title)),
+        ]);
+    }
+    printer.answer(&table.render(printer.width()))?;
+    Ok(Exit::Done)
+}
+
+fn state(session: &SessionSummary) -> String {
+    match &session.ending {
+        _ if session.live => "running".to_owned(),
+        Some(ending) => ending.to_string(),
+        None => "open".to_owned(),
+    }
+}
+
+/// A time for people, in UTC.
+fn when(nanoseconds: i64) -> String {
+    let seconds = nanoseconds.div_euclid(1_000_000_000);
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // The calendar of 400-year eras, counted from a March.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}",
+        rest / 3_600,
+        rest % 3_600 / 60
+    )
+}
+
+fn describe(session: &SessionSummary) -> Value {
+    json!({
+        "id": session.id,
+        "title": session.title,
+        "project": session.project,
+        "model": session.model,
+        "parent": session.parent,
+        "started": session.started,
+        "updated": session.updated,
+        "events": session.events,
+        "ending": session.ending,
+        "live": session.live,
+    })
+}
+
+fn find(store: &dyn SessionStore, id: &str) -> Result<Box<str>, Failure> {
+    store.find(id).map_err(|error| failure(&error.into()))
+}
+
+fn show(args: &ShowArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+    if args.json {
+        return export(
+            &IdArgs {
+                id: args.id.clone(),
+            },
+            setup,
+            printer,
+        );
+    }
+    let store = setup.sessions();
+    let id = find(&*store, &args.id)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    let options = TranscriptOptions {
+        whole: args.whole,
+        reasoning: args.reasoning,
+    };
+    let text = transcript::transcript(&events, options);
+    printer.answer(&text)?;
+    let query = SessionQuery {
+        project: None,
+        parent: Some(id.clone()),
+        limit: 100,
+    };
+    let children = store.list(&query).map_err(|error| failure(&error.into()))?;
+    if !children.is_empty() {
+        let names: Vec<String> = children
+            .iter()
+            .map(|child| format!("{} ({})", child.id, sanitize::line(&child.title)))
+            .collect();
+        printer.status(&format!("Sub-runs: {}", names.join(", ")));
+    }
+    Ok(Exit::Done)
+}
+
+/// Says why a turn of a session was as it was; without a turn, the last one.
+pub(crate) fn why(
+    id: &str,
+    turn: Option<u32>,
+    setup: &Setup,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let store = setup.sessions();
+    let id = find(&*store, id)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    let last = transcript::turns(&events);
+    let turn = turn.unwrap_or(last);
+    if turn == 0 || turn > last {
+        return Err(
+            Failure::new(format!("session `{id}` has no turn {turn}")).hint(match last {
+                0 => "the model was not asked yet".to_owned(),
+                last => format!("it has turns 1 to {last}"),
+            }),
+        );
+    }
+    printer.answer(&transcript::why_turn(&events, turn))?;
+    Ok(Exit::Done)
+}
+
+fn replay(args: &IdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+    let store = setup.sessions();
+    let id = find(&*store, &args.id)?;
+    for event in store.events(&id).map_err(|error| failure(&error.into()))? {
+        printer.verbatim(format!("{}\n", event_line(&id, 0, &event)).as_bytes())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn export(args: &IdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+    let store = setup.sessions();
+    let id = find(&*store, &args.id)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    printer.json(&json!({ "schema": "prowess.session/1", "id": id, "events": events }))?;
+    Ok(Exit::Done)
+}
+
+fn remove(args: &RemoveArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+    let store = setup.sessions();
+    let mut gone = 0;
+    for id in &args.id {
+        let id = find(&*store, id)?;
+        gone += store.remove(&id).map_err(|error| failure(&error.into()))?;
+    }
+    let gone = usize::try_from(gone).unwrap_or(usize::MAX);
+    printer.status(&format!("Removed {}", wording::count(gone, "session")));
+    Ok(Exit::Done)
+}
+
+fn resume(
+    args: &ResumeArgs,
+    mut setup: Setup,
+    approver: Arc<dyn Approver>,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let store = setup.sessions();
+    let id = find(&*store, &args.id)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    drop(store);
+    let mut limits = None;
+    let mut had = None;
+    let mut typed = false;
+    for stamped in &events {
+        match &stamped.event {
+            Event::Started(started) => {
+                limits = Some(started.limits.budget);
+                had = Some(started.model.to_string());
+                typed = started.result.is_some();
+            }
+            Event::Resumed {
+                budget: Some(budget),
+                ..
+            } => limits = Some(*budget),
+            _ => {}
+        }
+    }
+    let asked = args.model.limits()?;
+    let before = limits.unwrap_or_default();
+    let budget = prowess::agent::Budget {
+        turns: asked.turns.or(before.turns),
+        tokens: asked.tokens.or(before.tokens),
+        micros: asked.micros.or(before.micros),
+        milliseconds: asked.milliseconds.or(before.milliseconds),
+    };
+    let model = ModelArgs {
+        model: args.model.model.clone().or(had),
+        ..args.model.clone()
+    };
+    let text = args.text.join(" ");
+    let _servers = setup.connect(printer)?;
+    wait::on(|cancel| async move {
+        let chosen = setup.model(&model).await?;
+        printer.status(&about(
+            &chosen.model.about().name,
+            "as before",
+            chosen.model.about().note.as_deref(),
+        ));
+        let watcher: Arc<dyn Watcher> = Arc::new(live(printer, typed));
+        let runtime = setup.runtime(&model, chosen.model, approver, vec![watcher], |_| {})?;
+        let mut session = Session::resume(runtime.engine(), &id, Some(budget))
+            .await
+            .map_err(|error| failure(&error))?;
+        if !text.is_empty() {
+            session
+                .say(&text, &cancel)
+                .await
+                .map_err(|error| failure(&error))?;
+        }
+        let pause = session
+            .proceed(&cancel)
+            .await
+            .map_err(|error| failure(&error))?;
+        let finished = prowess::Finished {
+            session: session.id().into(),
+            outcome: match pause {
+                Pause::Answered(text) => prowess::Outcome::Submitted(Value::String(text)),
+                Pause::Ended(ending) => outcome(ending),
+            },
+            text: session.run().answer(),
+            spent: *session.spent(),
+        };
+        print(&finished, typed, args.json, printer)
+    })
+}
+
+fn outcome(ending: Ending) -> prowess::Outcome<Value> {
+    match ending {
+        Ending::Answered => prowess::Outcome::Submitted(Value::Null),
+        Ending::Submitted { value } => prowess::Outcome::Submitted(value),
+        Ending::Declined { why } => prowess::Outcome::Declined { why },
+        Ending::Exhausted { limit } => prowess::Outcome::Exhausted { limit },
+        Ending::Cancelled => prowess::Outcome::Cancelled,
+        Ending::Failed { kind, message } => prowess::Outcome::Failed { kind, message },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_dates() {
+        let second = 1_000_000_000;
+        assert_eq!(when(0), "1970-01-01 00:00");
+        assert_eq!(when(951_782_400 * second), "2000-02-29 00:00");
+        assert_eq!(when(1_794_805_260 * second), "2026-11-16 05:01");
+        assert_eq!(when(-second), "1969-12-31 23:59");
+    }
+}

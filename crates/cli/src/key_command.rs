@@ -1,0 +1,89 @@
+//! Keys that a command prints, such as a password manager.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::setup::Variables;
+
+/// Most bytes that a command may print.
+const MAX_KEY: u64 = 16 * 1024;
+
+/// Looks variables up; where the one for a key is not set, the command that the person configured
+/// for that provider is asked, once.
+pub(crate) fn with_commands(
+    variables: Variables,
+    commands: &BTreeMap<String, String>,
+) -> Variables {
+    let by_variable: BTreeMap<&'static str, String> = commands
+        .iter()
+        .filter_map(|(provider, command)| {
+            Some((prowess_models::key_variable(provider)?, command.clone()))
+        })
+        .collect();
+    let asked: Mutex<BTreeMap<String, Option<String>>> = Mutex::default();
+    Arc::new(move |name: &str| {
+        let set = variables(name).filter(|value| !value.trim().is_empty());
+        if set.is_some() {
+            return set;
+        }
+        let command = by_variable.get(name)?;
+        let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked
+            .entry(name.to_owned())
+            .or_insert_with(|| printed(command))
+            .clone()
+    })
+}
+
+/// The first line that a command prints; nothing where it fails. It may ask the person on the
+/// terminal, as password managers do.
+fn printed(command: &str) -> Option<String> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .ok()?;
+    let mut text = String::new();
+    let read = child.stdout.take()?.take(MAX_KEY).read_to_string(&mut text);
+    let ended = child.wait().ok()?;
+    let line = text.lines().next().map(str::trim).unwrap_or_default();
+    (read.is_ok() && ended.success() && !line.is_empty()).then(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_asked_once_and_a_variable_counts_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let witness = folder.path().join("asked");
+        let command = format!(
+            "echo x >> {}; echo from-command; echo more",
+            witness.display()
+        );
+        let commands = BTreeMap::from([
+            ("anthropic".to_owned(), command),
+            ("openai".to_owned(), "echo never; exit 1".to_owned()),
+            ("no-such".to_owned(), "echo y".to_owned()),
+        ]);
+        let set = |name: &str| (name == "GEMINI_API_KEY").then(|| "set".to_owned());
+        let find = with_commands(Arc::new(set), &commands);
+        assert_eq!(find("GEMINI_API_KEY").as_deref(), Some("set"));
+        assert!(!witness.exists());
+        for _ in 0..2 {
+            assert_eq!(find("ANTHROPIC_API_KEY").as_deref(), Some("from-command"));
+        }
+        assert_eq!(std::fs::read_to_string(&witness).unwrap(), "x\n");
+        assert_eq!(
+            find("OPENAI_API_KEY"),
+            None,
+            "a command that fails has printed nothing"
+        );
+        assert_eq!(find("HOME"), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Output of strangers, passed on while it comes.
+
+use std::io::{IsTerminal, Write};
+
+use prowess_diag::sanitize;
+
+/// Passes bytes of a stranger on to a stream. A terminal gets nothing that it would act on; a pipe
+/// gets every byte.
+#[derive(Debug)]
+pub(crate) struct Foreign<W> {
+    stream: W,
+    is_terminal: bool,
+    /// The beginning of a character whose rest has not come yet.
+    rest: Vec<u8>,
+}
+
+impl<W: Write + IsTerminal> Foreign<W> {
+    /// Passes on to a stream.
+    pub(crate) fn new(stream: W) -> Self {
+        Self {
+            is_terminal: stream.is_terminal(),
+            stream,
+            rest: Vec::new(),
+        }
+    }
+}
+
+impl<W: Write> Foreign<W> {
+    /// Passes on what came.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        if self.is_terminal {
+            self.rest.extend_from_slice(bytes);
+            let whole = complete(&self.rest);
+            let text = String::from_utf8_lossy(&self.rest[..whole]);
+            self.stream.write_all(sanitize::block(&text).as_bytes())?;
+            self.rest.drain(..whole);
+        } else {
+            self.stream.write_all(bytes)?;
+        }
+        self.stream.flush()
+    }
+
+    /// Passes on what is left when nothing more comes.
+    pub(crate) fn finish(mut self) -> std::io::Result<()> {
+        let text = String::from_utf8_lossy(&self.rest);
+        self.stream.write_all(sanitize::block(&text).as_bytes())?;
+        self.stream.flush()
+    }
+}
+
+/// How many bytes do not end in the middle of a character.
+fn complete(bytes: &[u8]) -> usize {
+    let tail = bytes.len().saturating_sub(3);
+    for at in (tail..bytes.len()).rev() {
+        let length = match bytes[at] {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            0x80..=0xbf => continue,
+            _ => 1,
+        };
+        return if at + length > bytes.len() {
+            at
+        } else {
+            bytes.len()
+        };
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(is_terminal: bool, pieces: &[&[u8]]) -> Vec<u8> {
+        let mut stream = Vec::new();
+        let mut foreign = Foreign {
+            stream: &mut stream,
+            is_terminal,
+            rest: Vec::new(),
+        };
+        for piece in pieces {
+            foreign.write(piece).unwrap();
+        }
+        foreign.finish().unwrap();
+        stream
+    }
+
+    #[test]
+    fn a_terminal_gets_nothing_to_act_on() {
+        let shown = pass(
+            true,
+            &[
+                b"a\x1b[2Jb\x07\n",
+                "é".as_bytes().split_at(1).0,
+                "é".as_bytes().split_at(1).1,
+            ],
+        );
+        assert_eq!(String::from_utf8(shown).unwrap(), "a\\u{1b}[2Jb\\u{7}\né");
+        let shown = pass(true, &[b"\xf0\x9f", b"\x98\x80 \xff \xe2\x82"]);
+        assert_eq!(String::from_utf8(shown).unwrap(), "😀 \u{fffd} \u{fffd}");
+    }
+
+    #[test]
+    fn a_pipe_gets_every_byte() {
+        assert_eq!(pass(false, &[b"a\x1b[2J\xff", b"\0"]), b"a\x1b[2J\xff\0");
+    }
+}

@@ -1,5 +1,0 @@
-//! The helper as a program of its own, for tests and for hosts that cannot be their own helper.
-
-fn main() {
-    prowess_exec::maybe_run_helper();
-}

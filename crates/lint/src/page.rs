@@ -1,0 +1,165 @@
+//! A rule, as a page.
+
+use crate::rules::Rule;
+use crate::{Profile, Target};
+use anstyle::{AnsiColor, Style};
+use prowess_diag::render::wrap::hang;
+use prowess_diag::{Severity, wording};
+use serde_json::{Value, json};
+
+/// The page of a rule for a terminal of so many columns: examples are indented, not fenced.
+pub fn rule_page(rule: &Rule, width: usize) -> String {
+    let mut text = String::new();
+    let strong = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let mut fence = 0;
+    // What was said above the last example, and whether that was the last thing printed.
+    let (mut said, mut is_next) = (String::new(), false);
+    for (index, line) in rule.page.lines().enumerate() {
+        if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
+            let cyan = AnsiColor::Cyan.on_default().bold();
+            let facts = hang(&facts(rule), width, 0);
+            text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{facts}{dim:#}\n"));
+        } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
+            is_next = false;
+            text.push_str(&format!("{strong}{title}{strong:#}\n"));
+        } else if line.starts_with("```")
+            && (fence == 0 || line.trim_end_matches('`').is_empty() && line.len() >= fence)
+        {
+            let marks = line.len() - line.trim_start_matches('`').len();
+            if fence > 0 {
+                (fence, is_next) = (0, true);
+                continue;
+            }
+            fence = marks;
+            let caption = caption(&line[marks..]);
+            match &caption {
+                new if !new.is_empty() && *new != said => text.push_str(&format!("{new}\n")),
+                _ if is_next => text.push_str("or:\n"),
+                _ => {}
+            }
+            said = caption;
+        } else if fence > 0 {
+            // Indented, so that it is plain where an example ends; a page's lines leave room for it.
+            text.push_str(format!("  {line}").trim_end());
+            text.push('\n');
+        } else if line.starts_with('|') {
+            text.push_str(&format!("{line}\n"));
+        } else {
+            is_next &= line.is_empty();
+            // The text of a list hangs behind its hyphens.
+            let indent = if line.starts_with("- ") { 2 } else { 0 };
+            text.push_str(&hang(line, width, indent));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Returns everything about a rule, for programs.
+pub fn rule(rule: &Rule) -> Value {
+    let level = |profile| rule.levels.under(profile, None).map(Severity::as_str);
+    json!({
+        "id": rule.id,
+        "summary": rule.summary,
+        "severity": {
+            "spec": level(Profile::Spec),
+            "claude-code": level(Profile::ClaudeCode),
+            "lenient": level(Profile::Lenient),
+            "claude-ai": rule.levels.claude_ai.map(Severity::as_str),
+        },
+        "fix": rule.fix.describe(),
+        "page": rule.page,
+    })
+}
+
+/// How severe a rule is, and whether it can be mended, in one line.
+fn facts(rule: &Rule) -> String {
+    let under = |profile| rule.levels.under(profile, None);
+    let named = |severity: Severity| {
+        let alike = Profile::ALL
+            .into_iter()
+            .filter(|profile| under(*profile) == Some(severity));
+        let names: Vec<&str> = alike.map(Profile::as_str).collect();
+        (!names.is_empty()).then(|| format!("{} in {}", severity.as_str(), wording::all(names)))
+    };
+    let levels: Vec<String> = match under(Profile::Spec) {
+        Some(same)
+            if Profile::ALL
+                .into_iter()
+                .all(|profile| under(profile) == Some(same)) =>
+        {
+            vec![format!("{} in every profile", same.as_str())]
+        }
+        _ => {
+            let mut levels: Vec<String> =
+                Severity::ALL.into_iter().rev().filter_map(named).collect();
+            // Whoever reads a page for the first time has not met these names.
+            if let Some(first) = levels.first_mut() {
+                let plural = if first.contains(" and ") { "s" } else { "" };
+                *first = first.replacen(" in ", &format!(" in the profile{plural} "), 1);
+            }
+            levels
+        }
+    };
+    let target = rule.levels.claude_ai.map(|severity| {
+        format!(
+            "{} with --target {}",
+            severity.as_str(),
+            Target::ClaudeAi.as_str()
+        )
+    });
+    let levels: Vec<String> = levels.into_iter().chain(target).collect();
+    format!("{}; {}", levels.join(", "), rule.fix.describe())
+}
+
+/// Returns what people need to know about an example of a page, by the settings behind its fence:
+/// where it stands, and what stands beside it. Nothing if there is nothing to say.
+pub fn caption(info: &str) -> String {
+    let setting = |name: &str| {
+        info.split(' ')
+            .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    let mut parts = Vec::new();
+    parts.extend(setting("folder").map(|folder| format!("in the folder `{folder}`")));
+    parts.extend(setting("file").map(|file| format!("in the file `{file}`")));
+    parts.extend(setting("profile").map(|profile| format!("with `--profile {profile}`")));
+    parts.extend(setting("target").map(|target| format!("with `--target {target}`")));
+    parts.extend(setting("files").map(|files| {
+        format!(
+            "beside {}",
+            files.replace('!', " (executable)").replace(',', ", ")
+        )
+    }));
+    if info.contains(" escapes") {
+        parts.push("`\\u{…}` stands for a character".to_owned());
+    }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("{}:", parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caption_says_what_the_example_itself_does_not() {
+        for (info, said) in [
+            ("markdown bad folder=pdf", "in the folder `pdf`:"),
+            (
+                "markdown bad folder=pdf file=skill.md",
+                "in the folder `pdf`, in the file `skill.md`:",
+            ),
+            (
+                "markdown good files=a.md,b.py! profile=spec",
+                "with `--profile spec`, beside a.md, b.py (executable):",
+            ),
+            ("markdown good", ""),
+        ] {
+            assert_eq!(caption(info), said, "{info}");
+        }
+    }
+}

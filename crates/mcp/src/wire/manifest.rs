@@ -1,0 +1,439 @@
+//! What a server says of a skill before anybody reads it, and whether what is read then is that.
+
+use std::collections::BTreeMap;
+
+use prowess_spec::{ResourcePath, name, parse};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::wire::frontmatter;
+
+/// Most files of a skill, by the standard.
+const MAX_FILES: usize = 512;
+/// Most bytes of a skill, by the standard.
+pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// Most characters of an address.
+const MAX_URI: usize = 8 * 1024;
+/// Most bytes of what a server says is the frontmatter.
+const MAX_FRONTMATTER: usize = 64 * 1024;
+/// The file that a skill begins with.
+pub(crate) const MAIN: &str = "SKILL.md";
+
+/// A skill as its server listed it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Manifest {
+    /// The address of its SKILL.md, which identifies it.
+    pub uri: Box<str>,
+    /// The address of its folder.
+    root: Box<str>,
+    /// What it is called there.
+    pub name: Box<str>,
+    frontmatter: Map<String, Value>,
+    /// Every file by its path; nothing where the server does not say which there are.
+    files: Option<BTreeMap<ResourcePath, Promised>>,
+}
+
+/// What a server promised of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Promised {
+    /// Where it is.
+    pub uri: Box<str>,
+    /// Its SHA-256.
+    pub digest: [u8; 32],
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+impl Manifest {
+    /// Reads an entry of `skills/list`. The error says what is wrong with it.
+    pub(crate) fn read(entry: &Value) -> Result<Self, String> {
+        let uri = entry.get("uri").and_then(Value::as_str).unwrap_or_default();
+        let root = uri
+            .strip_suffix(&format!("/{MAIN}"))
+            .filter(|root| root.contains("://") && uri.len() <= MAX_URI)
+            .ok_or("its address does not lead to a SKILL.md")?;
+        let frontmatter = entry
+            .get("frontmatter")
+            .and_then(Value::as_object)
+            .ok_or("it has no frontmatter")?;
+        if Value::Object(frontmatter.clone()).to_string().len() > MAX_FRONTMATTER {
+            return Err("its frontmatter is too long".to_owned());
+        }
+        let name = frontmatter
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let last = segments(root).and_then(|mut parts| parts.pop());
+        if name.is_empty() || last.as_deref() != Some(name) {
+            return Err("its address does not end with its name".to_owned());
+        }
+        // It is shown to people, told to models and written into rules.
+        if !name::faults(name).is_empty() || name::normalise(name) != name {
+            return Err("its name is not one that a skill may have".to_owned());
+        }
+        let files = match entry.get("resources") {
+            Some(Value::String(word)) if word == "dynamic" => None,
+            Some(Value::Array(files)) => Some(read_files(root, files)?),
+            _ => return Err("it does not say which files it has".to_owned()),
+        };
+        Ok(Self {
+            uri: uri.into(),
+            root: root.into(),
+            name: name.into(),
+            frontmatter: frontmatter.clone(),
+            files,
+        })
+    }
+
+    /// The frontmatter as text, for whoever reads skills. JSON is YAML, value by value.
+    pub(crate) fn head(&self) -> String {
+        let mut text = String::from("---\n");
+        for (key, value) in &self.frontmatter {
+            text.push_str(&format!(
+                "{}: {value}\n",
+                prowess_spec::yaml::write::scalar(key)
+            ));
+        }
+        text.push_str("---\n");
+        text
+    }
+
+    /// A sum over the address and the digest of every file: what a yes of a person is bound to.
+    pub(crate) fn seal(&self) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        let mut add = |part: &[u8]| {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        };
+        add(self.uri.as_bytes());
+        match &self.files {
+            Some(files) => {
+                for promised in files.values() {
+                    add(promised.uri.as_bytes());
+                    add(&promised.digest);
+                    add(&promised.size.to_le_bytes());
+                }
+            }
+            // Nobody says what is in it, so it is the same as long as its head is.
+            None => add(Value::Object(self.frontmatter.clone())
+                .to_string()
+                .as_bytes()),
+        }
+        hasher.finalize().into()
+    }
+
+    /// How many bytes it takes to remember this, roughly.
+    pub(crate) fn weight(&self) -> usize {
+        let files = self.files.iter().flatten();
+        let files: usize = files
+            .map(|(path, file)| path.as_str().len() + file.uri.len() + 64)
+            .sum();
+        self.uri.len() * 2 + self.head().len() + files
+    }
+
+    /// Where a file is read, and what must come; nothing of that where the server promised nothing.
+    /// Nothing at all where the skill has no such file.
+    pub(crate) fn find(&self, path: &ResourcePath) -> Option<(Box<str>, Option<&Promised>)> {
+        match &self.files {
+            Some(files) => files
+                .get(path)
+                .map(|promised| (promised.uri.clone(), Some(promised))),
+            None => Some((
+                crate::wire::uri::join(&self.root, path.as_str()).into(),
+                None,
+            )),
+        }
+    }
+
+    /// Its files with their sizes; nothing where the server does not say which there are.
+    pub(crate) fn sizes(&self) -> Option<Vec<(String, u64)>> {
+        let files = self.files.as_ref()?;
+        let size = |(path, promised): (&ResourcePath, &Promised)| {
+            (path.as_str().to_owned(), promised.size)
+        };
+        Some(files.iter().map(size).collect())
+    }
+
+    /// Compares the SKILL.md that came with what was listed, field by field.
+    pub(crate) fn check_head(&self, text: &[u8]) -> Result<(), String> {
+        let came = frontmatter::to_json(&parse(text).manifest);
+        let keys = self.frontmatter.keys().chain(came.keys());
+        let differs = |key: &&String| !matches!((self.frontmatter.get(*key), came.get(*key)), (Some(a), Some(b)) if same(a, b));
+        match keys.into_iter().find(differs) {
+            Some(key) => Err(format!(
+                "its `{}` is not what was listed",
+                prowess_diag::sanitize::line(key)
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Promised {
+    /// Compares what came with what was promised.
+    pub(crate) fn check(&self, content: &[u8]) -> Result<(), String> {
+        if content.len() as u64 != self.size {
+            return Err(format!(
+                "it has {} bytes, and {} were listed",
+                content.len(),
+                self.size
+            ));
+        }
+        if <[u8; 32]>::from(Sha256::digest(content)) != self.digest {
+            return Err("its digest is not what was listed".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Promised>, String> {
+    if files.len() > MAX_FILES {
+        return Err(format!(
+            "it has {} files, more than {MAX_FILES}",
+            files.len()
+        ));
+    }
+    let mut found = BTreeMap::new();
+    let mut bytes = 0_u64;
+    for file in files {
+        let uri = file.get("uri").and_then(Value::as_str).unwrap_or_default();
+        let inside = uri
+            .strip_prefix(root)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let path = inside
+            .filter(|_| uri.len() <= MAX_URI)
+            .and_then(|path| {
+                path.split('/')
+                    .map(crate::wire::uri::decode)
+                    .collect::<Option<Vec<_>>>()
+            })
+            .and_then(|parts| ResourcePath::new(&parts.join("/")).ok())
+            .ok_or("it lists a file that is not inside of it")?;
+        let digest = file
+            .get("digest")
+            .and_then(Value::as_str)
+            .and_then(read_digest);
+        let digest = digest.ok_or("it lists a file without a digest")?;
+        let size = file.get("size").and_then(Value::as_u64);
+        let size = size.ok_or("it lists a file without a size")?;
+        bytes = bytes.saturating_add(size);
+        let promised = Promised {
+            uri: uri.into(),
+            digest,
+            size,
+        };
+        if found.insert(path, promised).is_some() {
+            return Err("it lists a file twice".to_owned());
+        }
+    }
+    if bytes > MAX_BYTES {
+        return Err(format!("it has {bytes} bytes, more than {MAX_BYTES}"));
+    }
+    if !found.keys().any(|path| path.as_str() == MAIN) {
+        return Err("its list of files has no SKILL.md".to_owned());
+    }
+    Ok(found)
+}
+
+/// `sha256:` and 64 lower-case hexadecimal digits.
+fn read_digest(text: &str) -> Option<[u8; 32]> {
+    let digits = text
+        .strip_prefix("sha256:")
+        .filter(|digits| digits.len() == 64)?;
+    if !digits
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    {
+        return None;
+    }
+    let mut digest = [0; 32];
+    for (at, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(digest)
+}
+
+/// The parts behind the scheme, decoded.
+fn segments(root: &str) -> Option<Vec<String>> {
+    root.split_once("://")?
+        .1
+        .split('/')
+        .map(crate::wire::uri::decode)
+        .collect()
+}
+
+/// Whether two values are the same. `1` and `1.0` are: readers of YAML differ about them.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TEXT: &str = "---\nname: refunds\ndescription: Gives money back\n---\nDo it.\n";
+
+    fn digest(text: &str) -> String {
+        let digest: [u8; 32] = Sha256::digest(text).into();
+        crate::wire::digest_text(&digest)
+    }
+
+    fn entry() -> Value {
+        json!({
+            "uri": "skill://acme/refunds/SKILL.md",
+            "frontmatter": { "name": "refunds", "description": "Gives money back" },
+            "resources": [
+                { "uri": "skill://acme/refunds/SKILL.md", "digest": digest(TEXT), "size": TEXT.len() },
+                { "uri": "skill://acme/refunds/a%20b/c.md", "digest": digest("x"), "size": 1 },
+            ],
+        })
+    }
+
+    #[test]
+    fn an_entry_is_read_and_kept_to() {
+        let manifest = Manifest::read(&entry()).unwrap();
+        let path = |path: &str| ResourcePath::new(path).unwrap();
+        let (uri, promised) = manifest.find(&path("a b/c.md")).unwrap();
+        assert_eq!(&*uri, "skill://acme/refunds/a%20b/c.md");
+        assert_eq!(promised.unwrap().check(b"x"), Ok(()));
+        assert!(
+            promised
+                .unwrap()
+                .check(b"y")
+                .unwrap_err()
+                .contains("digest")
+        );
+        assert!(
+            promised
+                .unwrap()
+                .check(b"xy")
+                .unwrap_err()
+                .contains("bytes")
+        );
+        assert_eq!(manifest.find(&path("other.md")), None);
+        assert_eq!(manifest.check_head(TEXT.as_bytes()), Ok(()));
+        for other in [
+            "---\nname: refunds\ndescription: Takes money\n---\n",
+            "---\nname: refunds\n---\n",
+            "---\nname: refunds\ndescription: Gives money back\nallowed-tools: Bash\n---\n",
+            "",
+        ] {
+            assert!(manifest.check_head(other.as_bytes()).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn another_file_is_another_seal() {
+        let seal = Manifest::read(&entry()).unwrap().seal();
+        let mut changed = entry();
+        changed["resources"][1]["digest"] = digest("y").into();
+        assert_ne!(Manifest::read(&changed).unwrap().seal(), seal);
+        let mut fewer = entry();
+        fewer["resources"].as_array_mut().unwrap().pop();
+        assert_ne!(Manifest::read(&fewer).unwrap().seal(), seal);
+        // Not the order of the list, which means nothing.
+        let mut turned = entry();
+        turned["resources"].as_array_mut().unwrap().reverse();
+        assert_eq!(Manifest::read(&turned).unwrap().seal(), seal);
+    }
+
+    #[test]
+    fn a_crooked_entry_is_refused() {
+        let check = |change: &dyn Fn(&mut Value), why: &str| {
+            let mut entry = entry();
+            change(&mut entry);
+            let fault = Manifest::read(&entry).unwrap_err();
+            assert!(fault.contains(why), "{why}: {fault}");
+        };
+        let file = |entry: &mut Value, key: &str, value: Value| entry["resources"][1][key] = value;
+        check(
+            &|entry| entry["uri"] = "skill://acme/refunds".into(),
+            "does not lead to a SKILL.md",
+        );
+        check(
+            &|entry| entry["uri"] = "/etc/SKILL.md".into(),
+            "does not lead to a SKILL.md",
+        );
+        check(
+            &|entry| entry["frontmatter"]["name"] = "other".into(),
+            "does not end with its name",
+        );
+        check(
+            &|entry| entry["frontmatter"] = Value::Null,
+            "no frontmatter",
+        );
+        for name in ["a%0ab", "%1b%5b31m", "A", "x%20y%3az%20*", "%EF%BD%86"] {
+            check(
+                &|entry| {
+                    entry["uri"] = format!("skill://acme/{name}/SKILL.md").into();
+                    entry["frontmatter"]["name"] = crate::wire::uri::decode(name).unwrap().into();
+                },
+                "not one that a skill may have",
+            );
+        }
+        check(
+            &|entry| entry["resources"] = Value::Null,
+            "which files it has",
+        );
+        check(&|entry| entry["resources"] = json!([]), "no SKILL.md");
+        for uri in [
+            "skill://acme/other/x",
+            "skill://acme/refunds/../other/x",
+            "skill://acme/refunds/%2e%2e/x",
+            "skill://acme/refundsx/y",
+            "skill://acme/refunds/a%2Fb",
+            "skill://acme/refunds//x",
+            "file:///etc/passwd",
+        ] {
+            check(&|entry| file(entry, "uri", uri.into()), "not inside of it");
+        }
+        check(
+            &|entry| file(entry, "digest", "sha256:00".into()),
+            "without a digest",
+        );
+        check(
+            &|entry| file(entry, "digest", digest("x").to_uppercase().into()),
+            "without a digest",
+        );
+        check(&|entry| file(entry, "size", (-1).into()), "without a size");
+        check(&|entry| file(entry, "size", u64::MAX.into()), "more than");
+        check(
+            &|entry| entry["resources"][1] = entry["resources"][0].clone(),
+            "twice",
+        );
+        let many = |entry: &mut Value| {
+            let files = (0..600).map(|at| json!({ "uri": format!("skill://acme/refunds/{at}"), "digest": digest("x"), "size": 1 }));
+            entry["resources"] = files.collect();
+        };
+        check(&many, "more than 512");
+    }
+
+    #[test]
+    fn a_head_says_what_was_listed() {
+        let mut entry = entry();
+        entry["frontmatter"] = json!({
+            "name": "refunds", "description": "Line\none: \"quoted\" \u{2028} # no comment\n---\nname: other",
+            "metadata": { "tags": ["a", 2] }, "odd key: x": true, "none": null,
+        });
+        let manifest = Manifest::read(&entry).unwrap();
+        assert_eq!(
+            manifest.check_head(manifest.head().as_bytes()),
+            Ok(()),
+            "{}",
+            manifest.head()
+        );
+    }
+}

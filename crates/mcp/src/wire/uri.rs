@@ -1,0 +1,82 @@
+//! Addresses of skills and their files: `skill://pdf-forms/references/fields.md`.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// How addresses begin.
+pub(crate) const SCHEME: &str = "skill://";
+
+/// What stands for itself in an address.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Most characters of an address that anybody looks at.
+const MAX_URI: usize = 8 * 1024;
+
+/// The address of a skill's folder, from the parts of its path.
+pub(crate) fn root<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
+    let parts: Vec<String> = parts.into_iter().map(encode).collect();
+    format!("{SCHEME}{}", parts.join("/"))
+}
+
+/// The address of something in a skill's folder.
+pub(crate) fn join(root: &str, path: &str) -> String {
+    let parts: Vec<String> = path.split('/').map(encode).collect();
+    format!("{root}/{}", parts.join("/"))
+}
+
+/// The parts of an address, decoded; nothing where it is not one of ours.
+pub(crate) fn parts(uri: &str) -> Option<Vec<String>> {
+    let rest = uri.strip_prefix(SCHEME).filter(|_| uri.len() <= MAX_URI)?;
+    rest.split('/').map(decode).collect()
+}
+
+fn encode(part: &str) -> String {
+    utf8_percent_encode(part, PLAIN).to_string()
+}
+
+/// One part of an address, decoded; nothing where it would lead elsewhere.
+pub(crate) fn decode(part: &str) -> Option<String> {
+    let part = percent_decode_str(part).decode_utf8().ok()?;
+    let is_name = !part.is_empty() && part != "." && part != "..";
+    let is_sound = !part.contains(['/', '\\', '\0']);
+    (is_name && is_sound).then(|| part.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_leads_back_to_its_parts() {
+        let root = root(["apps", "web", "größe"]);
+        assert_eq!(root, "skill://apps/web/gr%C3%B6%C3%9Fe");
+        let file = join(&root, "references/a b#c.md");
+        assert_eq!(
+            parts(&file).unwrap(),
+            ["apps", "web", "größe", "references", "a b#c.md"].map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn what_leads_elsewhere_is_no_address() {
+        for uri in [
+            "",
+            "skill://",
+            "skill:///x",
+            "skill://a//b",
+            "skill://a/",
+            "skill://a/../b",
+            "skill://a/%2e%2e/b",
+            "skill://a/b%2Fc",
+            "skill://a/%00",
+            "skill://a/%ff",
+            "file:///etc/passwd",
+            "SKILL://a",
+        ] {
+            assert_eq!(parts(uri), None, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Settings of clients: what is written, and that nothing else is lost.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use prowess_mcp::install::{
+    Change, Client, Fault, Homes, InstallError, Launch, install, merge, snippet,
+};
+use serde_json::{Value, json};
+
+fn homes(home: &Path) -> Homes {
+    Homes {
+        home: home.to_owned(),
+        config: home.join(".config"),
+        mac: false,
+    }
+}
+
+fn launch() -> Launch {
+    Launch {
+        program: "/opt/my tools/prowess".to_owned(),
+        arguments: vec!["mcp".to_owned()],
+    }
+}
+
+#[test]
+fn every_client_gets_its_lines() {
+    let home = homes(Path::new("/people/me"));
+    let program = "/opt/my tools/prowess";
+    for client in Client::ALL {
+        let snippet = snippet(client, &launch(), &home);
+        assert!(snippet.path.starts_with("/people/me"), "{snippet:?}");
+        assert_eq!(Client::parse(client.as_str()), Ok(client));
+        let read = |section: &str| -> Value {
+            let value: Value = serde_json::from_str(&snippet.text).unwrap();
+            value[section]["prowess"].clone()
+        };
+        match client {
+            Client::ClaudeCode => assert_eq!(
+                read("mcpServers"),
+                json!({ "type": "stdio", "command": program, "args": ["mcp"] })
+            ),
+            Client::ClaudeDesktop | Client::Cursor | Client::GeminiCli => {
+                assert_eq!(
+                    read("mcpServers"),
+                    json!({ "command": program, "args": ["mcp"] })
+                );
+            }
+            Client::VsCode => assert_eq!(
+                read("servers"),
+                json!({ "type": "stdio", "command": program, "args": ["mcp"] })
+            ),
+            Client::OpenCode => assert_eq!(
+                read("mcp"),
+                json!({ "type": "local", "command": [program, "mcp"], "enabled": true })
+            ),
+            Client::Codex => assert_eq!(
+                snippet.text,
+                "[mcp_servers.prowess]\ncommand = \"/opt/my tools/prowess\"\nargs = [\"mcp\"]\n"
+            ),
+            Client::Goose => assert_eq!(
+                snippet.text,
+                "extensions:\n  prowess:\n    name: prowess\n    description: Agent Skills\n    type: stdio\n    \
+                 enabled: true\n    cmd: /opt/my tools/prowess\n    args: [mcp]\n    timeout: 300\n"
+            ),
+            other => panic!("{other:?} has no test"),
+        }
+    }
+    assert_eq!(Client::parse("claude-cod"), Err(Some("claude-code")));
+    let mac = Homes { mac: true, ..home };
+    assert_eq!(
+        Client::VsCode.path(&mac),
+        Path::new("/people/me/Library/Application Support/Code/User/mcp.json")
+    );
+}
+
+#[test]
+fn installing_keeps_everything_else() {
+    let others = [
+        (
+            Client::ClaudeCode,
+            "{\n  \"oauth\": {\"k\": 1.50},\n  \"mcpServers\": {\n    \"x\": {\"command\": \"y\"}\n  }\n}\n",
+        ),
+        (
+            Client::Codex,
+            "model = \"o\" # mine\n\n[mcp_servers.x]\ncommand = \"y\"\n\n[profiles.a]\nb = 1\n",
+        ),
+        (
+            Client::Goose,
+            "# mine\nGOOSE_MODEL: o\nextensions:\n  x:\n    cmd: y\n",
+        ),
+        (
+            Client::VsCode,
+            "{\n  // mine\n  \"servers\": {},\n  \"inputs\": [],\n}\n",
+        ),
+    ];
+    for (client, before) in others {
+        let world = tempfile::tempdir().unwrap();
+        let homes = homes(world.path());
+        let path = client.path(&homes);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, before).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+
+        assert_eq!(
+            install(client, &launch(), &homes).unwrap(),
+            (path.clone(), Change::Added)
+        );
+        let after = std::fs::read_to_string(&path).unwrap();
+        for line in before
+            .lines()
+            .filter(|line| line.trim().len() > 2 && !line.contains("servers\": {}"))
+        {
+            assert!(
+                after.contains(line.trim_end_matches(',')),
+                "{client:?} lost {line}:\n{after}"
+            );
+        }
+        assert!(after.contains("/opt/my tools/prowess"));
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+
+        assert_eq!(
+            install(client, &launch(), &homes).unwrap().1,
+            Change::Unchanged
+        );
+        assert_eq!(
+            install(client, &Launch::default(), &homes).unwrap().1,
+            Change::Replaced
+        );
+        let replaced = std::fs::read_to_string(&path).unwrap();
+        assert!(!replaced.contains("/opt/my tools"), "{replaced}");
+        let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(left, 1, "nothing else lies there");
+    }
+}
+
+#[test]
+fn a_file_is_made_where_there_is_none() {
+    for client in Client::ALL {
+        let world = tempfile::tempdir().unwrap();
+        let homes = homes(world.path());
+        let (path, change) = install(client, &launch(), &homes).unwrap();
+        assert_eq!(change, Change::Created);
+        let text = std::fs::read_to_string(path).unwrap();
+        assert_eq!(text, snippet(client, &launch(), &homes).text);
+    }
+}
+
+#[test]
+fn a_link_stays_a_link() {
+    let world = tempfile::tempdir().unwrap();
+    let homes = homes(world.path());
+    std::fs::create_dir(world.path().join("dotfiles")).unwrap();
+    let real = world.path().join("dotfiles/claude.json");
+    std::fs::write(&real, "{}").unwrap();
+    std::os::unix::fs::symlink(&real, world.path().join(".claude.json")).unwrap();
+    install(Client::ClaudeCode, &launch(), &homes).unwrap();
+    assert!(
+        std::fs::symlink_metadata(world.path().join(".claude.json"))
+            .unwrap()
+            .is_symlink()
+    );
+    assert!(std::fs::read_to_string(real).unwrap().contains("prowess"));
+}
+
+#[test]
+fn what_cannot_be_read_is_not_touched() {
+    for (client, before) in [
+        (Client::Cursor, "{ nonsense"),
+        (Client::Cursor, "{\"mcpServers\": []}"),
+        (Client::Codex, "= nonsense"),
+        (Client::Codex, "mcp_servers = 1"),
+        (Client::Goose, "extensions: [a]"),
+        (Client::Goose, "a: &x 1\nb: *x\n"),
+    ] {
+        let world = tempfile::tempdir().unwrap();
+        let homes = homes(world.path());
+        let path = client.path(&homes);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, before).unwrap();
+        let fault = install(client, &launch(), &homes);
+        assert!(
+            matches!(fault, Err(InstallError::Content { .. })),
+            "{before}: {fault:?}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+    }
+    let fault = merge(Client::Codex, &launch(), "mcp_servers = 1");
+    assert_eq!(fault, Err(Fault::NotATable { key: "mcp_servers" }));
+}

@@ -1,0 +1,166 @@
+//! What well-known models cost, and how much fits them.
+
+use prowess_agent::Usage;
+use prowess_traits::Price;
+
+/// The window of a model that is not known.
+pub const DEFAULT_WINDOW: u64 = 128_000;
+
+/// The most tokens of an answer of a model that is not known.
+pub(crate) const DEFAULT_OUTPUT: u32 = 8_192;
+
+/// What is known of a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// Tokens that fit its window.
+    pub window: u64,
+    /// Most tokens of an answer.
+    pub output: u32,
+    /// What it costs.
+    pub price: Price,
+}
+
+/// A row: the name without a date, the window, the most tokens of an answer, and dollars for a
+/// million tokens: read, written, from the cache, into the cache.
+type Row = (&'static str, u64, u32, [f64; 4]);
+
+/// The list prices of the providers. A name that is not here has no price.
+const TABLE: &[Row] = &[
+    ("claude-3-5-haiku", 200_000, 8_192, [0.8, 4.0, 0.08, 1.0]),
+    ("claude-3-7-sonnet", 200_000, 64_000, [3.0, 15.0, 0.3, 3.75]),
+    ("claude-haiku-4-5", 200_000, 64_000, [1.0, 5.0, 0.1, 1.25]),
+    ("claude-opus-4", 200_000, 32_000, [15.0, 75.0, 1.5, 18.75]),
+    ("claude-opus-4-1", 200_000, 32_000, [15.0, 75.0, 1.5, 18.75]),
+    ("claude-opus-4-5", 200_000, 64_000, [5.0, 25.0, 0.5, 6.25]),
+    ("claude-opus-4-6", 200_000, 64_000, [5.0, 25.0, 0.5, 6.25]),
+    ("claude-opus-4-7", 200_000, 64_000, [5.0, 25.0, 0.5, 6.25]),
+    ("claude-sonnet-4", 200_000, 64_000, [3.0, 15.0, 0.3, 3.75]),
+    ("claude-sonnet-4-5", 200_000, 64_000, [3.0, 15.0, 0.3, 3.75]),
+    ("claude-sonnet-4-6", 200_000, 64_000, [3.0, 15.0, 0.3, 3.75]),
+    ("gemini-2.5-flash", 1_048_576, 65_536, [0.3, 2.5, 0.03, 0.3]),
+    (
+        "gemini-2.5-flash-lite",
+        1_048_576,
+        65_536,
+        [0.1, 0.4, 0.01, 0.1],
+    ),
+    (
+        "gemini-2.5-pro",
+        1_048_576,
+        65_536,
+        [1.25, 10.0, 0.125, 1.25],
+    ),
+    ("gemini-3-flash", 1_048_576, 65_536, [0.5, 3.0, 0.05, 0.5]),
+    ("gemini-3-pro", 1_048_576, 65_536, [2.0, 12.0, 0.2, 2.0]),
+    ("gpt-4.1", 1_047_576, 32_768, [2.0, 8.0, 0.5, 2.0]),
+    ("gpt-4.1-mini", 1_047_576, 32_768, [0.4, 1.6, 0.1, 0.4]),
+    ("gpt-4.1-nano", 1_047_576, 32_768, [0.1, 0.4, 0.025, 0.1]),
+    ("gpt-4o", 128_000, 16_384, [2.5, 10.0, 1.25, 2.5]),
+    ("gpt-4o-mini", 128_000, 16_384, [0.15, 0.6, 0.075, 0.15]),
+    ("gpt-5", 400_000, 128_000, [1.25, 10.0, 0.125, 1.25]),
+    ("gpt-5-codex", 400_000, 128_000, [1.25, 10.0, 0.125, 1.25]),
+    ("gpt-5-mini", 400_000, 128_000, [0.25, 2.0, 0.025, 0.25]),
+    ("gpt-5-nano", 400_000, 128_000, [0.05, 0.4, 0.005, 0.05]),
+    ("gpt-5.1", 400_000, 128_000, [1.25, 10.0, 0.125, 1.25]),
+    ("gpt-5.1-codex", 400_000, 128_000, [1.25, 10.0, 0.125, 1.25]),
+    ("gpt-5.2", 400_000, 128_000, [1.75, 14.0, 0.175, 1.75]),
+    ("o3", 200_000, 100_000, [2.0, 8.0, 0.5, 2.0]),
+    ("o4-mini", 200_000, 100_000, [1.1, 4.4, 0.275, 1.1]),
+];
+
+/// What is known of a model, by the name that its provider gives it; a date behind it, `-latest` and
+/// `-preview` do not count.
+pub fn known(model: &str) -> Option<Known> {
+    let &(_, window, output, price) = TABLE.iter().find(|(name, ..)| {
+        model.strip_prefix(name).is_some_and(|rest| {
+            let rest = rest.trim_start_matches("-preview");
+            rest == "-latest"
+                || rest.chars().all(|c| c.is_ascii_digit() || c == '-') && is_date(rest)
+        })
+    })?;
+    let [input, written, cache_read, cache_write] = price;
+    let price = Price {
+        input,
+        output: written,
+        cache_read,
+        cache_write,
+    };
+    Some(Known {
+        window,
+        output,
+        price,
+    })
+}
+
+/// What an answer cost, in millionths of a dollar.
+pub fn cost(price: &Price, usage: &Usage) -> u64 {
+    let sum = tokens(usage.input) * price.input
+        + tokens(usage.output) * price.output
+        + tokens(usage.cache_read) * price.cache_read
+        + tokens(usage.cache_write) * price.cache_write;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no sum is negative, and a cast keeps to the bounds"
+    )]
+    let whole = sum.ceil() as u64;
+    whole
+}
+
+/// Nothing, or enough digits for a date: `-5` would be another version.
+fn is_date(rest: &str) -> bool {
+    rest.is_empty() || rest.chars().filter(char::is_ascii_digit).count() >= 4
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "more tokens than that nobody counts"
+)]
+fn tokens(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_with_a_date_and_not_by_resemblance() {
+        for (model, input) in [
+            ("claude-sonnet-4-5-20250929", Some(3.0)),
+            ("claude-opus-4-20250514", Some(15.0)),
+            ("claude-opus-4-6", Some(5.0)),
+            ("gpt-5-2025-08-07", Some(1.25)),
+            ("gpt-5-mini", Some(0.25)),
+            ("gemini-3-pro-preview", Some(2.0)),
+            ("claude-opus-4-9", None),
+            ("gpt-5.9", None),
+            ("gpt-5-pro", None),
+            ("smollm2", None),
+        ] {
+            assert_eq!(
+                known(model).map(|known| known.price.input),
+                input,
+                "{model}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_is_priced_by_kind_of_token() {
+        let price = Price {
+            input: 3.0,
+            output: 15.0,
+            cache_read: 0.3,
+            cache_write: 3.75,
+        };
+        let usage = Usage {
+            input: 100,
+            output: 10,
+            cache_read: 1_000,
+            cache_write: 8,
+            micros: None,
+        };
+        assert_eq!(cost(&price, &usage), 300 + 150 + 300 + 30);
+    }
+}

@@ -1,0 +1,317 @@
+//! A model that says what a file says, for tests and demonstrations.
+
+use std::sync::Mutex;
+
+use prowess_agent::{Delta, Part, Reply, Request, Stop, ToolCall, Usage};
+use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::price::DEFAULT_WINDOW;
+
+/// Most bytes of a script.
+pub const MAX_SCRIPT: usize = 16 * 1024 * 1024;
+
+/// A model that gives the replies of a script, one after the other.
+///
+/// A script has one JSON object on each line; empty lines and lines that begin with `#` do not count:
+///
+/// ```json
+/// {"text": "I look.", "calls": [{"name": "read_file", "input": {"path": "a"}}], "expect": "read a"}
+/// ```
+#[derive(Debug)]
+pub struct ScriptedModel {
+    about: ModelInfo,
+    lines: Vec<Line>,
+    next: Mutex<usize>,
+}
+
+/// Why a script cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// A line is no reply.
+    #[error("line {line} of the script: {message}")]
+    Line {
+        /// Which line, from one.
+        line: usize,
+        /// Why not.
+        message: String,
+    },
+    /// There is no line.
+    #[error("the script has no reply")]
+    Empty,
+    /// It has too many bytes.
+    #[error("the script has more than {MAX_SCRIPT} bytes")]
+    TooLarge,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(skip)]
+    number: usize,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    reasoning: String,
+    #[serde(default)]
+    calls: Vec<Call>,
+    stop: Option<Stop>,
+    #[serde(default)]
+    usage: Option<Counts>,
+    #[serde(default)]
+    expect: Expect,
+    chunks: Option<usize>,
+    error: Option<Failure>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    name: Box<str>,
+    #[serde(default = "empty")]
+    input: Value,
+    id: Option<Box<str>>,
+    fault: Option<Box<str>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+struct Counts {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    micros: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    kind: FailureKind,
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum FailureKind {
+    Auth,
+    RateLimit,
+    ContextTooLong,
+    Refused,
+    BadRequest,
+    Transport,
+    Timeout,
+    BadReply,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(untagged)]
+enum Expect {
+    One(String),
+    All(Vec<String>),
+    #[default]
+    Nothing,
+}
+
+fn empty() -> Value {
+    Value::Object(Map::new())
+}
+
+impl ScriptedModel {
+    /// Reads a script. `name` is what it is called in output.
+    pub fn parse(name: &str, script: &str) -> Result<Self, ScriptError> {
+        if script.len() > MAX_SCRIPT {
+            return Err(ScriptError::TooLarge);
+        }
+        let mut lines = Vec::new();
+        for (at, text) in script.lines().enumerate() {
+            let text = text.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let line: Line = serde_json::from_str(text).map_err(|error| ScriptError::Line {
+                line: at + 1,
+                message: error.to_string(),
+            })?;
+            lines.push(Line {
+                number: at + 1,
+                ..line
+            });
+        }
+        if lines.is_empty() {
+            return Err(ScriptError::Empty);
+        }
+        let about = ModelInfo {
+            name: format!("scripted/{name}").into(),
+            window: DEFAULT_WINDOW,
+            price: None,
+            note: Some("the replies come from a script; no model is asked".into()),
+        };
+        Ok(Self {
+            about,
+            lines,
+            next: Mutex::new(0),
+        })
+    }
+
+    /// How many replies are left.
+    pub fn left(&self) -> usize {
+        let next = self
+            .next
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.lines.len() - *next
+    }
+
+    fn answer(&self, request: &Request, deltas: OnDelta<'_>) -> Result<Reply, ModelError> {
+        let fault = |kind, message: String| ModelError {
+            kind,
+            model: self.about.name.clone(),
+            message,
+            attempts: 1,
+        };
+        let bad = |message| fault(ModelErrorKind::BadRequest, message);
+        let at = {
+            let mut next = self
+                .next
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let at = *next;
+            *next = (at + 1).min(self.lines.len());
+            at
+        };
+        let line = self.lines.get(at).ok_or_else(|| {
+            bad(format!(
+                "the script has {} replies, and one more was asked for",
+                self.lines.len()
+            ))
+        })?;
+        let said = plain(request);
+        let expected: &[String] = match &line.expect {
+            Expect::Nothing => &[],
+            Expect::One(text) => std::slice::from_ref(text),
+            Expect::All(texts) => texts,
+        };
+        if let Some(missing) = expected.iter().find(|text| !said.contains(text.as_str())) {
+            return Err(bad(format!(
+                "line {} of the script expects `{missing}` in the request, which is not there",
+                line.number
+            )));
+        }
+        if let Some(error) = &line.error {
+            return Err(fault(error.kind.kind(), error.message.clone()));
+        }
+        Ok(line.reply(deltas))
+    }
+}
+
+impl FailureKind {
+    fn kind(self) -> ModelErrorKind {
+        match self {
+            Self::Auth => ModelErrorKind::Auth,
+            Self::RateLimit => ModelErrorKind::RateLimit { after: None },
+            Self::ContextTooLong => ModelErrorKind::ContextTooLong,
+            Self::Refused => ModelErrorKind::Refused,
+            Self::BadRequest => ModelErrorKind::BadRequest,
+            Self::Transport => ModelErrorKind::Transport,
+            Self::Timeout => ModelErrorKind::Timeout,
+            Self::BadReply => ModelErrorKind::BadReply,
+        }
+    }
+}
+
+impl Line {
+    fn reply(&self, deltas: OnDelta<'_>) -> Reply {
+        let mut parts = Vec::new();
+        if !self.reasoning.is_empty() {
+            deltas(Delta::Reasoning(self.reasoning.clone()));
+            parts.push(Part::Reasoning {
+                text: self.reasoning.clone(),
+                opaque: None,
+            });
+        }
+        if !self.text.is_empty() {
+            for piece in pieces(&self.text, self.chunks.unwrap_or(1)) {
+                deltas(Delta::Text(piece));
+            }
+            parts.push(Part::text(self.text.clone()));
+        }
+        for (at, call) in self.calls.iter().enumerate() {
+            deltas(Delta::Call {
+                name: call.name.clone(),
+            });
+            let id = call.id.clone();
+            let id = id.unwrap_or_else(|| format!("call-{}-{}", self.number, at + 1).into());
+            let fault = call.fault.clone();
+            let new = ToolCall::new(id, call.name.clone(), call.input.clone());
+            parts.push(Part::Call(ToolCall { fault, ..new }));
+        }
+        let usual = if self.calls.is_empty() {
+            Stop::End
+        } else {
+            Stop::ToolUse
+        };
+        let usage = self
+            .usage
+            .as_ref()
+            .map_or_else(Usage::default, |counts| Usage {
+                input: counts.input,
+                output: counts.output,
+                cache_read: counts.cache_read,
+                cache_write: counts.cache_write,
+                micros: counts.micros,
+            });
+        let stop = self.stop.clone().unwrap_or(usual);
+        Reply {
+            parts,
+            stop,
+            usage,
+            model: "scripted".into(),
+        }
+    }
+}
+
+impl Model for ScriptedModel {
+    fn about(&self) -> &ModelInfo {
+        &self.about
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request,
+        deltas: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move { self.answer(request, deltas) })
+    }
+}
+
+/// Cuts a text into so many pieces of about the same length.
+fn pieces(text: &str, count: usize) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let count = count.clamp(1, characters.len().max(1));
+    characters
+        .chunks(characters.len().div_ceil(count))
+        .map(|piece| piece.iter().collect())
+        .collect()
+}
+
+/// Everything that a request says, as plain text.
+fn plain(request: &Request) -> String {
+    let mut all = request.system.join("\n");
+    for tool in &request.tools {
+        all.push_str(&format!("\n{}: {}", tool.name, tool.description));
+    }
+    for part in request.messages.iter().flat_map(|message| &message.parts) {
+        all.push('\n');
+        match part {
+            Part::Text { text, .. } | Part::Reasoning { text, .. } => all.push_str(text),
+            Part::Image(image) => all.push_str(&image.media_type),
+            Part::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),
+            Part::Result(result) => all.push_str(&result.text),
+        }
+    }
+    all
+}

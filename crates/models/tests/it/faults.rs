@@ -1,0 +1,242 @@
+//! Servers that hang, break off and talk nonsense.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prowess_agent::Delta;
+use prowess_http::Deadlines;
+use prowess_models::{Anthropic, Gemini, OpenAiChat, OpenAiResponses, Wire};
+use prowess_traits::{Model, ModelError, ModelErrorKind};
+
+use crate::support::{ask, block_on, hello, patient, remote, remote_within, text};
+use prowess_test::server::{Server, Step, sse, sse_head};
+
+const SHORT: Duration = Duration::from_millis(60);
+
+fn wires() -> [Arc<dyn Wire>; 4] {
+    [
+        Arc::new(Anthropic),
+        Arc::new(OpenAiChat::Compatible),
+        Arc::new(OpenAiResponses),
+        Arc::new(Gemini),
+    ]
+}
+
+fn fails(steps: Vec<Step>, deadlines: Deadlines) -> (ModelError, Vec<Delta>) {
+    let server = Server::new([steps]);
+    let model = remote_within(
+        Arc::new(OpenAiChat::Compatible),
+        "m",
+        server.port,
+        deadlines,
+    );
+    let (reply, shown) = ask(&model, &hello());
+    (reply.unwrap_err(), shown)
+}
+
+const BEGIN: &str = r#"{"choices":[{"delta":{"content":"Once"}}]}"#;
+
+#[test]
+fn nobody_listens() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let error = ask(&remote(Arc::new(Anthropic), "m", port), &hello())
+        .0
+        .unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Transport);
+    assert!(error.message.starts_with("no connection: "), "{error}");
+}
+
+#[test]
+fn no_first_byte() {
+    let (error, _) = fails(
+        vec![Step::Hold],
+        Deadlines {
+            first: SHORT,
+            ..patient()
+        },
+    );
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ModelErrorKind::Timeout, "no answer in time")
+    );
+}
+
+#[test]
+fn a_stall_in_the_middle() {
+    let steps = vec![Step::Send(sse(BEGIN)), Step::Hold];
+    let (error, shown) = fails(
+        steps,
+        Deadlines {
+            idle: SHORT,
+            ..patient()
+        },
+    );
+    assert_eq!(error.kind, ModelErrorKind::Timeout);
+    assert_eq!(error.message, "the answer stopped in the middle");
+    assert_eq!(shown, [text("Once")]);
+}
+
+#[test]
+fn one_byte_after_the_other() {
+    let steps = vec![Step::Send(sse_head()), Step::Drip];
+    let (error, _) = fails(
+        steps,
+        Deadlines {
+            total: SHORT,
+            ..patient()
+        },
+    );
+    assert_eq!(error.kind, ModelErrorKind::Timeout);
+    assert_eq!(error.message, "the answer took too long");
+}
+
+#[test]
+fn an_event_of_fifty_megabytes() {
+    let mut steps = vec![Step::Send(sse_head()), Step::Send(b"data: ".to_vec())];
+    steps.extend(vec![Step::Send(vec![b'x'; 1024 * 1024]); 50]);
+    let (error, _) = fails(steps, patient());
+    assert_eq!(error.kind, ModelErrorKind::BadReply);
+    assert_eq!(error.message, "an event has more than 8388608 bytes");
+}
+
+#[test]
+fn an_answer_without_end() {
+    let mut steps = vec![Step::Send(sse_head())];
+    steps.extend(vec![Step::Send(b": x\n\n".repeat(1_000)); 30]);
+    let (error, _) = fails(
+        steps,
+        Deadlines {
+            bytes: 100_000,
+            ..patient()
+        },
+    );
+    assert_eq!(error.kind, ModelErrorKind::BadReply);
+    assert_eq!(error.message, "the answer has more than 100000 bytes");
+}
+
+#[test]
+fn an_answer_that_is_packed() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\n\
+                connection: close\r\n\r\n";
+    let (error, _) = fails(vec![Step::Send(head.into()), Step::Hold], patient());
+    assert_eq!(error.kind, ModelErrorKind::BadReply);
+}
+
+#[test]
+fn a_connection_that_breaks_before_its_length() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{";
+    let (error, _) = fails(vec![Step::Send(head.into())], patient());
+    assert_eq!(error.kind, ModelErrorKind::Transport);
+}
+
+#[test]
+fn what_is_not_http() {
+    let (error, _) = fails(vec![Step::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], patient());
+    assert_eq!(error.kind, ModelErrorKind::Transport);
+}
+
+#[test]
+fn nonsense_in_every_format() {
+    let kinds: &[&str] = &[
+        "not json",
+        "{",
+        "[1,2]",
+        "7",
+        "\"x\"",
+        "null",
+        "{\"type\":7}",
+    ];
+    let typed: &[&str] = &[
+        r#"{"type":"content_block_delta","index":"x","delta":{}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
+        r#"{"type":"response.output_text.delta","delta":5}"#,
+        r#"{"type":"response.completed","response":[]}"#,
+        r#"{"choices":[{"delta":{"content":5}}]}"#,
+        r#"{"choices":7}"#,
+        r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":5}}]}}]}"#,
+        r#"{"candidates":"x"}"#,
+    ];
+    for wire in wires() {
+        for event in kinds.iter().chain(typed) {
+            let server = Server::once(sse(event));
+            let (reply, shown) = ask(&remote(wire.clone(), "m", server.port), &hello());
+            let error = reply.unwrap_err();
+            assert_eq!(
+                error.kind,
+                ModelErrorKind::BadReply,
+                "{wire:?}: {event}: {error}"
+            );
+            assert_eq!(shown, [], "{wire:?}: {event}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_stream_in_every_format() {
+    for wire in wires() {
+        for events in ["", "[DONE]", r#"{"type":"ping"}"#] {
+            let server = Server::once(sse(events));
+            let error = ask(&remote(wire.clone(), "m", server.port), &hello())
+                .0
+                .unwrap_err();
+            assert_eq!(error.kind, ModelErrorKind::BadReply, "{wire:?}: {events}");
+        }
+        let server = Server::once(prowess_test::server::json("200 OK", "", "{}"));
+        let model = remote(wire.clone(), "m", server.port).with_stream(false);
+        assert_eq!(
+            ask(&model, &hello()).0.unwrap_err().kind,
+            ModelErrorKind::BadReply,
+            "{wire:?}"
+        );
+    }
+}
+
+#[test]
+fn a_page_of_a_server_in_between_is_not_quoted() {
+    let page = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 23\r\nconnection: close\r\n\r\n\
+                <html>nginx</html>\n\n\n\n\n";
+    let (error, _) = fails(vec![Step::Send(page.into())], patient());
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ModelErrorKind::Transport, "status 502")
+    );
+}
+
+#[test]
+fn a_long_error_is_cut() {
+    let body = format!(
+        r#"{{"error":{{"message":"{}"}}}}"#,
+        "a\\u001b".repeat(5_000)
+    );
+    let (error, _) = fails(
+        vec![Step::Send(prowess_test::server::json("400 X", "", &body))],
+        patient(),
+    );
+    assert!(error.message.chars().count() <= 600 && !error.message.contains('\u{1b}'));
+}
+
+#[test]
+fn dropping_the_question_closes_the_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let model = remote(Arc::new(Anthropic), "m", port);
+    block_on(async {
+        let request = hello();
+        let mut ignore = |_| {};
+        let asked = model.ask(&request, &mut ignore);
+        assert!(tokio::time::timeout(SHORT, asked).await.is_err());
+        // The runtime has a moment to notice.
+        tokio::task::yield_now().await;
+    });
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut all = Vec::new();
+    // Ends only when the other side has gone; how it goes does not matter.
+    let _ = stream.read_to_end(&mut all);
+    assert!(all.starts_with(b"POST /v1/messages"));
+}

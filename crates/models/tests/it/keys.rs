@@ -1,0 +1,78 @@
+//! A key is sent to one place and shown nowhere.
+
+use std::sync::Arc;
+
+use prowess_http::{Address, HttpClient};
+use prowess_models::{
+    Anthropic, Gemini, Key, OpenAiChat, OpenAiResponses, RemoteModel, SecretText, Wire, open,
+};
+use prowess_traits::{Model, ModelErrorKind};
+
+use crate::support::{KEY, ask, hello, patient, remote, settings};
+use prowess_test::server::{Server, json, sse};
+
+#[test]
+fn no_error_and_no_debug_shows_the_key() {
+    let wires: [Arc<dyn Wire>; 4] = [
+        Arc::new(Anthropic),
+        Arc::new(OpenAiChat::Official),
+        Arc::new(OpenAiResponses),
+        Arc::new(Gemini),
+    ];
+    let echo = format!(
+        r#"{{"type":"error","error":{{"type":"x","code":"{KEY}","message":"bad {KEY}"}}}}"#
+    );
+    for wire in wires {
+        for status in ["400 X", "401 X", "403 X", "429 X", "500 X", "302 X"] {
+            let headers = format!("location: http://evil.example/?{KEY}\r\n");
+            let server = Server::once(json(status, &headers, &echo));
+            let model = remote(wire.clone(), "m", server.port);
+            let error = ask(&model, &hello()).0.unwrap_err();
+            let all = format!("{error} {error:?} {model:?} {:?}", model.about());
+            assert!(!all.contains(KEY), "{all}");
+            assert!(server.asked()[0].head.contains(KEY), "it was sent");
+        }
+        let server = Server::once(sse(&echo));
+        let error = ask(&remote(wire.clone(), "m", server.port), &hello())
+            .0
+            .unwrap_err();
+        assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+        let server = Server::once(sse(&format!("{KEY}{{")));
+        let error = ask(&remote(wire, "m", server.port), &hello())
+            .0
+            .unwrap_err();
+        assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+    }
+}
+
+#[test]
+fn a_key_for_another_place_is_not_sent() {
+    let server = Server::once(sse(""));
+    let base = Address::parse(&format!("http://127.0.0.1:{}", server.port)).unwrap();
+    let elsewhere = Address::parse("https://api.anthropic.com").unwrap();
+    let key = Key::new(KEY, elsewhere.origin()).unwrap();
+    let http = HttpClient::new("prowess-test", patient()).unwrap();
+    let about = remote(Arc::new(Anthropic), "m", 1).about().clone();
+    let model = RemoteModel::new(about, Arc::new(Anthropic), "m", base, Some(key), http);
+    let error = ask(&model, &hello()).0.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Auth);
+    assert!(server.asked().is_empty(), "nothing was sent");
+}
+
+#[test]
+fn choosing_shows_no_key() {
+    let mut settings = settings();
+    settings.key = Some(SecretText(KEY.into()));
+    assert!(!format!("{settings:?}").contains(KEY));
+    let chosen = open("anthropic", &|_| None, &settings).unwrap();
+    assert!(!format!("{chosen:?}").contains(KEY));
+    let bad = |name: &str| {
+        name.ends_with("_API_KEY")
+            .then(|| format!("{KEY}\nand more"))
+    };
+    settings.key = None;
+    for provider in ["anthropic", "openai", "gemini"] {
+        let error = open(provider, &bad, &settings).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains(KEY));
+    }
+}

@@ -1,0 +1,33 @@
+//! The same beginning of a conversation gives the same bytes, so that providers can remember it.
+
+use std::sync::Arc;
+
+use prowess_models::{Anthropic, Gemini, OpenAiChat, OpenAiResponses, Wire};
+use serde_json::json;
+
+use crate::support::{conversation, remote};
+
+#[test]
+fn a_longer_conversation_begins_with_the_bytes_of_a_shorter_one() {
+    let wires: [(&str, Arc<dyn Wire>); 4] = [
+        ("messages", Arc::new(Anthropic)),
+        ("messages", Arc::new(OpenAiChat::Official)),
+        ("input", Arc::new(OpenAiResponses)),
+        ("contents", Arc::new(Gemini)),
+    ];
+    for (list, wire) in wires {
+        let model = remote(wire, "m", 1);
+        let whole = conversation("anthropic", json!({"type": "thinking"}));
+        let all = String::from_utf8(model.body(&whole)).unwrap();
+        for count in 1..whole.messages.len() {
+            let mut part = whole.clone();
+            part.messages.truncate(count);
+            let body = String::from_utf8(model.body(&part)).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&body).unwrap();
+            let items = value[list].as_array().unwrap();
+            let last = items.last().unwrap().to_string();
+            let end = body.rfind(&last).unwrap() + last.len();
+            assert!(all.starts_with(&body[..end]), "{model:?}: {count} messages");
+        }
+    }
+}

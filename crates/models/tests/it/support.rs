@@ -1,0 +1,205 @@
+//! What the tests share.
+
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, SystemTime};
+
+use prowess_agent::{
+    Delta, Image, Message, Opaque, Options, Part, Reply, Request, Role, ToolCall, ToolDeclaration,
+    ToolResult, Usage,
+};
+use prowess_http::{Address, Deadlines, HttpClient};
+use prowess_models::{Key, RemoteModel, Retry, Settings, Waiter, Wire};
+use prowess_test::server::Server;
+use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, Price};
+use serde_json::json;
+
+/// Reading the system's certificates takes longer than most tests.
+static HTTP: LazyLock<HttpClient> =
+    LazyLock::new(|| HttpClient::new("prowess-test", patient()).unwrap());
+
+pub(crate) const KEY: &str = "sk-test-0123456789-secret";
+
+/// Waits not at all, and writes down for how long it should have.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(pub(crate) Mutex<Vec<Duration>>);
+
+impl Waiter for Waits {
+    fn wait(&self, time: Duration) -> BoxFuture<'_, ()> {
+        self.0.lock().unwrap().push(time);
+        Box::pin(async {})
+    }
+
+    fn random(&self) -> u64 {
+        0
+    }
+
+    fn now(&self) -> SystemTime {
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777)
+    }
+}
+
+/// Deadlines that no good answer reaches.
+pub(crate) fn patient() -> Deadlines {
+    Deadlines {
+        connect: Duration::from_secs(20),
+        first: Duration::from_secs(20),
+        idle: Duration::from_secs(20),
+        total: Duration::from_secs(40),
+        bytes: 64 * 1024 * 1024,
+    }
+}
+
+pub(crate) fn remote(wire: Arc<dyn Wire>, model: &str, port: u16) -> RemoteModel {
+    remote_within(wire, model, port, patient())
+}
+
+pub(crate) fn remote_within(
+    wire: Arc<dyn Wire>,
+    model: &str,
+    port: u16,
+    deadlines: Deadlines,
+) -> RemoteModel {
+    let base = Address::parse(&format!("http://127.0.0.1:{port}")).unwrap();
+    let key = Key::new(KEY, base.origin()).unwrap();
+    let about = ModelInfo {
+        name: format!("test/{model}").into(),
+        window: 1_000,
+        price: Some(Price {
+            input: 3.0,
+            output: 15.0,
+            cache_read: 0.3,
+            cache_write: 3.75,
+        }),
+        note: None,
+    };
+    let http = HTTP.with_deadlines(deadlines);
+    RemoteModel::new(about, wire, model, base, Some(key), http)
+        .with_retry(Retry::never(), Arc::new(Waits::default()))
+}
+
+/// Settings for choosing a model.
+pub(crate) fn settings() -> Settings {
+    Settings::with_client(HTTP.clone())
+}
+
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+/// Asks, and returns what came and what was shown.
+pub(crate) fn ask(model: &dyn Model, request: &Request) -> (Result<Reply, ModelError>, Vec<Delta>) {
+    let mut shown = Vec::new();
+    let reply = block_on(async { model.ask(request, &mut |delta| shown.push(delta)).await });
+    (reply, shown)
+}
+
+pub(crate) fn text(text: &str) -> Delta {
+    Delta::Text(text.into())
+}
+
+/// What the recorded answers of most providers cost.
+pub(crate) fn usage() -> Usage {
+    Usage {
+        input: 25,
+        output: 89,
+        cache_read: 1_000,
+        cache_write: 0,
+        micros: Some(75 + 1_335 + 300),
+    }
+}
+
+/// What a person sees of the recorded answers: thoughts, words, and two calls.
+pub(crate) fn seen(thoughts: &[&str], words: &[&str]) -> Vec<Delta> {
+    let thoughts = thoughts
+        .iter()
+        .map(|&thought| Delta::Reasoning(thought.into()));
+    let calls = ["look", "list"].map(|name| Delta::Call { name: name.into() });
+    thoughts
+        .chain(words.iter().map(|word| text(word)))
+        .chain(calls)
+        .collect()
+}
+
+/// Asks for an answer that does not come in pieces, and returns the server that was asked.
+pub(crate) fn check_whole(wire: Arc<dyn Wire>, model: &str, body: &str, reply: Reply) -> Server {
+    let server = Server::once(prowess_test::server::json("200 OK", "", body));
+    let model = remote(wire, model, server.port).with_stream(false);
+    assert_eq!(ask(&model, &hello()), (Ok(reply), vec![]));
+    server
+}
+
+pub(crate) fn hello() -> Request {
+    Request {
+        messages: vec![Message::user("hello")].into(),
+        ..Request::default()
+    }
+}
+
+pub(crate) fn picture() -> Image {
+    Image {
+        media_type: "image/png".into(),
+        data: "iVBORw0=".into(),
+    }
+}
+
+/// A conversation with everything in it. `own` is the word of the provider that gets it.
+pub(crate) fn conversation(own: &str, opaque: serde_json::Value) -> Request {
+    let tool = |name: &str| ToolDeclaration {
+        name: name.into(),
+        description: format!("Does {name}"),
+        schema: json!({"type": "object", "properties": {"b": {}, "a": {"type": "string"}}}),
+    };
+    let thought = |provider: &str, value| Part::Reasoning {
+        text: "hm".into(),
+        opaque: Some(Opaque {
+            provider: provider.into(),
+            value,
+        }),
+    };
+    let one = ToolCall::new("c1", "look", json!({"b": 1, "a": "ü"}));
+    let two = ToolCall {
+        fault: Some("no JSON".into()),
+        ..ToolCall::new("c2", "find", json!("{bad"))
+    };
+    let good = ToolResult {
+        images: vec![picture()],
+        ..ToolResult::of(&one, "seen")
+    };
+    let bad = ToolResult::error(&two, "not found");
+    Request {
+        system: vec!["Be brief.".into(), "Use tools.".into()],
+        tools: vec![tool("look"), tool("find")],
+        messages: vec![
+            Message {
+                role: Role::User,
+                parts: vec![Part::text("See:"), Part::Image(picture())],
+            },
+            Message {
+                role: Role::Assistant,
+                parts: vec![
+                    thought(own, opaque),
+                    thought("somebody-else", json!({"secret": 1})),
+                    Part::text("I look."),
+                    Part::Call(one),
+                    Part::Call(two),
+                ],
+            },
+            Message {
+                role: Role::User,
+                parts: vec![Part::Result(good), Part::Result(bad)],
+            },
+            Message::assistant("Done."),
+            Message::user("Thanks."),
+        ]
+        .into(),
+        options: Options {
+            max_tokens: Some(500),
+            ..Options::default()
+        },
+    }
+}

@@ -1,0 +1,58 @@
+//! The use of skills, and the listing in a prompt.
+
+use prowess_catalog::index::{Fate, IndexText, Limit};
+use prowess_traits::Summary;
+use serde_json::{Value, json};
+
+/// Returns which skills were used, how often, and how it ended.
+pub fn usage(summary: &Summary) -> Value {
+    let skills: Vec<Value> = summary
+        .skills
+        .iter()
+        .map(|skill| {
+            let agents: Vec<Value> = skill
+                .agents
+                .iter()
+                .map(|(team, agent, uses)| json!({ "team": team, "agent": agent, "uses": uses }))
+                .collect();
+            json!({
+                "name": skill.skill,
+                "uses": skill.uses,
+                "last_used_ns": skill.last_used,
+                "outcomes": {
+                    "done": skill.outcomes.done,
+                    "failed": skill.outcomes.failed,
+                    "refused": skill.outcomes.refused,
+                },
+                "agents": agents,
+            })
+        })
+        .collect();
+    json!({ "schema": "prowess.stats/1", "total": summary.total, "skills": skills })
+}
+
+/// Returns the listing that a model sees, and what became of each skill in it.
+pub fn index(made: &IndexText) -> Value {
+    let rows: Vec<Value> = made
+        .report
+        .rows
+        .iter()
+        .map(|row| {
+            let fate = match row.fate {
+                Fate::Whole => "whole",
+                Fate::Shortened { .. } => "shortened",
+                Fate::NameOnly(_) => "name-only",
+                Fate::Cut(_) => "cut",
+            };
+            json!({ "name": row.name, "fate": fate, "why": row.fate.explain() })
+        })
+        .collect();
+    json!({
+        "schema": "prowess.index/1",
+        "generation": made.generation,
+        "text": made.text,
+        "tokens": made.tokens,
+        "budget": match made.report.limit { Limit::Tokens(tokens) => json!(tokens), _ => Value::Null },
+        "skills": rows,
+    })
+}

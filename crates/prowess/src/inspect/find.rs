@@ -1,0 +1,58 @@
+//! What a search found.
+
+use prowess_catalog::{Catalog, Entry};
+use prowess_search::{Hit, Reason};
+use serde_json::{Value, json};
+
+use crate::inspect::skill::skill;
+
+/// How many reasons of a score are shown.
+const MOST_REASONS: usize = 6;
+
+/// Returns what was found, and whether there is more.
+pub fn found(catalog: &Catalog, query: &str, hits: &[(&Hit, &Entry)], has_more: bool) -> Value {
+    let row = |(hit, entry): &(&Hit, &Entry)| {
+        let mut value = skill(catalog, entry);
+        value["score"] = json!(hit.score);
+        value["reasons"] = hit.explanation.iter().map(reason).collect();
+        value
+    };
+    let skills: Vec<Value> = hits.iter().map(row).collect();
+    json!({ "schema": "prowess.find/1", "query": query, "skills": skills, "more": has_more })
+}
+
+/// What a score is made of, in one line: `pdf in name 3.10 + form in description 1.20`.
+pub fn reasons(hit: &Hit) -> String {
+    let mut parts: Vec<String> = hit
+        .explanation
+        .iter()
+        .take(MOST_REASONS)
+        .map(|reason| {
+            use prowess_search::Form;
+            let form = match reason.form {
+                Form::NameCover => return format!("the name as a whole {:.2}", reason.points),
+                Form::Exact | Form::Gram => String::new(),
+                form => format!(" ({})", form.as_str()),
+            };
+            format!(
+                "`{}` in {}{form} {:.2}",
+                reason.term,
+                reason.field.as_str(),
+                reason.points
+            )
+        })
+        .collect();
+    if hit.explanation.len() > MOST_REASONS {
+        parts.push("…".to_owned());
+    }
+    parts.join(" + ")
+}
+
+fn reason(reason: &Reason) -> Value {
+    json!({
+        "field": reason.field.as_str(),
+        "term": &*reason.term,
+        "form": reason.form.as_str(),
+        "points": reason.points,
+    })
+}

@@ -1,0 +1,56 @@
+//! All skills, and what changes among them.
+
+use prowess_catalog::{Catalog, Change, Entry, Sight};
+use prowess_registry::{ChangeSet, Fault};
+use serde_json::{Value, json};
+
+use crate::inspect::skill::{sight, skill};
+
+/// Returns skills, with what a model and what people see of each, and what could not be read.
+pub fn list<'a>(
+    catalog: &Catalog,
+    rows: impl Iterator<Item = (&'a Entry, Sight, Sight)>,
+    faults: &[Fault],
+) -> Value {
+    let row = |(entry, model, people): (&Entry, Sight, Sight)| {
+        let mut value = skill(catalog, entry);
+        value["model"] = json!(sight(model));
+        value["people"] = json!(sight(people));
+        value
+    };
+    let fault = |fault: &Fault| {
+        json!({
+            "location": fault.location,
+            "kind": fault.why.as_str(),
+            "why": fault.why.to_string(),
+            "kept": fault.kept,
+        })
+    };
+    json!({
+        "schema": "prowess.list/1",
+        "generation": catalog.generation(),
+        "skills": rows.map(row).collect::<Vec<_>>(),
+        "faults": faults.iter().map(fault).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns what changed.
+pub fn changes(set: &ChangeSet) -> Value {
+    let changed: Vec<Value> = set.changes.iter().map(change).collect();
+    json!({
+        "schema": "prowess.changes/1",
+        "generation": set.generation,
+        "changes": changed,
+        "lagged": set.lagged,
+    })
+}
+
+fn change(change: &Change) -> Value {
+    json!({
+        "kind": change.kind.as_str(),
+        "name": change.name,
+        "scope": change.id.origin.scope.as_str(),
+        "root": change.id.origin.root,
+        "path": change.id.path,
+    })
+}

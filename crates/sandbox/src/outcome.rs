@@ -1,0 +1,204 @@
+//! What a run was, and which layers stood round it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capture::Captured;
+
+/// The record of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How the command ended.
+    pub end: End,
+    /// Who ended it, if it did not end by itself.
+    pub stopped: Option<Stopped>,
+    /// Standard output.
+    pub stdout: Captured,
+    /// Standard error.
+    pub stderr: Captured,
+    /// From the start to the last process gone.
+    pub duration: Duration,
+    /// Every layer of the sandbox, in order.
+    pub layers: Vec<LayerState>,
+    /// What ran; the first word is the absolute path of the program.
+    pub words: Vec<Box<str>>,
+    /// The rule or the answer that approved it.
+    pub approved_by: Box<str>,
+    /// What a person should know about this run besides.
+    pub notes: Vec<Note>,
+}
+
+impl Outcome {
+    /// Whether the command ended by itself with exit code 0.
+    pub fn success(&self) -> bool {
+        self.end == End::Code(0) && self.stopped.is_none()
+    }
+
+    /// What is known of one layer.
+    pub fn layer(&self, layer: Layer) -> Option<&State> {
+        self.layers
+            .iter()
+            .find(|state| state.layer == layer)
+            .map(|state| &state.state)
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Why we ended a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// Its time was over.
+    Deadline,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+/// A part of the sandbox that can be there or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Layer {
+    /// Layer 0: environment, descriptors, session, limits, deadline, the whole tree ended.
+    Supervision,
+    /// Layer 1: every capability dropped, no new privileges.
+    Capabilities,
+    /// Layer 1: files, TCP, signals and abstract sockets.
+    Landlock,
+    /// Layer 1: system calls.
+    Seccomp,
+    /// Layer 2: namespaces, through `bwrap`.
+    Namespaces,
+    /// Layer 3: another user.
+    Identity,
+    /// macOS: a seatbelt profile.
+    Seatbelt,
+}
+
+impl Layer {
+    /// Every layer, in order.
+    pub const ALL: [Self; 7] = [
+        Self::Supervision,
+        Self::Capabilities,
+        Self::Landlock,
+        Self::Seccomp,
+        Self::Namespaces,
+        Self::Identity,
+        Self::Seatbelt,
+    ];
+
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Supervision => "supervision",
+            Self::Capabilities => "capabilities",
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::Namespaces => "namespaces",
+            Self::Identity => "identity",
+            Self::Seatbelt => "seatbelt",
+        }
+    }
+
+    /// What to do where it is missing.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Supervision => "call `prowess_sandbox::maybe_run_helper` first thing in `main`",
+            Self::Capabilities | Self::Seccomp => "use a Linux kernel that was built with seccomp",
+            Self::Landlock => "use Linux 6.12 or later, with `landlock` among its security modules",
+            Self::Namespaces => {
+                "install `bubblewrap` (`apt-get install bubblewrap`) and allow user namespaces"
+            }
+            Self::Identity => "start as root, or install `bubblewrap`",
+            Self::Seatbelt => "use macOS with `/usr/bin/sandbox-exec`",
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is known of a layer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerState {
+    /// Which one.
+    pub layer: Layer,
+    /// Whether it is there.
+    pub state: State,
+}
+
+/// Whether a layer is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// It was applied.
+    On,
+    /// It should be there and is not.
+    Missing(Box<str>),
+    /// Nobody asked for it, or another one stands in for it.
+    Off(Box<str>),
+}
+
+/// Something about a run that is no failure and that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Note {
+    /// A variable did not reach the command.
+    VariableRefused {
+        /// Its name.
+        name: Box<str>,
+        /// Why.
+        why: Box<str>,
+    },
+    /// A folder was left out of the search path.
+    PathFolderLeftOut {
+        /// Which one.
+        folder: PathBuf,
+        /// Why.
+        why: Box<str>,
+    },
+    /// A path of the profile does not exist, so nothing was granted for it.
+    NotThere {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// A protected or hidden path is not, or only partly, protected.
+    Unprotected {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        why: Box<str>,
+    },
+    /// Nothing here limits how many processes there are.
+    ProcessesUnlimited,
+    /// Processes that could not be ended.
+    Survivors(u32),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::VariableRefused { name, why } => write!(f, "variable `{name}` left out: {why}"),
+            Self::PathFolderLeftOut { folder, why } => {
+                write!(f, "`{}` left out of PATH: {why}", folder.display())
+            }
+            Self::NotThere { path } => write!(f, "`{}` does not exist", path.display()),
+            Self::Unprotected { path, why } => {
+                write!(f, "`{}` is not protected: {why}", path.display())
+            }
+            Self::ProcessesUnlimited => f.write_str("the number of processes is not limited"),
+            Self::Survivors(count) => write!(f, "{count} processes could not be ended"),
+        }
+    }
+}

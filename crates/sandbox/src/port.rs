@@ -1,0 +1,71 @@
+//! The runner behind the port that tools speak to.
+
+use std::sync::Arc;
+
+use prowess_policy::{Approved, Command, Profile};
+use prowess_traits::{CommandRunner, Output, Ran, RunError, Stoppable};
+
+use crate::cancel::Stop;
+use crate::capture::Captured;
+use crate::outcome::{End, State, Stopped};
+use crate::runner::{Options, Runner};
+
+impl CommandRunner for Runner {
+    fn run(
+        &self,
+        command: &Approved<Command>,
+        profile: &Profile,
+        input: Option<&[u8]>,
+    ) -> Result<Ran, RunError> {
+        let cancel = self.stop.as_ref().map(Stop::current);
+        let options = Options {
+            stdin: input,
+            cancel: cancel.as_ref(),
+            ..Options::default()
+        };
+        let outcome = Self::run(self, command, profile, options).map_err(|error| RunError {
+            message: error.to_string(),
+        })?;
+        let (code, signal) = match outcome.end {
+            End::Code(code) => (Some(code), None),
+            End::Signal(signal) => (None, Some(signal)),
+        };
+        let layers = outcome.layers.iter().map(|layer| {
+            let state = match &layer.state {
+                State::On => "on".into(),
+                State::Missing(why) => format!("missing: {why}"),
+                State::Off(why) => format!("off: {why}"),
+            };
+            (layer.layer.name().into(), state.into())
+        });
+        Ok(Ran {
+            code,
+            signal,
+            stopped: outcome.stopped.map(|stopped| match stopped {
+                Stopped::Deadline => "deadline",
+                Stopped::Cancelled => "cancelled",
+            }),
+            stdout: output(&outcome.stdout),
+            stderr: output(&outcome.stderr),
+            milliseconds: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            layers: layers.collect(),
+        })
+    }
+
+    fn stoppable(&self) -> Option<Stoppable> {
+        let stop = Stop::new().ok()?;
+        let runner = Arc::new(self.clone().stopped_by(stop.clone()));
+        Some(Stoppable {
+            runner,
+            stop: Box::new(move || stop.stop()),
+        })
+    }
+}
+
+fn output(captured: &Captured) -> Output {
+    Output {
+        text: captured.text().into_owned(),
+        bytes: captured.total,
+        omitted: captured.omitted(),
+    }
+}

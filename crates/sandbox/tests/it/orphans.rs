@@ -1,0 +1,172 @@
+//! Nothing outlives its run, whatever it does.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use prowess_policy::profile::Strength;
+use prowess_sandbox::Options;
+
+use crate::support::{Place, approved, strong_sets};
+
+/// Each leaves processes behind that nobody waits for, and prints the number that marks them.
+const ORPHANING: &[&str] = &[
+    "setsid sleep MARK & disown",
+    "(setsid sleep MARK &) &",
+    "nohup sleep MARK > /dev/null 2>&1 < /dev/null &",
+    "bash -c 'trap \"\" TERM HUP INT; sleep MARK & sleep MARK & wait' &",
+    "bash -c 'exec 0<&- 1>&- 2>&-; setsid sleep MARK' &",
+    "( ( setsid bash -c 'trap \"\" TERM; while :; do sleep MARK; done' & ) & ) ; sleep 0.01",
+    "for i in 1 2 3 4 5; do setsid nohup sleep MARK > /dev/null & done",
+    "setsid sleep MARK & kill -STOP $!; bash -c 'setsid bash -c \"setsid sleep MARK &\" &'; kill -9 $$",
+];
+
+/// Processes whose arguments have the mark and that are alive. A zombie is dead: the letter says so,
+/// while signal 0 would still reach it.
+fn alive(mark: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| {
+            let words = std::fs::read(process.path().join("cmdline")).ok()?;
+            let has = words
+                .windows(mark.len())
+                .any(|part| part == mark.as_bytes());
+            let stat = std::fs::read_to_string(process.path().join("stat")).ok()?;
+            let state = stat.rsplit_once(") ")?.1.chars().next()?;
+            (has && state != 'Z' && state != 'X').then_some(stat)
+        })
+        .collect()
+}
+
+/// As [`alive`], but looks again: a process that is just starting a program has no arguments.
+fn surely_alive(mark: &str) -> Vec<String> {
+    let looks = (0..4).map(|_| alive(mark));
+    looks
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
+fn survivors(place: &mut Place, rounds: usize, deadline: bool) -> usize {
+    // Tests run beside each other: each round has a number of its own.
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let mut left = 0;
+    for round in 0..rounds {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("9{:07}{number:05}", std::process::id());
+        let mut line = ORPHANING[round % ORPHANING.len()].replace("MARK", &mark);
+        if deadline {
+            line.push_str("\necho started; while :; do sleep 0.01; done");
+            place.profile.limits.deadline_ms = 60;
+            place.profile.limits.grace_ms = 20;
+        }
+        place
+            .runner
+            .run(&approved(&line), &place.profile, Options::default())
+            .unwrap();
+        let start = Instant::now();
+        while !surely_alive(&mark).is_empty() {
+            if start.elapsed() > Duration::from_secs(1) {
+                eprintln!("{line} left {:?}", alive(&mark));
+                left += 1;
+                break;
+            }
+            std::thread::yield_now();
+        }
+    }
+    left
+}
+
+#[test]
+fn the_control_sees_survivors() {
+    // The same scripts in a bare shell leave processes behind, and `alive` finds them.
+    for (round, script) in ORPHANING.iter().enumerate() {
+        let mark = format!("8{:07}{round:05}", std::process::id());
+        let line = script.replace("MARK", &mark);
+        let null = std::process::Stdio::null;
+        let mut shell = std::process::Command::new("bash");
+        // What outlives it must not keep this process's own output open.
+        shell
+            .args(["--norc", "-c", &line])
+            .stdin(null())
+            .stdout(null())
+            .stderr(null());
+        let _ = shell.status().unwrap();
+        let start = Instant::now();
+        let mut found = alive(&mark);
+        while found.is_empty() && start.elapsed() < Duration::from_secs(10) {
+            std::thread::yield_now();
+            found = alive(&mark);
+        }
+        assert!(
+            !found.is_empty(),
+            "`{line}` leaves nothing behind: it tests nothing"
+        );
+        while !found.is_empty() {
+            for stat in found {
+                let pid = stat.split(' ').next().unwrap().parse().unwrap();
+                let pid = rustix::process::Pid::from_raw(pid).unwrap();
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            found = surely_alive(&mark);
+        }
+    }
+}
+
+#[test]
+fn two_hundred_rounds_leave_none_without_a_sandbox() {
+    assert_eq!(survivors(&mut Place::new(Strength::Off), 200, false), 0);
+}
+
+#[test]
+fn two_hundred_rounds_leave_none_in_every_set_of_layers() {
+    for (name, without) in strong_sets() {
+        let mut place = Place::new(Strength::Required).without(&without);
+        assert_eq!(survivors(&mut place, 200, false), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_deadline_leaves_none_either() {
+    assert_eq!(survivors(&mut Place::new(Strength::Off), 24, true), 0);
+    for (name, without) in strong_sets() {
+        let mut place = Place::new(Strength::Required).without(&without);
+        assert_eq!(survivors(&mut place, 24, true), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_host_that_is_killed_leaves_none() {
+    // The helper is the host here: this test started as another process, which is then killed.
+    if std::env::var_os("PROWESS_TEST_HOST").is_some() {
+        let place = Place::new(Strength::Off);
+        let mark = std::env::var("PROWESS_TEST_HOST").unwrap();
+        place.run(&format!("setsid sleep {mark} & sleep {mark}"));
+        return;
+    }
+    let mark = format!("7{:07}", std::process::id());
+    // What the other process leaves behind goes with this.
+    let place = Place::new(Strength::Off);
+    let mut host = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "orphans::a_host_that_is_killed_leaves_none"])
+        .env("PROWESS_TEST_HOST", &mark)
+        .env("PROWESS_TEST_BASE", place.here())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let wait = |until: &dyn Fn(usize) -> bool| {
+        let start = Instant::now();
+        // The helper's own argument is not the mark, so only the commands count.
+        while !until(alive(&mark).len()) {
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "{:?}",
+                alive(&mark)
+            );
+            std::thread::yield_now();
+        }
+    };
+    wait(&|count| count >= 2);
+    host.kill().unwrap();
+    host.wait().unwrap();
+    wait(&|count| count == 0);
+}

@@ -1,0 +1,266 @@
+//! What the tests share: a place to do harm in, commands that passed the gate, and what this
+//! machine can do.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::OnceLock;
+
+use prowess_policy::profile::{Profile, Strength};
+use prowess_policy::{Actor, Answer, Approved, Command, Gate};
+use prowess_sandbox::{ExecError, Layer, Options, Outcome, Runner};
+
+/// A user that owns nothing.
+pub(crate) const NOBODY: u32 = 65534;
+
+/// The helper, where every user can run it.
+pub(crate) fn helper() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| for_everybody(Path::new(env!("CARGO_BIN_EXE_prowess-sandbox-helper"))))
+}
+
+/// The helper in a mount namespace of its own, where this process may make one: what a control mounts
+/// without a sandbox is seen by nobody else, and is gone when it ends.
+pub(crate) fn private_helper() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if !rustix::process::geteuid().is_root() {
+            return helper().to_owned();
+        }
+        let folder = PathBuf::from(format!("/var/tmp/prowess-sandbox-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        mode(&folder, 0o755);
+        let script = folder.join("private-helper");
+        let text = format!(
+            "#!/bin/sh\nexec unshare --mount --propagation private -- {} \"$@\"\n",
+            helper().display()
+        );
+        std::fs::write(&script, text).unwrap();
+        mode(&script, 0o755);
+        script
+    })
+}
+
+/// The program that tries to do harm.
+pub(crate) fn probe() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| for_everybody(Path::new(env!("CARGO_BIN_EXE_prowess-sandbox-probe"))))
+}
+
+/// The file, or a copy of it where every user can run it.
+pub(crate) fn for_everybody(file: &Path) -> PathBuf {
+    let open = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|f| f.permissions().mode() & 0o001 != 0)
+    };
+    if file.ancestors().all(open) {
+        return file.to_owned();
+    }
+    let folder = PathBuf::from(format!("/var/tmp/prowess-sandbox-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    mode(&folder, 0o755);
+    let copy = folder.join(file.file_name().unwrap());
+    std::fs::copy(file, &copy).unwrap();
+    mode(&copy, 0o755);
+    copy
+}
+
+/// A line that a person said yes to.
+pub(crate) fn approved(line: &str) -> Approved<Command> {
+    match Gate::default().command(line, &Actor::default()) {
+        prowess_policy::Outcome::Allowed(command, _) => command,
+        prowess_policy::Outcome::Ask(pending) => pending.answer(Answer::Once).unwrap().0,
+        prowess_policy::Outcome::Denied(decision) => panic!("denied: {decision:?}"),
+    }
+}
+
+/// Somewhere a command can run and do harm.
+pub(crate) struct Place {
+    pub(crate) folder: Folder,
+    pub(crate) profile: Profile,
+    pub(crate) runner: Runner,
+}
+
+impl Place {
+    /// A folder with `work`, which is writable, and `outside`, which is not.
+    pub(crate) fn new(strength: Strength) -> Self {
+        let folder = Folder::new();
+        mode(folder.path(), 0o755);
+        let here = folder.path().canonicalize().unwrap();
+        for (name, bits) in [("work", 0o777), ("outside", 0o755)] {
+            std::fs::create_dir(here.join(name)).unwrap();
+            mode(&here.join(name), bits);
+        }
+        let mut profile = Profile::reading(here.join("work"));
+        profile.strength = strength;
+        profile.writable = vec![here.join("work")];
+        profile
+            .readable
+            .extend([helper(), probe()].map(Path::to_owned));
+        profile.limits.deadline_ms = 120_000;
+        Self {
+            folder,
+            profile,
+            runner: Runner::with_helper(helper()),
+        }
+    }
+
+    pub(crate) fn here(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn work(&self) -> &Path {
+        &self.profile.cwd
+    }
+
+    pub(crate) fn outside(&self) -> PathBuf {
+        self.here().join("outside")
+    }
+
+    pub(crate) fn try_run(&self, line: &str) -> Result<Outcome, ExecError> {
+        self.runner
+            .run(&approved(line), &self.profile, Options::default())
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Outcome {
+        self.try_run(line)
+            .unwrap_or_else(|error| panic!("`{line}`: {error}"))
+    }
+
+    pub(crate) fn without(mut self, layers: &[Layer]) -> Self {
+        self.runner = self.runner.without(layers.iter().copied());
+        self
+    }
+}
+
+/// A folder that goes away, unless something is mounted in it: then what is mounted would go too.
+pub(crate) struct Folder(Option<tempfile::TempDir>);
+
+impl Folder {
+    fn new() -> Self {
+        // Not `/tmp`: inside, that is another one.
+        let base = std::env::var_os("PROWESS_TEST_BASE").unwrap_or_else(|| "/var/tmp".into());
+        Self(Some(tempfile::tempdir_in(base).unwrap()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.as_ref().unwrap().path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let Some(folder) = self.0.take() else { return };
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo");
+        let name = folder.path().file_name().unwrap().to_str().unwrap();
+        if mounts.map_or(true, |mounts| mounts.contains(name)) {
+            let path = folder.keep();
+            eprintln!("{} is kept: something is mounted in it", path.display());
+            std::process::abort();
+        }
+    }
+}
+
+pub(crate) fn mode(path: &Path, bits: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).unwrap();
+}
+
+/// A process that stands for the runtime: it has a key in its environment, and waits.
+pub(crate) struct Runtime(Child);
+
+impl Runtime {
+    pub(crate) fn start() -> Self {
+        let child = std::process::Command::new("/bin/cat")
+            .env("PROWESS_TEST_KEY", "sk-0123456789abcdef")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut runtime = Self(child);
+        // When the answer comes, it is `cat` and no longer a copy of this process.
+        runtime.0.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        std::io::Read::read_exact(runtime.0.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        runtime
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+pub(crate) fn has_bwrap() -> bool {
+    Path::new("/usr/bin/bwrap").exists()
+}
+
+/// Whether the tests of something can run. Where they cannot, that is said; where they must, as on
+/// the machine that decides about a change, they fail.
+pub(crate) fn can(what: &str, there: bool) -> bool {
+    if !there {
+        eprintln!("NOT RUN: {what} is not there");
+        let must = std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_some_and(|v| v == "1");
+        assert!(
+            !must,
+            "{what} is not there, and PROWESS_TEST_REQUIRE_SANDBOX=1"
+        );
+    }
+    there
+}
+
+pub(crate) fn can_namespaces() -> bool {
+    can("`bwrap` (apt-get install bubblewrap)", has_bwrap())
+}
+
+pub(crate) fn can_identity() -> bool {
+    can("root", root())
+}
+
+/// Whether this process was started by [`as_nobody`].
+pub(crate) fn is_nobody() -> bool {
+    std::env::var_os("PROWESS_TEST_NOBODY").is_some()
+}
+
+/// Runs a test of this program as a user that owns nothing.
+pub(crate) fn as_nobody(test: &str) -> String {
+    use std::os::unix::process::CommandExt;
+    let program = for_everybody(&std::env::current_exe().unwrap());
+    let output = std::process::Command::new(program)
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env("PROWESS_TEST_NOBODY", "1")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir("/")
+        .env("HOME", "/nonexistent")
+        // What must be there was there for whoever started this.
+        .env_remove("PROWESS_TEST_REQUIRE_SANDBOX")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "as {NOBODY}: {text}\n{errors}");
+    assert!(text.contains("1 passed"), "`{test}` did not run: {text}");
+    format!("{text}\n{errors}")
+}
+
+/// The sets of layers that this machine can have and that are strong enough to be required.
+pub(crate) fn strong_sets() -> Vec<(&'static str, Vec<Layer>)> {
+    let mut sets = Vec::new();
+    if can_namespaces() {
+        sets.push(("layers 1 and 2", vec![]));
+    }
+    if can_identity() {
+        sets.push(("layers 1 and 3", vec![Layer::Namespaces]));
+    }
+    sets
+}

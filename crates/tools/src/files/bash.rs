@@ -1,0 +1,159 @@
+//! `bash`: run a command in the project.
+//!
+//! The gate judges the line and says what runs; the sandbox confines it. It starts in the project's
+//! root, every time: neither folder nor variables outlast a command. The folders of loaded skills
+//! can be read, so that their scripts can be run, and not be written.
+
+use crate::answer::ends;
+use crate::input::{number, object, text};
+use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolError, Why, Workshop};
+use prowess_traits::Ran;
+use serde_json::{Value, json};
+
+use crate::files::ground::skill_folders;
+
+/// Most bytes of one stream.
+const STREAM: usize = 20_000;
+/// Most lines of one stream.
+const STREAM_LINES: usize = 900;
+/// Most bytes of a command.
+const MAX_COMMAND: usize = 100_000;
+/// Longest time that a command may be given, in milliseconds.
+const MAX_DEADLINE: u64 = 600_000;
+
+/// `bash`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bash;
+
+impl Tool for Bash {
+    fn name(&self) -> &'static str {
+        "bash"
+    }
+
+    fn description(&self, workshop: &Workshop) -> String {
+        format!(
+            "Runs a command line in the project's root, in a sandbox, and answers with the exit \
+             code and the output. Each command starts afresh: `cd` and variables do not outlast it. \
+             It is stopped after {} seconds unless `timeout_ms` says otherwise. Write plain \
+             commands: what cannot be proved harmless is refused or asked about. Use `read`, \
+             `glob` and `grep` to look at files.",
+            workshop.settings.deadline_ms / 1000
+        )
+    }
+
+    fn input_schema(&self) -> Value {
+        object(
+            &[
+                (
+                    "command",
+                    json!({ "type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command line." }),
+                ),
+                (
+                    "timeout_ms",
+                    json!({ "type": "integer", "minimum": 1, "description": format!("Milliseconds until it is stopped; at most {MAX_DEADLINE}.") }),
+                ),
+                (
+                    "description",
+                    json!({ "type": "string", "description": "What it is for, in a few words." }),
+                ),
+            ],
+            &["command"],
+        )
+    }
+
+    fn output_schema(&self) -> Value {
+        object(
+            &[
+                ("exitCode", json!({ "type": ["integer", "null"] })),
+                ("stdout", json!({ "type": "string" })),
+                ("stderr", json!({ "type": "string" })),
+                ("timedOut", json!({ "type": "boolean" })),
+                ("signal", json!({ "type": ["integer", "null"] })),
+                ("truncated", json!({ "type": "boolean" })),
+                ("durationMs", json!({ "type": "integer", "minimum": 0 })),
+            ],
+            &[
+                "exitCode",
+                "stdout",
+                "stderr",
+                "timedOut",
+                "signal",
+                "truncated",
+                "durationMs",
+            ],
+        )
+    }
+
+    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+        false
+    }
+
+    fn answer(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let failed = |text: String| ToolError::new(Why::Failed, text);
+        let Some(runner) = &workshop.runner else {
+            return Err(failed("This program runs no commands.".to_owned()));
+        };
+        let folder = &workshop.places.workspace;
+        let approved = workshop
+            .approve_agent(loaded, folder, text(input, "command"))
+            .map_err(|decision| ToolError::denied("The command", &decision))?;
+        let mut profile = workshop.profile(None);
+        for skill in skill_folders(workshop, loaded) {
+            profile.readable.push(skill.clone());
+            profile.protected.push(skill);
+        }
+        if let Some(wanted) = number(input, "timeout_ms") {
+            profile.limits.deadline_ms = wanted.clamp(1, MAX_DEADLINE);
+        }
+        let ran = runner
+            .run(&approved, &profile, None)
+            .map_err(|error| failed(format!("The command did not run: {error}.")))?;
+        Ok(answer(&ran))
+    }
+}
+
+fn answer(ran: &Ran) -> ToolAnswer {
+    let (stdout, stderr) = (ran.stdout.text.trim_end(), ran.stderr.text.trim_end());
+    let (out, err) = (
+        ends(stdout, STREAM, STREAM_LINES),
+        ends(stderr, STREAM, STREAM_LINES),
+    );
+    let truncated = ran.stdout.omitted > 0
+        || ran.stderr.omitted > 0
+        || out.len() != stdout.len()
+        || err.len() != stderr.len();
+    let timed_out = ran.stopped == Some("deadline");
+    let mut text = match (ran.stopped, ran.code, ran.signal) {
+        (Some("deadline"), ..) => {
+            format!("Stopped after {} ms: the time was over.", ran.milliseconds)
+        }
+        (Some(why), ..) => format!("Stopped after {} ms: {why}.", ran.milliseconds),
+        (None, Some(code), _) => format!("Exit code {code}."),
+        (None, None, Some(signal)) => format!("Ended by signal {signal}."),
+        (None, None, None) => "Ended without an exit code.".to_owned(),
+    };
+    for (name, stream) in [("stdout", &out), ("stderr", &err)] {
+        if !stream.is_empty() {
+            text.push_str(&format!("\n<{name}>\n{stream}\n</{name}>"));
+        }
+    }
+    if out.is_empty() && err.is_empty() {
+        text.push_str(" No output.");
+    }
+    debug_assert!(text.len() < MAX_BYTES);
+    let value = json!({
+        "exitCode": ran.code,
+        "stdout": out,
+        "stderr": err,
+        "timedOut": timed_out,
+        "signal": ran.signal,
+        "truncated": truncated,
+        "durationMs": ran.milliseconds,
+    });
+    ToolAnswer::new(text, value)
+}

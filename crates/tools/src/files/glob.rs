@@ -1,0 +1,99 @@
+//! `glob`: find files by name.
+//!
+//! The order is that of the paths, so the same folder always gives the same answer. What
+//! `.gitignore` leaves out is left out here; hidden files are not, `.git` is.
+
+use crate::input::{object, text};
+use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolError, Workshop};
+use prowess_diag::wording::tick;
+use prowess_registry::nofollow;
+use rustix::fs::{Mode, OFlags};
+use serde_json::{Value, json};
+
+use crate::files::ground::shown;
+use crate::files::search::{Search, notes, pattern};
+
+/// Most files of an answer.
+const MAX_FILES: usize = 500;
+/// Most bytes of an answer; there is room for a sentence more.
+const BYTES: usize = MAX_BYTES - 1_000;
+
+/// `glob`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Glob;
+
+impl Tool for Glob {
+    fn name(&self) -> &'static str {
+        "glob"
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        "Finds files by name: `*.rs` at any depth, `src/**/*.rs` below a folder, `{a,b}.toml` for \
+         either. Answers with paths in a fixed order. Files that .gitignore names are left out."
+            .to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        object(
+            &[
+                super::pattern("pattern", "The pattern, seen from where the search begins."),
+                super::path("The folder to search (default: the project)."),
+            ],
+            &["pattern"],
+        )
+    }
+
+    fn output_schema(&self) -> Value {
+        object(
+            &[
+                (
+                    "files",
+                    json!({ "type": "array", "items": { "type": "string" } }),
+                ),
+                ("more", json!({ "type": "boolean" })),
+                ("leftOut", json!({ "type": "integer", "minimum": 0 })),
+            ],
+            &["files", "more", "leftOut"],
+        )
+    }
+
+    fn answer(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let raw = text(input, "pattern");
+        let pattern = pattern(raw)?;
+        let search = Search::new(workshop, loaded, input.get("path").and_then(Value::as_str))?;
+        let mut files: Vec<String> = Vec::new();
+        let mut bytes = 0;
+        let tally = search.walk(
+            |found| pattern.is_match(found.inner),
+            |found| {
+                // A folder that became a link meanwhile shows nothing.
+                let parent = found.real.parent().unwrap_or(found.real);
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+                if nofollow::open(parent, flags, Mode::empty()).is_err() {
+                    return true;
+                }
+                let name = shown(&search.ground.name(found.real));
+                if files.len() == MAX_FILES || bytes + name.len() + 1 > BYTES {
+                    return false;
+                }
+                bytes += name.len() + 1;
+                files.push(name);
+                true
+            },
+        );
+        let mut told: String = files.iter().map(|file| format!("{file}\n")).collect();
+        if files.is_empty() {
+            told = format!("No file in {} fits {}.\n", search.name(), tick(shown(raw)));
+        }
+        told.push_str(&notes(&tally, "use a narrower pattern or `path`"));
+        let value = json!({
+            "files": files, "more": tally.cut.is_some(), "leftOut": tally.left_out,
+        });
+        Ok(ToolAnswer::new(told, value))
+    }
+}

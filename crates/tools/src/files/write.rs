@@ -1,0 +1,167 @@
+//! `write`: make a file, or replace one.
+//!
+//! The file is replaced whole or not at all, with the permissions it had. A link is followed to the
+//! file it leads to, and that file is what the gate judges. The person who is asked sees the diff.
+
+use crate::answer::head;
+use crate::input::{object, text};
+use crate::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};
+use prowess_diag::render::diff;
+use prowess_diag::sanitize;
+use prowess_diag::wording::{size, tick};
+use serde_json::{Value, json};
+
+use crate::files::file::{self, Expected, Fault, MAX_WRITTEN, Opened};
+use crate::files::ground::{Deed, Ground, Spot, shown};
+
+/// Most bytes of a change in a question to a person.
+const MAX_QUESTION: usize = 8_000;
+/// Most lines of a change in a question to a person.
+const MAX_QUESTION_LINES: usize = 200;
+
+/// `write`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Write;
+
+impl Tool for Write {
+    fn name(&self) -> &'static str {
+        "write"
+    }
+
+    fn description(&self, _workshop: &Workshop) -> String {
+        "Writes a whole file: makes a new one, with the folders before it, or replaces what is \
+         there. To change a part of a file use `edit`."
+            .to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        object(
+            &[
+                super::file(),
+                (
+                    "content",
+                    json!({ "type": "string", "description": "All that the file will hold." }),
+                ),
+            ],
+            &["path", "content"],
+        )
+    }
+
+    fn output_schema(&self) -> Value {
+        object(
+            &[
+                ("path", json!({ "type": "string" })),
+                ("created", json!({ "type": "boolean" })),
+                ("size", json!({ "type": "integer", "minimum": 0 })),
+                (
+                    "before",
+                    json!({ "type": ["integer", "null"], "minimum": 0 }),
+                ),
+            ],
+            &["path", "created", "size", "before"],
+        )
+    }
+
+    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+        false
+    }
+
+    fn answer(
+        &self,
+        workshop: &Workshop,
+        loaded: &mut Loaded,
+        input: &Value,
+    ) -> Result<ToolAnswer, ToolError> {
+        let ground = Ground::new(workshop, loaded);
+        let spot = ground.spot(text(input, "path"))?;
+        let content = text(input, "content");
+        if content.len() > MAX_WRITTEN {
+            let text = format!(
+                "{} is more than the {} that are written at once.",
+                size(content.len() as u64),
+                size(MAX_WRITTEN as u64)
+            );
+            return Err(ToolError::new(Why::Input, text));
+        }
+        if spot.missing > 1 && !ground.is_inside(&spot.real) {
+            let text = format!(
+                "{} is not in the project, and its folder does not exist. Folders are made only in \
+                 the project.",
+                tick(shown(&spot.name))
+            );
+            return Err(ToolError::new(Why::Denied, text));
+        }
+        let told = |fault: Fault| fault.told(&ground, &spot, "write");
+        // What the person is shown must be what is replaced, so it is looked at before the question.
+        let mut seen: Option<Option<Opened>> = None;
+        ground.permit(loaded, Deed::Write, &spot, || {
+            let before = old(&spot).map_err(told)?;
+            let question = question(&spot, before.as_ref(), content);
+            seen = Some(before);
+            Ok(question)
+        })?;
+        let before = match seen {
+            Some(before) => before,
+            None => old(&spot).map_err(told)?,
+        };
+        let expected = before
+            .as_ref()
+            .map_or(Expected::Absent, |old| Expected::Same(&old.stat));
+        file::put(&spot, expected, content.as_bytes()).map_err(told)?;
+        let (name, new) = (tick(shown(&spot.name)), content.len() as u64);
+        let was = before.as_ref().map(Opened::size);
+        let text = match was {
+            Some(was) => format!("Replaced {name}: {}, before {}.", size(new), size(was)),
+            None => format!("Created {name}: {}.", size(new)),
+        };
+        let value = json!({
+            "path": spot.name, "created": was.is_none(), "size": new, "before": was,
+        });
+        Ok(ToolAnswer::new(text, value))
+    }
+}
+
+/// The file that is there; nothing where there is none.
+fn old(spot: &Spot) -> Result<Option<Opened>, Fault> {
+    if spot.missing > 0 {
+        return Ok(None);
+    }
+    match file::open(&spot.real) {
+        Ok(opened) if opened.is_folder => Err(Fault::NotAFile("a folder")),
+        Ok(opened) => Ok(Some(opened)),
+        Err(Fault::Missing) => Err(Fault::Changed),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn question(spot: &Spot, before: Option<&Opened>, content: &str) -> String {
+    let new = size(content.len() as u64);
+    let Some(before) = before else {
+        let diff = diff::unified(&spot.name, "", content);
+        return format!("Create {} ({new}):\n{}", spot.told(), change(&diff));
+    };
+    let title = format!("Replace {} ({} by {new})", spot.told(), size(before.size()));
+    match before
+        .whole(MAX_WRITTEN)
+        .ok()
+        .flatten()
+        .and_then(|old| String::from_utf8(old).ok())
+    {
+        Some(old) => format!(
+            "{title}:\n{}",
+            change(&diff::unified(&spot.name, &old, content))
+        ),
+        None => format!("{title}; what is there is not text"),
+    }
+}
+
+/// A diff that fits into a question.
+pub(super) fn change(diff: &str) -> String {
+    let kept = head(diff, MAX_QUESTION, MAX_QUESTION_LINES);
+    let mut text = sanitize::block(kept).into_owned();
+    if kept.len() < diff.len() {
+        let left = diff[kept.len()..].lines().count();
+        text.push_str(&format!("\n[{left} more lines]"));
+    }
+    text
+}

@@ -1,0 +1,283 @@
+//! `bash` with real processes in the real sandbox.
+//!
+//! This program has a `main` of its own because it is also the helper of the sandbox.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "all of this is tests"
+)]
+
+mod harness;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use prowess_catalog::Precedence;
+use prowess_policy::profile::Strength;
+use prowess_policy::{Effect, Mode, RuleSet, Source};
+use prowess_registry::{FileOptions, Place, Registry};
+use prowess_sandbox::Runner;
+use prowess_test::ManualClock;
+use prowess_tools::files::file_tools;
+use prowess_tools::{
+    Choice, Loaded, Places, Settings, ToolAnswer, ToolError, Toolset, Why, Workshop,
+};
+use prowess_trust::TrustStore;
+use serde_json::{Value, json};
+
+const TESTS: &[(&str, fn())] = harness::tests! {
+    a_command_runs_in_the_project
+    the_gate_decides_about_commands
+    the_deadline_can_be_chosen
+    floods_are_cut_at_both_ends
+    nothing_outside_is_touched
+    a_loaded_skill_s_scripts_run_and_stay
+    allowed_tools_of_a_skill_are_not_asked_about
+};
+
+fn main() {
+    harness::run(TESTS);
+}
+
+struct World {
+    root: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self {
+            root: tempfile::tempdir_in("/var/tmp").unwrap(),
+        };
+        open(world.root.path(), 0o755);
+        for (folder, bits) in [("project", 0o777), ("person/.ssh", 0o755)] {
+            std::fs::create_dir_all(world.path(folder)).unwrap();
+            open(&world.path(folder), bits);
+        }
+        std::fs::write(world.path("person/.ssh/id"), "secret").unwrap();
+        let skill = world.path("person/.agents/skills/work");
+        std::fs::create_dir_all(&skill).unwrap();
+        let text =
+            "---\nname: work\ndescription: Works.\nallowed-tools: Read Bash(echo *)\n---\nDo it.\n";
+        std::fs::write(skill.join("SKILL.md"), text).unwrap();
+        std::fs::write(skill.join("run.sh"), "#!/bin/bash\necho from the skill\n").unwrap();
+        open(&skill.join("run.sh"), 0o755);
+        world
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(path)
+    }
+
+    fn workshop(&self, mode: Mode, rules: &[(Effect, &str)]) -> Workshop {
+        let (home, current) = (self.path("person"), self.path("project"));
+        let place = Place {
+            current,
+            home: Some(home.clone()),
+            ..Place::default()
+        };
+        let registry = Registry::open(place, FileOptions::default(), Precedence::default());
+        let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
+        workshop.trust = Some(TrustStore::new(self.path("trust")));
+        workshop.runner = Some(Arc::new(Runner::new(
+            harness::HELPER.get().unwrap().clone(),
+        )));
+        let workspace = self.path("project");
+        {
+            let mut gate = workshop.gate();
+            let mut set = RuleSet::default();
+            for (effect, rule) in rules {
+                set.add(*effect, rule, Source::Flag);
+            }
+            gate.rules = set;
+            gate.mode = mode;
+            gate.places.root = workspace.to_str().unwrap().into();
+            gate.places.home = home.to_str().unwrap().into();
+        }
+        workshop.places = Places {
+            workspace,
+            home,
+            ..Places::default()
+        };
+        workshop.settings = Settings {
+            strength: Strength::BestEffort,
+            edits: true,
+            ..Settings::default()
+        };
+        workshop
+    }
+}
+
+fn open(path: &Path, bits: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+}
+
+/// A toolset as an agent has it: for skills, and hands.
+fn call(
+    workshop: &Workshop,
+    loaded: &mut Loaded,
+    tool: &str,
+    input: &Value,
+) -> Result<ToolAnswer, ToolError> {
+    let mut tools = Toolset::new(&Choice::default()).unwrap();
+    for tool in file_tools(None) {
+        tools.add(tool);
+    }
+    tools.call(workshop, loaded, tool, input)
+}
+
+fn bash(workshop: &Workshop, command: &str) -> Result<ToolAnswer, ToolError> {
+    call(
+        workshop,
+        &mut Loaded::default(),
+        "bash",
+        &json!({ "command": command }),
+    )
+}
+
+fn a_command_runs_in_the_project() {
+    let world = World::new();
+    let workshop = world.workshop(Mode::Yolo, &[]);
+    let answer = bash(&workshop, "pwd; echo err >&2; exit 3").unwrap();
+    let folder = world.path("project");
+    let expected = format!(
+        "Exit code 3.\n<stdout>\n{}\n</stdout>\n<stderr>\nerr\n</stderr>",
+        folder.display()
+    );
+    assert_eq!(answer.text, expected);
+    assert_eq!(answer.value["exitCode"], 3);
+    bash(&workshop, "echo new > made.txt").unwrap();
+    assert_eq!(
+        std::fs::read_to_string(folder.join("made.txt")).unwrap(),
+        "new\n"
+    );
+    assert_eq!(
+        bash(&workshop, "true").unwrap().text,
+        "Exit code 0. No output."
+    );
+    let read = json!({ "path": "made.txt" });
+    let answer = call(&workshop, &mut Loaded::default(), "read", &read).unwrap();
+    assert_eq!(answer.text, "1\tnew\n");
+}
+
+fn the_gate_decides_about_commands() {
+    let world = World::new();
+    let rules = [
+        (Effect::Allow, "Bash(echo *)"),
+        (Effect::Deny, "Bash(rm *)"),
+    ];
+    let workshop = world.workshop(Mode::Ask, &rules);
+    assert!(bash(&workshop, "echo fine").is_ok());
+    for command in ["rm x", "echo a; rm x", "ls", "echo $(id)"] {
+        let error = bash(&workshop, command).unwrap_err();
+        assert_eq!(error.why(), Some(Why::Denied), "{command}: {error}");
+    }
+    let plan = world.workshop(Mode::Plan, &rules);
+    assert!(
+        bash(&plan, "echo fine")
+            .unwrap_err()
+            .to_string()
+            .contains("plan mode")
+    );
+    let mut none = world.workshop(Mode::Yolo, &[]);
+    none.runner = None;
+    assert!(
+        bash(&none, "true")
+            .unwrap_err()
+            .to_string()
+            .contains("runs no commands")
+    );
+}
+
+fn the_deadline_can_be_chosen() {
+    let world = World::new();
+    let workshop = world.workshop(Mode::Yolo, &[]);
+    let input = json!({ "command": "echo begun; sleep 600", "timeout_ms": 500 });
+    let answer = call(&workshop, &mut Loaded::default(), "bash", &input).unwrap();
+    assert_eq!(answer.value["timedOut"], true);
+    assert!(answer.text.starts_with("Stopped after ") && answer.text.contains("begun"));
+}
+
+fn floods_are_cut_at_both_ends() {
+    let world = World::new();
+    let workshop = world.workshop(Mode::Yolo, &[]);
+    let answer = bash(
+        &workshop,
+        "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; seq 1 100000 >&2; echo last",
+    )
+    .unwrap();
+    assert!(answer.text.len() < prowess_tools::MAX_BYTES && answer.value["truncated"] == true);
+    let (stdout, stderr) = (
+        answer.value["stdout"].as_str(),
+        answer.value["stderr"].as_str(),
+    );
+    assert!(stdout.unwrap().starts_with("first\n") && stdout.unwrap().ends_with("last"));
+    assert!(stderr.unwrap().starts_with("1\n2\n") && stderr.unwrap().ends_with("\n100000"));
+    assert!(
+        !answer.text.contains("[left out: "),
+        "the tool bounds itself"
+    );
+}
+
+fn nothing_outside_is_touched() {
+    let world = World::new();
+    let workshop = world.workshop(Mode::Yolo, &[]);
+    let answer = bash(
+        &workshop,
+        "cat ../person/.ssh/id; echo x > ../pwned; echo x > .envrc",
+    )
+    .unwrap();
+    assert!(!answer.text.contains("secret"), "{}", answer.text);
+    assert!(!world.path("pwned").exists());
+    assert!(!world.path("project/.envrc").exists());
+}
+
+fn a_loaded_skill_s_scripts_run_and_stay() {
+    let world = World::new();
+    let workshop = world.workshop(Mode::Yolo, &[]);
+    let script = world.path("person/.agents/skills/work/run.sh");
+    let input = json!({ "command": format!("{0}; echo x >> {0}", script.display()) });
+    let mut loaded = Loaded::default();
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({ "name": "work" }),
+    )
+    .unwrap();
+    let answer = call(&workshop, &mut loaded, "bash", &input).unwrap();
+    assert!(answer.text.contains("from the skill"), "{}", answer.text);
+    assert!(!std::fs::read_to_string(&script).unwrap().ends_with("x\n"));
+    // What belongs to a loaded skill is read unasked, and not written.
+    let ask = world.workshop(Mode::Ask, &[]);
+    let read = json!({ "path": script });
+    assert!(call(&ask, &mut Loaded::default(), "read", &read).is_err());
+    assert!(call(&ask, &mut loaded, "read", &read).is_ok());
+    let write = json!({ "path": script, "content": "x" });
+    assert!(call(&workshop, &mut loaded, "write", &write).is_err());
+}
+
+/// `allowed-tools: Read Bash(echo *)` means `read` and `bash`.
+fn allowed_tools_of_a_skill_are_not_asked_about() {
+    let world = World::new();
+    std::fs::write(world.path("outside"), "x").unwrap();
+    let workshop = world.workshop(Mode::Ask, &[]);
+    let mut loaded = Loaded::default();
+    let (echo, read) = (
+        json!({ "command": "echo hi" }),
+        json!({ "path": world.path("project") }),
+    );
+    assert!(call(&workshop, &mut loaded, "bash", &echo).is_err());
+    call(
+        &workshop,
+        &mut loaded,
+        "load_skill",
+        &json!({ "name": "work" }),
+    )
+    .unwrap();
+    assert!(call(&workshop, &mut loaded, "bash", &echo).is_ok());
+    assert!(call(&workshop, &mut loaded, "read", &read).is_ok());
+    let other = json!({ "command": "ls" });
+    assert!(call(&workshop, &mut loaded, "bash", &other).is_err());
+}

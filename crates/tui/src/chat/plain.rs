@@ -1,0 +1,305 @@
+//! The chat in plain lines: for pipes, scripts and people who want no screen.
+
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::ChatError;
+use prowess::agent::Delta;
+use prowess::policy::Answer;
+use prowess::traits::{Approver, Question};
+use prowess::{CancellationToken, Pause, Update, Watcher};
+use prowess_diag::sanitize;
+
+use super::command::{Wish, help, misused, read};
+use super::item::View;
+use super::lines::{plain, took, view};
+use super::link::{MAX_WHAT, asked, too_long};
+use super::news::{News, news};
+use super::work::{Became, Work, code};
+use super::{Begin, ChatEnd};
+
+/// Most bytes of one message.
+const MAX_MESSAGE: u64 = 1024 * 1024;
+/// Columns that text of ours is laid out for.
+const WIDTH: usize = 100;
+
+/// Where lines come from and go to.
+pub struct Streams {
+    /// What a person or a program says.
+    pub input: Box<dyn BufRead + Send>,
+    /// Answers.
+    pub output: Box<dyn Write + Send>,
+    /// Everything else.
+    pub errors: Box<dyn Write + Send>,
+    /// Whether a person is there to be asked: input and errors are a terminal.
+    pub person: bool,
+    /// Whether answers go to a terminal.
+    pub terminal: bool,
+}
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streams")
+            .field("person", &self.person)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Input(Box<dyn BufRead + Send>);
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Input")
+    }
+}
+
+/// The runtime's end: writes lines, and asks where a person is.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    /// Apart, so that lines can be written while somebody types.
+    input: Mutex<Input>,
+    streams: Mutex<Streams>,
+    person: bool,
+    /// How many questions nobody was there to answer.
+    unanswered: AtomicUsize,
+    calls: Mutex<Vec<(Box<str>, String)>>,
+}
+
+impl Plain {
+    pub(crate) fn new(streams: Streams) -> Arc<Self> {
+        let mut streams = streams;
+        let input = std::mem::replace(&mut streams.input, Box::new(std::io::empty()));
+        Arc::new(Self {
+            input: Mutex::new(Input(input)),
+            person: streams.person,
+            unanswered: AtomicUsize::new(0),
+            streams: Mutex::new(streams),
+            calls: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn input(&self) -> MutexGuard<'_, Input> {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Streams) -> T) -> T {
+        act(&mut self.streams.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn line(&self, depth: u8, text: &str) {
+        let indent = "  ".repeat(usize::from(depth) + 1);
+        self.aside(&format!("{indent}{text}\n"));
+    }
+
+    fn aside(&self, text: &str) {
+        // Nobody is left to tell when standard error is gone.
+        self.with(|streams| {
+            let _ = streams.errors.write_all(text.as_bytes());
+            let _ = streams.errors.flush();
+        });
+    }
+
+    fn answer(&self, text: &str) -> std::io::Result<()> {
+        self.with(|streams| {
+            let text = text.trim_end();
+            let text = if streams.terminal {
+                sanitize::block(text)
+            } else {
+                text.into()
+            };
+            writeln!(streams.output, "{text}")?;
+            streams.output.flush()
+        })
+    }
+
+    /// Reads a message: one line, and the next where it ends in `\`. Nothing at the end.
+    fn message(&self) -> std::io::Result<Option<String>> {
+        let mut input = self.input();
+        let mut whole: Vec<u8> = Vec::new();
+        loop {
+            if self.person {
+                self.aside(if whole.is_empty() { "> " } else { ". " });
+            }
+            let room = MAX_MESSAGE.saturating_sub(whole.len() as u64);
+            let mut line = Vec::new();
+            let count = std::io::Read::take(&mut input.0, room).read_until(b'\n', &mut line)?;
+            let ended = line.pop_if(|last| *last == b'\n').is_some();
+            if !ended && count as u64 == room {
+                let message = format!("a message has more than {MAX_MESSAGE} bytes");
+                return Err(std::io::Error::other(message));
+            }
+            if count == 0 && whole.is_empty() {
+                return Ok(None);
+            }
+            let _ = line.pop_if(|last| *last == b'\r');
+            let more = ended && line.pop_if(|last| *last == b'\\').is_some();
+            whole.extend_from_slice(&line);
+            if !more {
+                return Ok(Some(String::from_utf8_lossy(&whole).into_owned()));
+            }
+            whole.push(b'\n');
+        }
+    }
+}
+
+impl Watcher for Plain {
+    fn update(&self, _session: &str, depth: u8, update: Update<'_>) {
+        if matches!(update, Update::Delta(delta) if *delta != Delta::Restart) {
+            return;
+        }
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        match news(update) {
+            Some(News::Replied {
+                text, calls: new, ..
+            }) => {
+                // The last words are the answer; those before are about the work.
+                if !new.is_empty() && depth == 0 && !text.trim().is_empty() {
+                    for line in text.lines() {
+                        self.line(depth, line);
+                    }
+                }
+                calls.extend(new);
+                let many = calls.len().saturating_sub(1_000);
+                calls.drain(..many);
+            }
+            Some(News::CallEnded {
+                call,
+                fault,
+                milliseconds,
+                ..
+            }) => {
+                let at = calls.iter().rposition(|(id, _)| *id == call);
+                let line = at.map(|at| calls.remove(at).1).unwrap_or_default();
+                match fault {
+                    Some(why) => self.line(depth, &format!("refused: {line}: {why}")),
+                    None => self.line(depth, &format!("done: {line}, {}", took(milliseconds))),
+                }
+            }
+            Some(News::Restart) if depth == 0 => self.line(depth, "again: the connection broke"),
+            Some(News::Line { what, text, .. }) => self.line(depth, &format!("{what}: {text}")),
+            _ => {}
+        }
+    }
+}
+
+impl Approver for Plain {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        let asked = asked(0, question);
+        if !self.person {
+            self.unanswered.fetch_add(1, Ordering::SeqCst);
+            let what = asked.what.replace('\n', " ");
+            let why = asked.why;
+            self.aside(&format!(
+                "  not allowed: {what}: {why}; nobody is there to be asked\n"
+            ));
+            return Answer::No;
+        }
+        if question.what.len() > MAX_WHAT {
+            self.line(0, &format!("refused: {}", too_long(question)));
+            return Answer::No;
+        }
+        // Whoever types something else now is not interrupted.
+        let mut input = self.input();
+        // What was typed before the question was there is no answer to it.
+        crate::discard_input();
+        let who = asked
+            .skill
+            .map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
+        let what = asked.what.replace('\n', "\n  ");
+        let why = asked.why;
+        self.aside(&format!(
+            "May {who} do this?\n  {what}\n{why}. [y = once, s = this session, N] "
+        ));
+        let mut line = String::new();
+        let read = std::io::Read::take(&mut input.0, 1_000).read_line(&mut line);
+        match (read, line.trim().to_lowercase().as_str()) {
+            (Ok(_), "y" | "yes") => Answer::Once,
+            (Ok(_), "s") => Answer::Session,
+            _ => Answer::No,
+        }
+    }
+}
+
+/// Talks in lines until the input ends.
+pub(crate) async fn talk(
+    face: Arc<Plain>,
+    runtime: prowess::Runtime,
+    begin: Begin,
+) -> Result<ChatEnd, ChatError> {
+    let mut work = Work::begin(runtime, begin).await?;
+    let mut end = 0;
+    loop {
+        let reader = Arc::clone(&face);
+        let read_line = tokio::task::spawn_blocking(move || reader.message());
+        let text = read_line
+            .await
+            .map_err(|error| ChatError::Input(std::io::Error::other(error)))?;
+        let Some(text) = text.map_err(ChatError::Input)? else {
+            break;
+        };
+        if text.trim().is_empty() {
+            continue;
+        }
+        let order = match read(&text) {
+            Wish::Quit => break,
+            Wish::Help => {
+                face.aside(&lines(&help()));
+                continue;
+            }
+            Wish::Misused(name) => {
+                face.aside(&format!("error: {}\n", misused(name)));
+                end = worse(end, 2);
+                continue;
+            }
+            Wish::Order(order) => order,
+        };
+        let became = work.obey(order, &CancellationToken::new()).await;
+        end = worse(end, code(&became));
+        if !tell(&face, became) {
+            break;
+        }
+    }
+    // What was begun in the background is waited for: nobody would see it else.
+    while work.background() > 0 && work.wait().await.unwrap_or(false) {
+        let became = work.go_on(&CancellationToken::new()).await;
+        end = worse(end, code(&became));
+        if !tell(&face, became) {
+            break;
+        }
+    }
+    let unanswered = face.unanswered.load(Ordering::SeqCst);
+    Ok(ChatEnd {
+        session: work.id().into(),
+        spent: work.spent(),
+        code: end,
+        unanswered,
+    })
+}
+
+/// The first thing that went wrong is what is reported.
+fn worse(before: u8, now: u8) -> u8 {
+    if before == 0 { now } else { before }
+}
+
+/// Says how it went; tells whether somebody still listens.
+fn tell(face: &Plain, became: Became) -> bool {
+    match became {
+        Became::Paused(Pause::Answered(text)) => return face.answer(&text).is_ok(),
+        // The watcher said so already.
+        Became::Paused(Pause::Ended(_)) => {}
+        Became::View(view) => return face.answer(&lines(&view)).is_ok(),
+        Became::Cleared => face.aside("a new session began\n"),
+        Became::Problem(problem) => {
+            face.aside(&format!("error: {}\n", problem.message));
+            for hint in problem.hints {
+                face.aside(&format!("hint: {hint}\n"));
+            }
+        }
+    }
+    true
+}
+
+fn lines(shown: &View) -> String {
+    plain(&view(shown, WIDTH))
+}

@@ -1,0 +1,346 @@
+//! The session's side of the chat, with a screen that is only a channel.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use prowess::agent::{Delta, Ending, Event, Part, Reply, Request, Stop, ToolCall};
+use prowess::models::{EchoModel, ScriptedModel};
+use prowess::policy::Answer;
+use prowess::traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
+use prowess::{CancellationToken, Runtime, Settings};
+
+use super::command::Order;
+use super::link::{Incoming, Link};
+use super::news::News;
+use super::state::{Message, Report};
+use super::work::Work;
+use super::{Begin, serve};
+
+/// Never ends its answer.
+#[derive(Debug, Default)]
+struct Endless(EchoModel);
+
+impl Model for Endless {
+    fn about(&self) -> &ModelInfo {
+        self.0.about()
+    }
+
+    fn ask<'a>(
+        &'a self,
+        _request: &'a Request,
+        deltas: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            loop {
+                deltas(Delta::Text("on and ".to_owned()));
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+    }
+}
+
+fn runtime(link: &Arc<Link>, folder: &std::path::Path, model: Arc<dyn Model>) -> Runtime {
+    Runtime::builder()
+        .project(folder)
+        .model(model)
+        .hands(prowess::tools::files::file_tools(None))
+        .watcher(Arc::clone(link) as _)
+        .approver(Arc::clone(link) as _)
+        .settings(Settings {
+            background: true,
+            ..Settings::default()
+        })
+        .build()
+        .unwrap()
+}
+
+/// Reads on a thread of its own, as the screen does, until `until` is done.
+fn read(
+    receiver: Receiver<Incoming>,
+    mut until: impl FnMut(&Incoming) -> bool + Send + 'static,
+) -> std::thread::JoinHandle<(Receiver<Incoming>, Vec<Incoming>)> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        while let Ok(incoming) = receiver.recv_timeout(Duration::from_secs(20)) {
+            let over = until(&incoming);
+            all.push(incoming);
+            if over {
+                break;
+            }
+        }
+        (receiver, all)
+    })
+}
+
+fn done(times: usize) -> impl FnMut(&Incoming) -> bool {
+    let mut seen = 0;
+    move |incoming| {
+        let is_done = matches!(incoming, Incoming::Message(Message::Report(Report::Done)));
+        seen += usize::from(is_done);
+        seen == times
+    }
+}
+
+#[tokio::test]
+async fn orders_are_done_and_a_new_session_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, inbox) = Link::new();
+    link.set_live(true);
+    let runtime = runtime(&link, folder.path(), Arc::new(EchoModel::default()));
+    let runtime_again = runtime.clone();
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
+    let first: Box<str> = work.id().into();
+    let (orders, wanted) = tokio::sync::mpsc::channel(8);
+    for order in [
+        Order::Say("hello".into()),
+        Order::Cost,
+        Order::Compact,
+        Order::Clear,
+    ] {
+        orders
+            .send((order, CancellationToken::new()))
+            .await
+            .unwrap();
+    }
+    drop(orders);
+    let reader = read(inbox.take().unwrap(), done(5));
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
+    let end = serve(link.sender(), wanted, work, &current, &left).await;
+    assert_ne!(end.session, first);
+    let (receiver, all) = reader.join().unwrap();
+    drop(receiver);
+    let views = all.iter().filter(|incoming| {
+        matches!(
+            incoming,
+            Incoming::Message(Message::Report(Report::View(_)))
+        )
+    });
+    assert_eq!(views.count(), 2);
+    let sessions = all.iter().filter_map(|incoming| match incoming {
+        Incoming::Message(Message::Report(Report::Ready { session, .. })) => Some(session),
+        _ => None,
+    });
+    assert_eq!(sessions.collect::<Vec<_>>(), [&first, &end.session]);
+    // The first session was given back, and what was said in it can be shown.
+    let engine = runtime_again.engine();
+    assert!(engine.parts().store.events(&first).unwrap().len() > 3);
+    let again = Begin::Resume {
+        id: first.to_string(),
+    };
+    let past = Work::begin(runtime_again.clone(), again)
+        .await
+        .unwrap()
+        .past()
+        .await;
+    assert_eq!(past[0], News::Said("hello".into()));
+    assert!(
+        past.iter()
+            .any(|news| matches!(news, News::Replied { text, .. } if text == "hello"))
+    );
+}
+
+#[tokio::test]
+async fn who_leaves_in_the_middle_ends_the_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, inbox) = Link::new();
+    link.set_live(true);
+    let runtime = runtime(&link, folder.path(), Arc::new(Endless::default()));
+    let store = Arc::clone(&runtime.engine().parts().store);
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
+    let (orders, wanted) = tokio::sync::mpsc::channel(8);
+    let say = Order::Say("go".into());
+    orders.send((say, CancellationToken::new())).await.unwrap();
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
+    let leave = left.clone();
+    let mut pieces = 0;
+    let reader = read(inbox.take().unwrap(), move |incoming| {
+        let text = matches!(
+            incoming,
+            Incoming::Message(Message::News {
+                news: News::Text(_),
+                ..
+            })
+        );
+        pieces += usize::from(text);
+        if pieces == 3 {
+            leave.cancel();
+        }
+        pieces == 3
+    });
+    let end = serve(link.sender(), wanted, work, &current, &left).await;
+    drop(reader.join().unwrap());
+    let events = store.events(&end.session).unwrap();
+    let last = &events.last().unwrap().event;
+    assert!(
+        matches!(
+            last,
+            Event::Ended {
+                ending: Ending::Cancelled
+            }
+        ),
+        "{last:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_question_is_answered_or_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, inbox) = Link::new();
+    link.set_live(true);
+    let script = r#"
+        {"calls": [{"name": "write", "input": {"path": "a.txt", "content": "x"}}]}
+        {"calls": [{"name": "write", "input": {"path": "b.txt", "content": "x"}}]}
+        {"text": "end"}
+    "#;
+    let model = ScriptedModel::parse("t", script).unwrap();
+    let runtime = runtime(&link, folder.path(), Arc::new(model));
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
+    let (orders, wanted) = tokio::sync::mpsc::channel(8);
+    orders
+        .send((Order::Say("go".into()), CancellationToken::new()))
+        .await
+        .unwrap();
+    drop(orders);
+    let receiver = inbox.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        let mut over = done(2);
+        while let Ok(incoming) = receiver.recv_timeout(Duration::from_secs(20)) {
+            if over(&incoming) {
+                break;
+            }
+            if let Incoming::Ask(question, answer) = incoming {
+                // The second one is dropped unanswered.
+                if asked.is_empty() {
+                    answer.send(Answer::Once).unwrap();
+                }
+                asked.push(question.what);
+            }
+        }
+        asked
+    });
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
+    serve(link.sender(), wanted, work, &current, &left).await;
+    assert_eq!(reader.join().unwrap().len(), 2);
+    assert!(folder.path().join("a.txt").exists() && !folder.path().join("b.txt").exists());
+}
+
+/// Starts a skill in the background, answers, and answers again when it hears of it.
+#[derive(Debug, Default)]
+struct Patient(EchoModel);
+
+impl Model for Patient {
+    fn about(&self) -> &ModelInfo {
+        self.0.about()
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request,
+        _deltas: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let said = format!("{:?}", request.messages);
+            if said.contains("DIG DEEP") && !said.contains("go on") {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                return Ok(Reply::text("gold"));
+            }
+            if said.contains("gold") {
+                return Ok(Reply::text("heard of it"));
+            }
+            if said.contains("works in the background") {
+                return Ok(Reply::text("begun"));
+            }
+            let call = ToolCall::new("1", "load_skill", serde_json::json!({ "name": "dig" }));
+            Ok(Reply {
+                parts: vec![Part::Call(call)],
+                stop: Stop::ToolUse,
+                ..Reply::default()
+            })
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_skill_in_the_background_goes_on_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let skill = folder.path().join(".agents/skills/dig");
+    std::fs::create_dir_all(&skill).unwrap();
+    let head = "name: dig\ndescription: Digs.\ncontext: fork\nbackground: true";
+    std::fs::write(
+        skill.join("SKILL.md"),
+        format!("---\n{head}\n---\nDIG DEEP\n"),
+    )
+    .unwrap();
+    let (link, inbox) = Link::new();
+    link.set_live(true);
+    let runtime = runtime(&link, folder.path(), Arc::new(Patient::default()));
+    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+        .await
+        .unwrap();
+    let (orders, wanted) = tokio::sync::mpsc::channel(8);
+    orders
+        .send((Order::Say("go on".into()), CancellationToken::new()))
+        .await
+        .unwrap();
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
+    let leave = left.clone();
+    let mut over = done(3);
+    let reader = read(inbox.take().unwrap(), move |incoming| {
+        let is_over = over(incoming);
+        if is_over {
+            leave.cancel();
+        }
+        is_over
+    });
+    serve(link.sender(), wanted, work, &current, &left).await;
+    let (_, all) = reader.join().unwrap();
+    let mut seen = Vec::new();
+    for incoming in &all {
+        match incoming {
+            Incoming::Message(Message::Report(Report::Busy)) => seen.push("busy".to_owned()),
+            Incoming::Message(Message::Report(Report::Facts(facts))) => {
+                seen.push(format!("{} behind", facts.background));
+            }
+            Incoming::Message(Message::News {
+                depth: 0,
+                news: News::Replied { text, .. },
+                ..
+            }) if !text.is_empty() => {
+                seen.push(text.clone());
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(
+        seen,
+        [
+            "0 behind",
+            "begun",
+            "1 behind",
+            "busy",
+            "heard of it",
+            "0 behind"
+        ]
+    );
+    drop(orders);
+}

@@ -1,0 +1,278 @@
+//! What the commands of the chat show of a session.
+
+use std::collections::BTreeMap;
+
+use prowess::agent::{Spent, Stamped};
+use prowess::inspect::{self, from};
+use prowess::rank::{self, Ranked};
+use prowess::traits::ModelInfo;
+use prowess::traits::usage::UsageQuery;
+use prowess::{Catalog, Entry, Hidden, Sight, View as Look, Who, Workshop, index};
+use prowess_diag::sanitize;
+use prowess_diag::wording::{ago, count, shorten, thousands};
+
+use super::complete::Name;
+use super::item::{Body, View};
+use super::lines::{money, took};
+use crate::transcript;
+
+/// Most decisions of earlier turns that are shown.
+const MAX_DECISIONS: usize = 20;
+/// Most skills that are shown.
+const MAX_SKILLS: usize = 500;
+/// As many skills count as used lately as in the prompt.
+const LAST_USED: usize = 5;
+
+/// What people may call by name.
+pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
+    let catalog = workshop.registry.snapshot();
+    let look = Look::new(&catalog, &workshop.visibility, Who::Person);
+    let name = |entry: &Entry| Name {
+        name: clean(look.name(entry)),
+        about: shorten(&clean(&entry.skill.description), 200),
+    };
+    look.visible()
+        .take(MAX_SKILLS)
+        .map(|(entry, _)| name(entry))
+        .collect()
+}
+
+/// Every skill: where it is from, whether the model sees it, whether it is loaded, its last use.
+/// `active` has the loaded ones with their tokens.
+pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
+    let catalog = workshop.registry.snapshot();
+    let look = Look::new(&catalog, &workshop.visibility, Who::Model);
+    let used = last_used(workshop);
+    let now = workshop.clock.now();
+    let mut rows = Vec::new();
+    for entry in catalog.entries().iter().take(MAX_SKILLS) {
+        let name = if entry.is_shadowed() {
+            catalog.qualified_name(entry)
+        } else {
+            look.name(entry).to_owned()
+        };
+        let loaded = active.iter().find(|(active, _)| **active == *name);
+        let sight = match look.sight(entry) {
+            Sight::Full => "listed".to_owned(),
+            Sight::NameOnly => "name only".to_owned(),
+            Sight::Hidden(why) => format!("hidden: {}", word(why)),
+        };
+        let state = if is_untrusted(workshop, entry) {
+            format!("{sight}, untrusted")
+        } else {
+            sight
+        };
+        rows.push(vec![
+            clean(&name),
+            clean(&from(entry)),
+            state,
+            loaded.map_or(String::new(), |(_, tokens)| {
+                format!(
+                    "{} tokens",
+                    thousands(usize::try_from(*tokens).unwrap_or(usize::MAX))
+                )
+            }),
+            used.get(&*entry.skill.name)
+                .map_or(String::new(), |at| ago(now, *at)),
+        ]);
+    }
+    let all = catalog.entries().len();
+    let mut title = count(all, "skill");
+    if all > rows.len() {
+        title.push_str(&format!(", the first {}", rows.len()));
+    }
+    if rows.is_empty() {
+        let text = "No skill was found. `prowess new NAME` makes one.".to_owned();
+        return View {
+            title,
+            body: Body::Text(text),
+        };
+    }
+    let head = vec!["NAME", "ORIGIN", "STATE", "LOADED", "LAST USED"];
+    View {
+        title,
+        body: Body::Table { head, rows },
+    }
+}
+
+fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
+    workshop
+        .read(&entry.skill)
+        .is_ok_and(|read| !read.standing.is_trusted())
+}
+
+fn word(why: Hidden) -> &'static str {
+    match why {
+        Hidden::Shadowed => "shadowed",
+        Hidden::NotGranted => "not given to the agent",
+        Hidden::SwitchedOff => "switched off",
+        Hidden::LeftToPeople | Hidden::NotForModels => "for people",
+        Hidden::NotForPeople => "for models",
+        Hidden::Waiting => "waits for its files",
+    }
+}
+
+fn last_used(workshop: &Workshop) -> BTreeMap<Box<str>, i64> {
+    let mut last = BTreeMap::new();
+    for row in usage(workshop) {
+        let at = last
+            .entry(row.usage.skill.clone())
+            .or_insert(row.usage.last_used);
+        *at = row.usage.last_used.max(*at);
+    }
+    last
+}
+
+fn usage(workshop: &Workshop) -> Vec<prowess::traits::usage::UsageRow> {
+    let Some(store) = &workshop.usage else {
+        return Vec::new();
+    };
+    let project = workshop.places.workspace.to_string_lossy().into_owned();
+    store
+        .rows(&UsageQuery::project(project))
+        .unwrap_or_default()
+}
+
+fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<Ranked> {
+    let look = Look::new(catalog, &workshop.visibility, Who::Model);
+    let used = rank::union(usage(workshop).iter().map(|row| &row.usage));
+    let skills: Vec<_> = look
+        .visible()
+        .map(|(entry, _)| entry.skill.clone())
+        .collect();
+    rank::rank(
+        &skills,
+        &used,
+        &rank::Options::new(workshop.clock.now(), LAST_USED),
+    )
+}
+
+/// Why a skill is listed, hidden or cut; nothing but near names where there is none.
+pub(crate) fn why_skill(
+    workshop: &Workshop,
+    budget: index::Budget,
+    name: &str,
+) -> Result<View, Vec<Box<str>>> {
+    let catalog = workshop.registry.snapshot();
+    let entry = catalog.resolve(name).map_err(|fault| fault.near)?;
+    let ranked = || ranked(workshop, &catalog);
+    let workspace = &workshop.places.workspace;
+    let home = Some(workshop.places.home.as_path()).filter(|home| !home.as_os_str().is_empty());
+    let why = inspect::why(&inspect::Question {
+        catalog: &catalog,
+        policy: &workshop.visibility,
+        entry,
+        budget,
+        ranked: &ranked,
+        query: None,
+        show: &|path| prowess_diag::path::display_path(path, workspace, home),
+    });
+    let pairs = why
+        .lines
+        .iter()
+        .map(|line| (line.about.to_owned(), clean(&line.text)));
+    let mut pairs: Vec<_> = pairs.collect();
+    if is_untrusted(workshop, entry) {
+        let text = "not trusted, so what it wants to run is not run without a word of yours; see `prowess trust`";
+        pairs.push(("trust".to_owned(), text.to_owned()));
+    }
+    Ok(View {
+        title: format!("Why {}", clean(entry.name())),
+        body: Body::Pairs(pairs),
+    })
+}
+
+/// What was asked and declared in the last turn, and what was decided in it and before.
+pub(crate) fn why_last(events: &[Stamped]) -> View {
+    let turn = transcript::turns(events);
+    let lines = transcript::why_lines(events, turn);
+    let before = transcript::decisions_before(events, turn, MAX_DECISIONS);
+    let before = before.into_iter().map(|what| ("decided", what));
+    let pairs = lines
+        .into_iter()
+        .chain(before)
+        .map(|(about, what)| (about.to_owned(), what));
+    View {
+        title: "Why the last turn was as it was".to_owned(),
+        body: Body::Pairs(pairs.collect()),
+    }
+}
+
+/// What people should know of a model before they talk to it: its price, and what it is not.
+pub(crate) fn about(about: &ModelInfo) -> Vec<String> {
+    let mut name = clean(&about.name);
+    if let Some(price) = &about.price {
+        name.push_str(&format!(
+            ": ${} read, ${} written, for a million tokens",
+            price.input, price.output
+        ));
+    }
+    std::iter::once(name)
+        .chain(about.note.as_deref().map(clean))
+        .collect()
+}
+
+/// The model.
+pub(crate) fn model(about: &ModelInfo) -> View {
+    let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
+    let mut pairs = vec![
+        ("name".to_owned(), clean(&about.name)),
+        (
+            "window".to_owned(),
+            format!("{} tokens", number(about.window)),
+        ),
+    ];
+    if let Some(price) = &about.price {
+        let text = format!(
+            "${} read, ${} written, for a million tokens",
+            price.input, price.output
+        );
+        pairs.push(("price".to_owned(), text));
+    }
+    if let Some(note) = &about.note {
+        pairs.push(("note".to_owned(), clean(note)));
+    }
+    let text = "`prowess chat --model NAME` begins a session with another".to_owned();
+    pairs.push(("change".to_owned(), text));
+    View {
+        title: "Model".to_owned(),
+        body: Body::Pairs(pairs),
+    }
+}
+
+/// What the session used.
+pub(crate) fn cost(spent: &Spent) -> View {
+    let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
+    let usage = &spent.usage;
+    let mut pairs = vec![
+        ("turns".to_owned(), number(u64::from(spent.turns))),
+        ("read".to_owned(), format!("{} tokens", number(usage.input))),
+        (
+            "written".to_owned(),
+            format!("{} tokens", number(usage.output)),
+        ),
+    ];
+    if usage.cache_read > 0 || usage.cache_write > 0 {
+        pairs.push((
+            "from cache".to_owned(),
+            format!("{} tokens", number(usage.cache_read)),
+        ));
+        pairs.push((
+            "into cache".to_owned(),
+            format!("{} tokens", number(usage.cache_write)),
+        ));
+    }
+    let cost = usage
+        .micros
+        .map_or("not known: no price for this model".to_owned(), money);
+    pairs.push(("cost".to_owned(), cost));
+    pairs.push(("time".to_owned(), took(spent.milliseconds)));
+    View {
+        title: "Cost of this session".to_owned(),
+        body: Body::Pairs(pairs),
+    }
+}
+
+fn clean(text: &str) -> String {
+    sanitize::line(text).into_owned()
+}
