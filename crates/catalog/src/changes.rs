@@ -155,7 +155,7 @@ fn compare(after: &Catalog, name: &str, olds: &[Entry], news: &[Entry], found: &
             id: id.clone(),
             name: name.into(),
             kind,
-        })
+        });
     };
     let mut still = BTreeSet::new();
     for entry in news {

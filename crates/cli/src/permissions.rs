@@ -6,9 +6,9 @@ pub(crate) use crate::ask::{Terminal, ask, explain};
 use prowess::Host;
 use prowess_catalog::Skill;
 use prowess_diag::sanitize;
-use prowess_policy::command::{Word, script};
 use prowess_policy::{Effect, Gate, Source};
 use prowess_registry::fs::scopes;
+use prowess_shell::{Word, script};
 use prowess_trust::{Reading, Standing};
 
 use crate::env::Environment;

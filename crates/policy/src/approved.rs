@@ -1,5 +1,7 @@
 //! What may run: a command together with the fact that somebody allowed it.
 
+use prowess_shell::{Script, script};
+
 /// A value that passed the gate. Only this crate can build one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approved<T> {
@@ -48,4 +50,15 @@ pub enum Plan {
     Script(Box<str>),
     /// A script for the same shell that nobody could prove plain; a person read it and said yes.
     AsTyped(Box<str>),
+}
+
+impl Plan {
+    /// Returns what runs for a line that was understood: words for one plain command, else a script
+    /// in which every word is quoted.
+    pub(crate) fn of(script: &Script) -> Self {
+        match script::plain_words(script) {
+            Some(words) => Self::Words(words),
+            None => Self::Script(script::write(script).into()),
+        }
+    }
 }

@@ -1,17 +1,16 @@
 //! The decision itself: deny, then ask, then allow, then the mode.
 
 use crate::approved::{Approved, Command, Plan};
-use crate::command::script::canonical;
-use crate::command::{Redirect, Refusal, Script, Simple, finder, lex, lex_bound, script};
 use crate::decision::{Cited, Decision, Verdict};
 use crate::grant::{Answer, Grant, Granted, Lifetime};
 use crate::matching::{self, Fit};
 use crate::mode::Mode;
 use crate::paths::{self, Located, Places};
-use crate::programs;
 use crate::request::{Action, Actor, SkillActor};
 use crate::rule::{Arguments, Commands, Effect, Rule, Subject, like};
 use crate::rules::{Placed, RuleSet};
+use prowess_shell::script::{self, canonical};
+use prowess_shell::{Redirect, Refusal, Script, Simple, finder, lex, lex_bound, programs};
 
 /// A script of a skill's author, with the values that its variables have.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +158,7 @@ impl Gate {
     pub fn command(&self, text: &str, actor: &Actor<'_>) -> Outcome {
         let (decision, script) = self.examine(text, actor);
         let plan = match &script {
-            Ok(script) => script::plan(script),
+            Ok(script) => Plan::of(script),
             Err(_) => Plan::AsTyped(text.into()),
         };
         self.outcome(

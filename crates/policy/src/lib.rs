@@ -5,7 +5,6 @@
 //! takes nothing else.
 
 mod approved;
-pub mod command;
 mod decision;
 mod gate;
 mod grant;
@@ -25,7 +24,6 @@ pub use grant::{Answer, Grant, Granted, Lifetime};
 pub use mode::Mode;
 pub use paths::Places;
 pub use profile::Profile;
-pub use prowess_programs as programs;
 pub use request::{Action, Actor, SkillActor};
 pub use rule::{Effect, Rule, RuleFault};
 pub use rules::{Placed, RuleSet, Source, Unread};

@@ -1,10 +1,10 @@
 //! Which commands a rule is about: strictly for allowing, widely for forbidding.
 
-use crate::command::finder::{self, Loose};
-use crate::command::script::canonical;
-use crate::command::{Redirect, Script, Simple, Word};
-use crate::programs::{self, Hit};
 use crate::rule::{Commands, like};
+use prowess_shell::finder::{self, Loose};
+use prowess_shell::programs::{self, Hit};
+use prowess_shell::script::canonical;
+use prowess_shell::{Redirect, Script, Simple, Word};
 
 /// How deep scripts inside words are looked through.
 const MAX_DEPTH: usize = 8;

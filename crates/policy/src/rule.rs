@@ -6,8 +6,8 @@
 
 use prowess_spec::tool_pattern::{Token, ToolPattern, parse_list};
 
-use crate::command::{Script, Word, lex};
 use crate::star::walk;
+use prowess_shell::{Script, Word, lex};
 
 /// Longest rule, in bytes.
 pub const MAX_BYTES: usize = 512;
@@ -155,7 +155,7 @@ impl Rule {
                     .cloned()
                     .chain([Word::plain("prowess-probe"), Word::plain("prowess-probe")]);
                 let more: Vec<Word> = more.collect();
-                crate::programs::inspect(&more)
+                prowess_shell::programs::inspect(&more)
                     .starts
                     .iter()
                     .any(|&at| at >= words.len())

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use prowess_policy::command::{Join, Redirect, Script, lex, script};
+use prowess_shell::{Join, Redirect, Script, lex, script};
 
 /// What random lines are made of: what people write, and what parsers stumble over.
 const TOKENS: &[&str] = &[

@@ -1,8 +1,8 @@
 //! What must hold for every rule and every line.
 
 use proptest::prelude::*;
-use prowess_policy::command::{finder, lex, script};
 use prowess_policy::{Action, Actor, Effect, Gate, Mode, Outcome, Plan, Rule, Source, Verdict};
+use prowess_shell::{finder, lex, script};
 
 const RULES: &[&str] = &[
     "Bash",

@@ -16,7 +16,6 @@
 mod arguments;
 mod compat;
 mod fill;
-mod shell;
 mod slot;
 mod template;
 mod variables;

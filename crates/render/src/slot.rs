@@ -7,8 +7,8 @@ use std::sync::Arc;
 use prowess_diag::{Diagnostic, Severity, Span};
 use prowess_spec::body::{Item, ItemKind, Placeholder};
 
-use crate::shell::{self, Found, Kind, Place, Quoting};
 use crate::{Compat, Variable};
+use prowess_shell::placeholders::{self, Found, Kind, Place, Quoting};
 
 /// A command whose output takes this place.
 ///
@@ -117,7 +117,7 @@ pub(crate) fn read(
     let mut bound: Vec<&str> = vec!["ARGUMENTS"];
     bound.extend(exported.iter().map(AsRef::as_ref));
     let found = if written.contains(['$', '`']) || !places.is_empty() {
-        shell::judge(written, &places, &bound)
+        placeholders::judge(written, &places, &bound)
     } else {
         Vec::new()
     };

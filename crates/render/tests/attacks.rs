@@ -250,9 +250,9 @@ fn splicing_is_what_these_attacks_need() {
             canary.exists()
         });
         if worked {
-            open.push(script)
+            open.push(script);
         } else {
-            closed.push(script)
+            closed.push(script);
         }
     }
     assert!(

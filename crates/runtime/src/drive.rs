@@ -322,7 +322,7 @@ impl Session {
             .run_hooks(move |run| {
                 run(&HookEvent::Stop {
                     message: Some(&answer),
-                })
+                });
             })
             .await?;
         Ok(outcome

@@ -372,7 +372,7 @@ mod tests {
     fn check(text: &str, expected: &[&str]) {
         let mut found = Vec::new();
         each(text, |word, _| {
-            found.push(String::from_utf8(word.to_vec()).unwrap())
+            found.push(String::from_utf8(word.to_vec()).unwrap());
         });
         assert_eq!(found, expected, "{text}");
     }
@@ -409,10 +409,10 @@ mod tests {
     #[test]
     fn long_words_are_cut() {
         each(&"x".repeat(1000), |word, _| {
-            assert_eq!(word.len(), MAX_WORD)
+            assert_eq!(word.len(), MAX_WORD);
         });
         each(&"é".repeat(1000), |word, _| {
-            assert_eq!(word.len(), MAX_WORD)
+            assert_eq!(word.len(), MAX_WORD);
         });
     }
 

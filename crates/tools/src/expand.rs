@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use prowess_policy::command::lex;
 use prowess_policy::{Bound, Decision};
 use prowess_render::{Part, Slot};
+use prowess_shell::lex;
 use prowess_traits::Ran;
 use prowess_trust::Standing;
 

@@ -3,8 +3,8 @@
 use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
-use prowess_policy::command::{Script, Simple, lex};
 use prowess_policy::{Action, Actor, Decision, Effect, Verdict};
+use prowess_shell::{Script, Simple, lex};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;

@@ -1,7 +1,7 @@
 //! An injected command that `allowed-tools` does not cover.
 
 use prowess_diag::Span;
-use prowess_slots::{self as slots, Unsafe};
+use prowess_shell::advice::{self as slots, Unsafe};
 use prowess_spec::body::{ItemKind, Place};
 use prowess_spec::tool_pattern::ToolPattern;
 

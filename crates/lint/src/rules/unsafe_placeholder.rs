@@ -1,7 +1,7 @@
 //! An argument where the shell would take it for code.
 
 use prowess_diag::Span;
-use prowess_slots::{self as slots, Unsafe};
+use prowess_shell::advice::{self as slots, Unsafe};
 use prowess_spec::body::{Item, ItemKind, Place};
 
 use super::{Finding, Levels, Sink, Subject};

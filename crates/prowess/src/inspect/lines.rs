@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use prowess_policy::command::{Script, Simple};
 use prowess_policy::{Actor, Effect, Gate, Places, Source, Verdict};
+use prowess_shell::{Script, Simple};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;

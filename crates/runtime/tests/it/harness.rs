@@ -59,9 +59,9 @@ pub(crate) fn run(modules: &[(&str, Tests)]) {
                     println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
                     let mut ended = ended.lock().unwrap();
                     if fine {
-                        ended.0 += 1
+                        ended.0 += 1;
                     } else {
-                        ended.1.push(name)
+                        ended.1.push(name);
                     }
                 }
             });

@@ -157,7 +157,7 @@ fn rules(
         rules.push(Rule {
             path: bytes(path),
             access,
-        })
+        });
     };
     // Behind mounts, secrets are covered already, and protected paths but for links.
     let hidden: Vec<PathBuf> = if namespaces {

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use prowess_policy::command::script::{canonical, quote, write};
-use prowess_policy::command::{lex, lex_bound};
-use prowess_policy::programs::Word;
 use prowess_policy::{Approved, Bound, Command, Decision, Outcome, Profile, Verdict};
+use prowess_shell::script::{canonical, quote, write};
+use prowess_shell::{Word, lex, lex_bound};
 use prowess_traits::Ran;
 use prowess_trust::{Standing, State};
 use serde_json::Value;

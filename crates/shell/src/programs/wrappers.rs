@@ -3,7 +3,7 @@
 use super::Effect::{Configures, Elsewhere, Reads, Runs};
 use super::engine::{NONE, Operand, Program, Starts, any, because, list, listed, operand, opt};
 use super::{Attached, Report};
-use crate::Word;
+use crate::word::Word;
 
 /// The first operand is a program.
 const PROGRAM: Operand = operand(0, any, Runs, "is a program that it starts", "nohup rm x")

@@ -249,7 +249,7 @@ fn what_authors_are_told_is_unsafe_is_refused() {
         "echo $(( $1 + 1 ))",
     ] {
         let at = script.find("$1").unwrap();
-        let advice = prowess_slots::unsafe_places(script, std::slice::from_ref(&(at..at + 2)));
+        let advice = crate::advice::unsafe_places(script, std::slice::from_ref(&(at..at + 2)));
         assert!(
             !advice.is_empty() && !reasons(script).is_empty(),
             "{script}"

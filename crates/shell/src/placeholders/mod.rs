@@ -5,7 +5,7 @@
 //! own place. [`judge`] reads a script as bash would and says of each place whether it is safe. It
 //! is made to refuse: what it does not understand is not safe.
 //!
-//! `prowess_slots` gives advice about the same to authors; this is what decides.
+//! `crate::advice` gives advice about the same to authors; this is what decides.
 
 mod commands;
 mod programs;
@@ -17,7 +17,7 @@ use std::ops::Range;
 
 /// Why a place is not fit for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unsafe {
+pub enum Unsafe {
     /// Inside single quotes the shell does not look for variables.
     SingleQuotes,
     /// Inside a here-document.
@@ -48,7 +48,7 @@ pub(crate) enum Unsafe {
 
 impl Unsafe {
     /// Returns what to say at the place.
-    pub(crate) fn explain(self) -> &'static str {
+    pub fn explain(self) -> &'static str {
         match self {
             Self::SingleQuotes => "inside single quotes the argument would not be filled in",
             Self::HereDocument => {
@@ -69,7 +69,7 @@ impl Unsafe {
     }
 
     /// Returns what to write instead.
-    pub(crate) fn remedy(self, written: &str) -> String {
+    pub fn remedy(self, written: &str) -> String {
         match self {
             Self::SingleQuotes => format!(
                 "use double quotes: \"{written}\"; or write \\{written} if another program is to see it"
@@ -108,7 +108,7 @@ impl Unsafe {
 
 /// How a place is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quoting {
+pub enum Quoting {
     /// Not at all: the value is split into words.
     Bare,
     /// In double quotes.
@@ -119,7 +119,7 @@ pub(crate) enum Quoting {
 
 /// What stands at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A value from outside.
     Argument,
     /// A value of ours, such as the skill's folder: it may choose a program.
@@ -130,21 +130,21 @@ pub(crate) enum Kind {
 
 /// A place in a script, as the author's text has it.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) range: Range<usize>,
-    pub(crate) kind: Kind,
+pub struct Place {
+    pub range: Range<usize>,
+    pub kind: Kind,
 }
 
 /// What was found out about a place.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) range: Range<usize>,
-    pub(crate) kind: Kind,
+pub struct Found {
+    pub range: Range<usize>,
+    pub kind: Kind,
     /// Its number among the given places; nothing for what the shell's own syntax refers to, such
     /// as `${1}` or `"$@"`.
-    pub(crate) given: Option<usize>,
-    pub(crate) quoting: Quoting,
-    pub(crate) reason: Option<Unsafe>,
+    pub given: Option<usize>,
+    pub quoting: Quoting,
+    pub reason: Option<Unsafe>,
 }
 
 /// Longest script that is judged.
@@ -154,7 +154,7 @@ const MOST_ROUNDS: usize = 8;
 
 /// Judges the given places, which are in order, and whatever else refers to arguments: positionals,
 /// the `names`, and variables that a value was put into.
-pub(crate) fn judge(script: &str, places: &[Place], names: &[&str]) -> Vec<Found> {
+pub fn judge(script: &str, places: &[Place], names: &[&str]) -> Vec<Found> {
     judge_script(script, places, names, 0).found
 }
 

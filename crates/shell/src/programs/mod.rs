@@ -5,8 +5,6 @@
 //! and carries a line that must be asked about. The table lowers questions' cost, it is no wall:
 //! the sandbox is.
 
-#![warn(clippy::disallowed_methods)]
-
 mod archives;
 mod awk;
 mod builders;
@@ -21,14 +19,13 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod text;
-mod word;
 mod wrappers;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::word::Word;
 use engine::Program;
-pub use word::Word;
 
 /// What an option or operand makes a program do that its name does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

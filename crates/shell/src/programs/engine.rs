@@ -1,7 +1,7 @@
 //! How a command is held against its entry in the table.
 
 use super::{Attached, Effect, Hit, Report};
-use crate::Word;
+use crate::word::Word;
 
 /// What the table says about one program, or about one of its subcommands.
 #[derive(Debug)]

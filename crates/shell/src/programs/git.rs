@@ -6,7 +6,7 @@ use super::engine::{
     outside,
 };
 use super::{Attached, Report};
-use crate::Word;
+use crate::word::Word;
 
 pub(super) const GIT: &[Program] = &[Program {
     names: list("git"),

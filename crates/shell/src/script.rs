@@ -1,10 +1,9 @@
-//! Writing a command down again, so that what runs is what was checked.
+//! Writes a command out again, so that what runs is what was checked.
 
-use super::lexer::{Redirect, Script, Simple};
-use super::word::Word;
-use crate::approved::Plan;
+use crate::lexer::{Redirect, Script, Simple};
+use crate::word::Word;
 
-/// Commands that no program of the same name stands behind.
+/// Builtins for which there is no program of the same name.
 const ONLY_IN_A_SHELL: &[&str] = &[
     ".",
     ":",
@@ -61,22 +60,22 @@ const ONLY_IN_A_SHELL: &[&str] = &[
     "wait",
 ];
 
-/// What runs for a line that was understood: words for one plain command, else a script of our own
-/// in which every word is quoted.
-pub fn plan(script: &Script) -> Plan {
+/// Returns the words of a script that is one plain command: no redirection, no pattern, and a
+/// program rather than a shell builtin. Such a command needs no shell.
+pub fn plain_words(script: &Script) -> Option<Vec<Box<str>>> {
     match script.commands.as_slice() {
         [only]
             if only.redirects.is_empty()
                 && !only.words.iter().any(Word::is_glob)
                 && !ONLY_IN_A_SHELL.contains(&&*only.words[0].text) =>
         {
-            Plan::Words(only.words.iter().map(|word| word.text.clone()).collect())
+            Some(only.words.iter().map(|word| word.text.clone()).collect())
         }
-        _ => Plan::Script(write(script).into()),
+        _ => None,
     }
 }
 
-/// The line with every word quoted.
+/// Returns the line with every word quoted.
 pub fn write(script: &Script) -> String {
     let mut text = String::new();
     for command in &script.commands {

@@ -3,7 +3,7 @@
 use super::Effect::{Reads, Runs, Writes};
 use super::Report;
 use super::engine::{NONE, Program, list, opt};
-use crate::Word;
+use crate::word::Word;
 
 pub(super) const SED: &[Program] = &[Program {
     names: list("sed gsed ssed"),

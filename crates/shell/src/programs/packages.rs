@@ -2,7 +2,7 @@
 
 use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::engine::{NONE, Program, Starts, any, because, list, listed, operand, opt, outside};
-use crate::Word;
+use crate::word::Word;
 
 pub(super) const PACKAGES: &[Program] = &[
     Program {

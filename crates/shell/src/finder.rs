@@ -475,7 +475,7 @@ fn assigned(word: &str) -> Option<&str> {
 }
 
 /// `NAME=value` and `NAME+=value`.
-pub(crate) fn is_assignment(word: &str) -> bool {
+pub fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;
     };
