@@ -26,13 +26,16 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
             std::fs::write(&file, text)?;
         }
     }
-    for folder in ["docs/rules", "docs/reference", "schemas"] {
+    for folder in ["docs/reference/rules", "docs/reference", "schemas"] {
         for entry in std::fs::read_dir(root.join(folder))
             .into_iter()
             .flatten()
             .flatten()
         {
             let path = PathBuf::from(folder).join(entry.file_name());
+            if entry.path().is_dir() {
+                continue;
+            }
             if !wanted.contains_key(&path) {
                 stale.push(path.display().to_string());
                 if !check {
@@ -57,9 +60,9 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
 
 fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
-    files.insert("docs/rules/README.md".into(), rule_index());
+    files.insert("docs/reference/rules/README.md".into(), rule_index());
     for rule in RULES {
-        files.insert(format!("docs/rules/{}.md", rule.id).into(), rule_page(rule));
+        files.insert(format!("docs/reference/rules/{}.md", rule.id).into(), rule_page(rule));
     }
     let prowess = crate::corpus::build_command(root)?;
     let ask = |arguments: &[&str]| -> Result<String> {

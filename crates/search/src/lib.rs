@@ -3,7 +3,7 @@
 //! [`SearchIndex`] ranks by words in fields; `substring` looks for a piece of text as Agentick does.
 //! `tokens` says what a word is, `part` takes documents apart, `segment` packs them, `index` puts
 //! them together, `plan` reads a query, `score` weighs, `names` forgives slips of the finger. How
-//! the weights were chosen is told in `docs/search.md`.
+//! the weights were chosen is told in `docs/concepts/search.md`.
 
 #![warn(clippy::disallowed_methods)]
 

@@ -1,4 +1,4 @@
-//! What each set of layers stops, measured; `docs/sandbox.md` shows the result.
+//! What each set of layers stops, measured; `docs/concepts/sandbox.md` shows the result.
 
 use std::collections::BTreeMap;
 use std::net::{TcpListener, UdpSocket};
@@ -234,7 +234,7 @@ fn table(columns: &[Column]) -> String {
 
 /// Compares with the document, which shows what this test measured.
 fn compare(name: &str, measured: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sandbox.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/concepts/sandbox.md");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let (begin, end) = (
         format!("<!-- begin {name} -->\n"),
@@ -246,7 +246,7 @@ fn compare(name: &str, measured: &str) {
     let shown = shown.map_or("", |(shown, _)| shown).trim();
     assert!(
         shown == measured.trim(),
-        "docs/sandbox.md shows something else for {name}; measured here:\n\n{measured}"
+        "docs/concepts/sandbox.md shows something else for {name}; measured here:\n\n{measured}"
     );
 }
 
