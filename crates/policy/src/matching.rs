@@ -2,7 +2,7 @@
 
 use crate::rule::{Commands, like};
 use prowess_shell::finder::{self, Loose};
-use prowess_shell::programs::{self, Hit};
+use prowess_shell::programs::{self, EffectHit, ProgramEffect};
 use prowess_shell::script::canonical;
 use prowess_shell::{Redirect, Script, Simple, Word};
 
@@ -23,7 +23,7 @@ pub(crate) enum Fit {
     /// Fully, with its redirections: a person wrote down this very command.
     Exactly,
     /// By name; but the option table has something to say.
-    But(Hit),
+    But(EffectHit),
 }
 
 /// Tells whether an allow rule is about one command of a line.
@@ -71,55 +71,15 @@ fn beyond(words: &[Word], agreed: usize) -> Fit {
     }
 }
 
-/// Programs whose code is in a language that bans are not looked for in.
-const INTERPRETERS: &[&str] = &[
-    "at",
-    "awk",
-    "batch",
-    "bun",
-    "deno",
-    "ed",
-    "emacs",
-    "ex",
-    "expect",
-    "gawk",
-    "gdb",
-    "jshell",
-    "less",
-    "lua",
-    "make",
-    "mawk",
-    "more",
-    "mysql",
-    "nano",
-    "nawk",
-    "node",
-    "nvim",
-    "osascript",
-    "perl",
-    "php",
-    "psql",
-    "python",
-    "ruby",
-    "Rscript",
-    "sed",
-    "sqlite",
-    "tclsh",
-    "vi",
-    "view",
-    "vim",
-];
-
-/// Tells whether a command runs code that nobody looks into: what a ban is about may be in it.
+/// Returns `true` if a command runs code in which deny rules cannot be looked for.
 pub(crate) fn is_opaque(words: &[Word]) -> bool {
     let report = programs::inspect(words);
-    let name = base_name(&words[0].text).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let unseen = report.starts.is_empty() && report.attached.is_empty();
+    let is_visible = !report.starts.is_empty() || !report.attached.is_empty();
     report
         .hits
         .iter()
-        .any(|hit| hit.effect == programs::Effect::Runs)
-        && (unseen || INTERPRETERS.contains(&name))
+        .any(|hit| hit.effect == ProgramEffect::Runs)
+        && (!is_visible || programs::is_opaque(&words[0].text))
 }
 
 /// Tells whether a redirection is always harmless.
@@ -456,7 +416,7 @@ pub(crate) fn changes_files(words: &[Loose]) -> bool {
             programs::inspect(&plain)
                 .hits
                 .iter()
-                .any(|hit| hit.effect == programs::Effect::Writes)
+                .any(|hit| hit.effect == ProgramEffect::Writes)
         }
     }
 }

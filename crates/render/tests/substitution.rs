@@ -760,17 +760,17 @@ fn unsafe_places_are_refused_with_what_to_write() {
         [
             (
                 "$0",
-                "use double quotes: \"$0\"; or write \\$0 if another program is to see it"
+                "use double quotes: `\"$0\"`; or write `\\$0` if another program is to read it"
             ),
             (
                 "$ARGUMENTS",
-                "pass it behind the code: bash -c '… \"\\$1\" …' -- \"$ARGUMENTS\""
+                "remove `eval` and write the command out, with the argument in double quotes"
             ),
         ]
     );
     assert_eq!(
         refused.to_string(),
-        "`$0` stands in an unsafe place of a command"
+        "`$0` is in an unsafe position in a command"
     );
     // Whoever runs nothing can still show the skill.
     let options = Prepare {

@@ -1,6 +1,6 @@
 //! The machine itself.
 
-use super::Effect::{Configures, Reads, Runs, Writes};
+use super::ProgramEffect::{Configures, Reads, Runs, Writes};
 use super::engine::{NONE, Program, any, because, list, operand, opt, outside};
 
 pub(super) const SYSTEM: &[Program] = &[
