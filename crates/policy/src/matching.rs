@@ -397,26 +397,8 @@ pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
     !wanted.contains(['*', '?', '[']) && like(&loosened(base_name(pattern)), wanted)
 }
 
-/// Programs that change the files they are given.
+/// Returns `true` if a command changes the files that it is given.
 pub(crate) fn changes_files(words: &[Loose]) -> bool {
-    let Some(program) = words.first() else {
-        return false;
-    };
-    match base_name(&program.text) {
-        "rm" | "mv" | "cp" | "tee" | "touch" | "ln" | "chmod" | "chown" | "truncate" | "dd"
-        | "install" | "rmdir" | "mkdir" | "shred" | "unlink" | "rsync" | "patch" | "ed" | "ex"
-        | "vi" | "vim" | "nano" | "emacs" => true,
-        "sed" | "perl" | "yq" => words[1..].iter().any(|word| {
-            let text = word.text.as_str();
-            let cluster = text.starts_with('-') && !text.starts_with("--");
-            text.starts_with("--in") || cluster && text.contains('i')
-        }),
-        _ => {
-            let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-            programs::inspect(&plain)
-                .hits
-                .iter()
-                .any(|hit| hit.effect == ProgramEffect::Writes)
-        }
-    }
+    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+    programs::changes_files(&plain)
 }

@@ -1,7 +1,7 @@
 //! How a command is held against its entry in the table.
 
 use super::code::Code;
-use super::{AttachedScript, EffectHit, Network, ProgramEffect, ProgramReport};
+use super::{AttachedScript, Changes, EffectHit, Network, ProgramEffect, ProgramReport};
 use crate::word::Word;
 
 /// What the table says about one program, or about one of its subcommands.
@@ -61,6 +61,8 @@ pub(super) struct Program {
     pub(super) opaque: bool,
     /// It communicates with other machines.
     pub(super) network: Network,
+    /// It changes the files that it is given.
+    pub(super) changes: Changes,
     /// Ordinary commands that must not be asked about, read by the tests.
     #[cfg_attr(
         not(test),
@@ -100,6 +102,7 @@ pub(super) const NONE: Program = Program {
     unrestricted: false,
     opaque: false,
     network: Network::No,
+    changes: Changes::AsListed,
     plain: &[],
 };
 

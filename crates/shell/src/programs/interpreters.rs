@@ -1,11 +1,11 @@
 //! Interpreters: a script file is what they are for, code on the command line is not.
 
-use super::Network;
 use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
 use super::code::{Code, interpreter};
 use super::engine::{
     NONE, Opt, Program, Reason, Starts, because, list, listed, operand, opt, outside,
 };
+use super::{Changes, Network};
 
 /// Code comes from somewhere else than a named file.
 const STDIN: Reason = because(Runs, "runs code from its input", "python3");
@@ -258,6 +258,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         code: interpreter("eE", &[], "I"),
         argument: Some(("-e", "$ARGV[0]")),
         opaque: true,
+        changes: Changes::InPlace,
         plain: &["perl x.pl -e y", "perl -w x.pl", "perl -c x.pl", "perl -v"],
         ..NONE
     },

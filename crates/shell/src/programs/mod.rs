@@ -120,6 +120,17 @@ enum Network {
     CommonWord,
 }
 
+/// Changes to the files that are named in a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changes {
+    /// Only with options that the table lists.
+    AsListed,
+    /// That is its purpose.
+    Always,
+    /// With `-i`, alone or among other letters, or `--in-place`, abbreviated or not.
+    InPlace,
+}
+
 /// Looks a command up in the table. `words[0]` is the program, with or without a path. The report is
 /// empty for a program that is not in the table.
 pub fn inspect(words: &[Word]) -> ProgramReport {
@@ -179,6 +190,26 @@ pub fn uses_network(words: &[Word]) -> bool {
             .hits
             .iter()
             .any(|hit| hit.effect == ProgramEffect::Sends)
+}
+
+/// Returns `true` if a command changes the files that it is given.
+pub fn changes_files(words: &[Word]) -> bool {
+    let Some((first, rest)) = words.split_first() else {
+        return false;
+    };
+    let changes = find(&first.text).map_or(Changes::AsListed, |(_, program)| program.changes);
+    let is_in_place = |word: &Word| {
+        let is_cluster = word.text.starts_with('-') && !word.text.starts_with("--");
+        word.text.starts_with("--in") || is_cluster && word.text.contains('i')
+    };
+    match changes {
+        Changes::Always => true,
+        Changes::InPlace if rest.iter().any(is_in_place) => true,
+        Changes::InPlace | Changes::AsListed => inspect(words)
+            .hits
+            .iter()
+            .any(|hit| hit.effect == ProgramEffect::Writes),
+    }
 }
 
 /// Returns `true` if a word in any text is the name of a program that communicates with other

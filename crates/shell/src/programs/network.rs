@@ -1,9 +1,9 @@
 //! Other machines and keys.
 
-use super::Network;
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
+use super::{Changes, Network};
 
 /// A program whose purpose is to communicate with other machines.
 const TALKER: Program = Program {
@@ -281,6 +281,7 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list("rsync"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-e: --rsh: --rsync-path: -M: --remote-option:",

@@ -1,5 +1,6 @@
 //! sed: `e`, `w` and the flags of `s`, `-i` and scripts in files.
 
+use super::Changes;
 use super::ProgramEffect::{Reads, Runs, Writes};
 use super::ProgramReport;
 use super::code::Code;
@@ -37,6 +38,7 @@ pub(super) const SED: &[Program] = &[Program {
         permutes: true,
     },
     opaque: true,
+    changes: Changes::InPlace,
     plain: &[
         "sed -n 1,20p words.txt",
         "sed s/a/b/g x",

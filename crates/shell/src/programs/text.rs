@@ -1,5 +1,6 @@
 //! Tools for text and files: mostly what their name says, apart from these.
 
+use super::Changes;
 use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
 use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
@@ -13,10 +14,17 @@ const EDITOR: Program = Program {
     )),
     code: Code::Everything,
     opaque: true,
+    changes: Changes::Always,
     ..NONE
 };
 
 pub(super) const TEXT: &[Program] = &[
+    Program {
+        names: list("rm mv cp tee touch ln chmod chown truncate rmdir mkdir shred unlink"),
+        changes: Changes::Always,
+        plain: &["rm -r x", "cp -a x y"],
+        ..NONE
+    },
     Program {
         names: list("sort gsort"),
         options: &[
@@ -222,6 +230,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("install ginstall"),
+        changes: Changes::Always,
         options: &[opt(
             "--strip-program:",
             Runs,
@@ -234,6 +243,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("patch"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-e --ed",
@@ -329,6 +339,7 @@ pub(super) const TEXT: &[Program] = &[
             "reads files or variables",
             "yq 'load(\"x\")'",
         )],
+        changes: Changes::InPlace,
         plain: &["yq .a x.yaml", "yq -o json . x", "yq eval .a x"],
         ..NONE
     },

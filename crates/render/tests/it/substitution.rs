@@ -1,7 +1,5 @@
 //! What placeholders become: cases of the reference, by number, and those of other runtimes.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use prowess_diag::Span;
 use prowess_render::{
     Arguments, Became, Commands, Compat, FillError, MAX_OUTPUT, Part, Prepare, Rendered, Template,
