@@ -157,11 +157,13 @@ type Refusal = (Span, String, String);
 
 fn refusals(found: &[Diagnostic]) -> Vec<Refusal> {
     let text = |text: &Option<std::borrow::Cow<'static, str>>| text.as_deref().unwrap().to_owned();
-    found
+    let mut all: Vec<Refusal> = found
         .iter()
         .filter(|found| found.rule == "unsafe-placeholder")
         .map(|found| (found.span.unwrap(), text(&found.label), text(&found.help)))
-        .collect()
+        .collect();
+    all.sort_by_key(|(span, ..)| span.start);
+    all
 }
 
 fn rendered(text: &str) -> Vec<Refusal> {
@@ -191,6 +193,7 @@ fn tabled(text: &str, lines: &[String]) -> Vec<Refusal> {
             (span, reason.explain().to_owned(), reason.remedy(written))
         }));
     }
+    all.sort_by_key(|(span, ..)| span.start);
     all
 }
 

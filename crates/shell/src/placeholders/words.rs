@@ -373,7 +373,11 @@ impl Scanner<'_> {
             let name = script[found.range.clone()].trim_start_matches(['$', '{', '!', '#']);
             found.reason.is_some() && (passes_positionals || self.bound.contains(name))
         };
-        if scan.found.iter().any(|found| is_ours(&found)) {
+        // A value in the code itself is reported already.
+        let is_reported = self.found[code.found.clone()]
+            .iter()
+            .any(|found| found.reason.is_some());
+        if !is_reported && scan.found.iter().any(|found| is_ours(&found)) {
             let range = code.range.clone();
             let reason = Some(self.code());
             let (kind, quoting) = (ValueKind::Argument, Quoting::Literal);
