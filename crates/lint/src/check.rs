@@ -162,10 +162,20 @@ impl<'a> Subject<'a> {
             } else {
                 Detail::Marked
             };
-            let names = parsed.manifest.arguments.iter().take(MOST_ARGUMENTS);
-            let names: Vec<&str> = names.map(|name| &*name.value).collect();
-            body::analyse(parsed.text, parsed.body, &names, detail)
+            body::analyse(parsed.text, parsed.body, &self.argument_names(), detail)
         })
+    }
+
+    /// Returns the names of the declared arguments that are filled in.
+    pub(crate) fn argument_names(&self) -> Vec<&str> {
+        let arguments = self
+            .parsed
+            .iter()
+            .flat_map(|parsed| &parsed.manifest.arguments);
+        arguments
+            .take(MOST_ARGUMENTS)
+            .map(|name| &*name.value)
+            .collect()
     }
 
     /// Returns the sidecar of Codex, read on first use.

@@ -2,7 +2,7 @@
 
 use crate::rule::{Commands, like};
 use prowess_shell::finder::{self, Loose};
-use prowess_shell::programs::{self, Hit};
+use prowess_shell::programs::{self, EffectHit, ProgramEffect};
 use prowess_shell::script::canonical;
 use prowess_shell::{Redirect, Script, Simple, Word};
 
@@ -23,7 +23,7 @@ pub(crate) enum Fit {
     /// Fully, with its redirections: a person wrote down this very command.
     Exactly,
     /// By name; but the option table has something to say.
-    But(Hit),
+    But(EffectHit),
 }
 
 /// Tells whether an allow rule is about one command of a line.
@@ -71,55 +71,15 @@ fn beyond(words: &[Word], agreed: usize) -> Fit {
     }
 }
 
-/// Programs whose code is in a language that bans are not looked for in.
-const INTERPRETERS: &[&str] = &[
-    "at",
-    "awk",
-    "batch",
-    "bun",
-    "deno",
-    "ed",
-    "emacs",
-    "ex",
-    "expect",
-    "gawk",
-    "gdb",
-    "jshell",
-    "less",
-    "lua",
-    "make",
-    "mawk",
-    "more",
-    "mysql",
-    "nano",
-    "nawk",
-    "node",
-    "nvim",
-    "osascript",
-    "perl",
-    "php",
-    "psql",
-    "python",
-    "ruby",
-    "Rscript",
-    "sed",
-    "sqlite",
-    "tclsh",
-    "vi",
-    "view",
-    "vim",
-];
-
-/// Tells whether a command runs code that nobody looks into: what a ban is about may be in it.
+/// Returns `true` if a command runs code in which deny rules cannot be looked for.
 pub(crate) fn is_opaque(words: &[Word]) -> bool {
     let report = programs::inspect(words);
-    let name = base_name(&words[0].text).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let unseen = report.starts.is_empty() && report.attached.is_empty();
+    let is_visible = !report.starts.is_empty() || !report.attached.is_empty();
     report
         .hits
         .iter()
-        .any(|hit| hit.effect == programs::Effect::Runs)
-        && (unseen || INTERPRETERS.contains(&name))
+        .any(|hit| hit.effect == ProgramEffect::Runs)
+        && (!is_visible || programs::is_opaque(&words[0].text))
 }
 
 /// Tells whether a redirection is always harmless.
@@ -437,26 +397,8 @@ pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
     !wanted.contains(['*', '?', '[']) && like(&loosened(base_name(pattern)), wanted)
 }
 
-/// Programs that change the files they are given.
+/// Returns `true` if a command changes the files that it is given.
 pub(crate) fn changes_files(words: &[Loose]) -> bool {
-    let Some(program) = words.first() else {
-        return false;
-    };
-    match base_name(&program.text) {
-        "rm" | "mv" | "cp" | "tee" | "touch" | "ln" | "chmod" | "chown" | "truncate" | "dd"
-        | "install" | "rmdir" | "mkdir" | "shred" | "unlink" | "rsync" | "patch" | "ed" | "ex"
-        | "vi" | "vim" | "nano" | "emacs" => true,
-        "sed" | "perl" | "yq" => words[1..].iter().any(|word| {
-            let text = word.text.as_str();
-            let cluster = text.starts_with('-') && !text.starts_with("--");
-            text.starts_with("--in") || cluster && text.contains('i')
-        }),
-        _ => {
-            let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-            programs::inspect(&plain)
-                .hits
-                .iter()
-                .any(|hit| hit.effect == programs::Effect::Writes)
-        }
-    }
+    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+    programs::changes_files(&plain)
 }

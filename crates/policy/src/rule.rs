@@ -7,7 +7,7 @@
 use prowess_spec::tool_pattern::{Token, ToolPattern, parse_list};
 
 use crate::star::walk;
-use prowess_shell::{Script, Word, lex};
+use prowess_shell::{Script, Word, lex, programs, suggest};
 
 /// Longest rule, in bytes.
 pub const MAX_BYTES: usize = 512;
@@ -145,20 +145,13 @@ impl Rule {
         }
     }
 
-    /// Tells whether the rule allows everything that its tool can do.
+    /// Returns `true` if the rule allows any command: `Bash`, `Bash(*)`, `Bash(python3:*)`.
     pub fn is_unrestricted(&self) -> bool {
         match &self.subject {
             Subject::Everything | Subject::Command(Commands::Any) => true,
-            Subject::Command(Commands::Prefix(words)) => {
-                let more = words
-                    .iter()
-                    .cloned()
-                    .chain([Word::plain("prowess-probe"), Word::plain("prowess-probe")]);
-                let more: Vec<Word> = more.collect();
-                prowess_shell::programs::inspect(&more)
-                    .starts
-                    .iter()
-                    .any(|&at| at >= words.len())
+            Subject::Command(Commands::Prefix(words)) => programs::is_unrestricted(words),
+            Subject::Command(Commands::Like(pattern)) => {
+                programs::is_unrestricted(&suggest::words_before_star(pattern))
             }
             _ => false,
         }

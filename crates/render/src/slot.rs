@@ -8,7 +8,10 @@ use prowess_diag::{Diagnostic, Severity, Span};
 use prowess_spec::body::{Item, ItemKind, Placeholder};
 
 use crate::{Compat, Variable};
-use prowess_shell::placeholders::{self, Found, Kind, Place, Quoting};
+use prowess_shell::placeholders::{
+    self, JudgedPosition, Quoting, UnsafePosition, ValueKind, ValuePosition, expanded_name,
+    exported_name,
+};
 
 /// A command whose output takes this place.
 ///
@@ -94,53 +97,42 @@ pub(crate) fn read(
     let written = command.of(text);
     let start = command.start as usize;
     let local = |span: Span| span.start as usize - start..span.end as usize - start;
-    let places: Vec<Place> = inside
+    let positions: Vec<ValuePosition> = inside
         .iter()
         .filter_map(|item| {
             let kind = match item.kind {
-                ItemKind::Placeholder(_) => Kind::Argument,
-                ItemKind::Variable => Kind::Trusted,
-                ItemKind::Escape => Kind::Escape,
+                ItemKind::Placeholder(_) => ValueKind::Argument,
+                ItemKind::Variable => ValueKind::Trusted,
+                ItemKind::Escape => ValueKind::Escape,
                 _ => return None,
             };
-            Some(Place {
+            Some(ValuePosition {
                 range: local(item.span),
                 kind,
             })
         })
         .collect();
-    let exported: Vec<Arc<str>> = names
-        .iter()
-        .enumerate()
-        .map(|(index, name)| shell_name(index, name))
-        .collect();
-    let mut bound: Vec<&str> = vec!["ARGUMENTS"];
-    bound.extend(exported.iter().map(AsRef::as_ref));
-    let found = if written.contains(['$', '`']) || !places.is_empty() {
-        placeholders::judge(written, &places, &bound)
-    } else {
-        Vec::new()
-    };
-    // Without any argument in it, a command may do what it likes with its own variables.
-    let has_values = found.iter().any(|found| {
-        let is_bound = || is_argument(native_name(&written[found.range.clone()]), &bound);
-        found.kind == Kind::Argument && (found.given.is_some() || is_bound())
-    });
-    let refusals: Vec<Diagnostic> = found
-        .iter()
-        .filter(|found| has_values || found.kind != Kind::Argument)
-        .filter_map(|found| refusal(written, start, found))
+    let judgement = placeholders::judge_command(written, &positions, names);
+    let refusals: Vec<Diagnostic> = judgement
+        .refused()
+        .map(|(found, reason)| refusal(written, start, found, reason))
         .collect();
     if !refusals.is_empty() {
         return Err(refusals);
     }
+    let found = judgement.positions;
+    let exported: Vec<Arc<str>> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| exported_name(index, name).into())
+        .collect();
     let mut writer = Writer {
         exported: &exported,
         compat,
         ..Writer::default()
     };
     let mut copied = 0;
-    let mut quotings = vec![Quoting::Bare; places.len()];
+    let mut quotings = vec![Quoting::Bare; positions.len()];
     for found in &found {
         if let Some(quoting) = found.given.and_then(|given| quotings.get_mut(given)) {
             *quoting = found.quoting;
@@ -180,19 +172,23 @@ pub(crate) fn is_filled(kind: &ItemKind) -> bool {
     )
 }
 
-/// What to say about a place that is not safe.
-fn refusal(written: &str, start: usize, found: &Found) -> Option<Diagnostic> {
-    let reason = found.reason?;
+/// Reports a position that is not safe.
+fn refusal(
+    written: &str,
+    start: usize,
+    found: &JudgedPosition,
+    reason: UnsafePosition,
+) -> Diagnostic {
     let text = written.get(found.range.clone()).unwrap_or_default();
     let text = if found.given.is_none() && text.starts_with("${") && !text.ends_with('}') {
         format!("{text}}}")
     } else {
         text.to_owned()
     };
-    Some(Diagnostic {
+    Diagnostic {
         rule: "unsafe-placeholder",
         severity: Severity::Error,
-        message: format!("`{text}` stands in an unsafe place of a command").into(),
+        message: format!("`{text}` is in an unsafe position in a command").into(),
         span: Some(Span::new(
             start + found.range.start,
             start + found.range.end,
@@ -200,7 +196,7 @@ fn refusal(written: &str, start: usize, found: &Found) -> Option<Diagnostic> {
         label: Some(reason.explain().into()),
         help: Some(reason.remedy(&text).into()),
         fix: None,
-    })
+    }
 }
 
 /// Writes the script of a command, and notes what it refers to.
@@ -302,7 +298,7 @@ impl Writer<'_> {
 
     /// Notes what the author's own shell syntax refers to: `${1}`, `"$@"`, `${issue}`.
     fn native(&mut self, written: &str) {
-        let name = native_name(written);
+        let name = expanded_name(written);
         if let Ok(position) = name.parse::<usize>() {
             self.sees(position.min(NOWHERE));
         } else if name == "ARGUMENTS" {
@@ -313,45 +309,5 @@ impl Writer<'_> {
         } else if name == "@" || name == "*" {
             self.positions = None;
         }
-    }
-}
-
-/// The name in `${name`, `${!name` or `$name`.
-fn native_name(written: &str) -> &str {
-    written.trim_start_matches(['$', '{', '!', '#'])
-}
-
-/// Whether a name refers to an argument itself, and not to a variable that may have one.
-fn is_argument(name: &str, bound: &[&str]) -> bool {
-    name == "@"
-        || name == "*"
-        || name.bytes().all(|byte| byte.is_ascii_digit())
-        || bound.contains(&name)
-        // Whole scripts inside others and backticks are not taken apart here.
-        || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-}
-
-/// The name under which a declared argument is exported: its own, if no shell or program knows that
-/// name. Those in use are written in capitals, but for a few.
-fn shell_name(index: usize, name: &str) -> Arc<str> {
-    const TAKEN: [&str; 8] = [
-        "auto_resume",
-        "cdpath",
-        "fpath",
-        "histchars",
-        "home",
-        "manpath",
-        "path",
-        "prompt",
-    ];
-    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let lower = name.to_ascii_lowercase();
-    if is_plain && !lower.ends_with("proxy") && !TAKEN.contains(&lower.as_str()) {
-        name.into()
-    } else {
-        format!("PROWESS_ARGUMENT_{index}").into()
     }
 }

@@ -3,7 +3,7 @@
 //! It reads only lines whose words bash would pass on exactly as written here: no variable, no
 //! substitution, no brace, no tilde, no background, no compound command. Everything else is refused
 //! with a reason, and a person is asked. Whether "exactly" holds is tested against bash itself, with
-//! random lines (`tests/differential.rs`).
+//! random lines (`crates/policy/tests/it/differential.rs`).
 
 use prowess_diag::sanitize;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};

@@ -9,12 +9,12 @@
 
 #![warn(clippy::disallowed_methods)]
 
-pub mod advice;
 pub mod finder;
 pub mod lexer;
 pub mod placeholders;
 pub mod programs;
 pub mod script;
+pub mod suggest;
 pub mod word;
 
 pub use lexer::{Join, Redirect, Refusal, Script, Simple, lex, lex_bound};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use prowess_diag::sanitize;
 use prowess_policy::{Effect, Rule};
 use prowess_registry::digest::{self, FactKind};
+use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, Detail, ItemKind, Place};
 use prowess_spec::parse;
 
@@ -15,6 +16,8 @@ use crate::store::{Error, digest_of};
 
 /// Most bytes of a file that are looked through.
 const MAX_BYTES: u64 = 1024 * 1024;
+/// Most hosts and programs that are listed.
+const MOST_NETWORK: usize = 32;
 
 /// What trusting a skill would allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,6 +126,7 @@ fn manifest(text: &[u8], summary: &mut Summary) {
         {
             let command = command.of(text).trim().to_owned();
             network(&command, &mut summary.network);
+            network_commands(&command, &mut summary.network);
             summary.commands.push(command);
         }
     }
@@ -171,25 +175,37 @@ fn is_script(path: &Path) -> bool {
         .is_some_and(|extension| known.iter().any(|known| extension == *known))
 }
 
-/// Collects hosts and programs that speak to other machines.
+/// Collects the programs of a command that communicate with other machines.
+fn network_commands(command: &str, found: &mut BTreeSet<String>) {
+    for words in finder::find(command).commands {
+        let words: Vec<Word> = words
+            .into_iter()
+            .map(|word| Word::plain(word.text))
+            .collect();
+        if programs::uses_network(&words) && found.len() < MOST_NETWORK {
+            let program = words.first().map_or("", |word| &*word.text);
+            let name = program.rsplit('/').next().unwrap_or(program);
+            found.insert(name.to_owned());
+        }
+    }
+}
+
+/// Collects hosts, and names of programs that communicate with other machines, from a text in any
+/// language.
 fn network(text: &str, found: &mut BTreeSet<String>) {
-    const MOST: usize = 32;
-    const PROGRAMS: &[&str] = &[
-        "curl", "wget", "ssh", "scp", "sftp", "nc", "ncat", "socat", "telnet", "rsync", "ftp",
-    ];
     for (at, _) in text.match_indices("://") {
         let host: String = text[at + 3..]
             .chars()
             .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '@'))
             .take(128)
             .collect();
-        if host.contains('.') && found.len() < MOST {
+        if host.contains('.') && found.len() < MOST_NETWORK {
             found.insert(host);
         }
     }
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
-    for word in words.filter(|word| PROGRAMS.contains(word)) {
-        if found.len() < MOST {
+    for word in words.filter(|word| programs::names_network_program(word)) {
+        if found.len() < MOST_NETWORK {
             found.insert(word.to_owned());
         }
     }

@@ -1,11 +1,12 @@
 //! An injected command that `allowed-tools` does not cover.
 
 use prowess_diag::Span;
-use prowess_shell::advice::{self as slots, Unsafe};
+use prowess_shell::placeholders::{UnsafePosition, simple_commands};
+use prowess_shell::suggest::covering_pattern;
 use prowess_spec::body::{ItemKind, Place};
 use prowess_spec::tool_pattern::ToolPattern;
 
-use super::unsafe_placeholder::unsafe_places;
+use super::unsafe_placeholder::unsafe_positions;
 use super::{Finding, Levels, Sink, Subject, excerpt};
 
 rule!(
@@ -52,7 +53,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         }
         let mut unsafe_arguments = None;
-        for (at, command) in slots::simple_commands(script.of(parsed.text)) {
+        for (at, command) in simple_commands(script.of(parsed.text)) {
             if allows(command) {
                 continue;
             }
@@ -62,15 +63,16 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             }
             let start = script.start as usize + at;
             let span = Span::new(start, start + command.len());
-            // What must not stay as it is needs no permission.
+            // A command that has to change needs no grant as it is.
             let is_unsafe = unsafe_arguments
-                .get_or_insert_with(|| unsafe_places(parsed.text, script, &items[index + 1..]))
+                .get_or_insert_with(|| unsafe_positions(skill, script, &items[index + 1..]))
                 .iter()
-                .any(|(place, reason)| {
-                    let is_text = *reason == Unsafe::HereDocument && command.contains("<<");
-                    span.contains(*place) || is_text
+                .any(|found| {
+                    let is_text =
+                        found.reason == UnsafePosition::HereDocument && command.contains("<<");
+                    span.contains(found.span) || is_text
                 });
-            let pattern = slots::covering(command).filter(|_| !is_unsafe);
+            let pattern = covering_pattern(command).filter(|_| !is_unsafe);
             let finding = Finding::at(
                 span,
                 format!(

@@ -1,9 +1,9 @@
-//! Grants that grant everything.
+//! Grants that allow every command.
 
 use prowess_diag::wording;
 
 use super::{Finding, Levels, Sink, Subject};
-use crate::vocabulary::RUNS_ANYTHING;
+use prowess_shell::{Word, lex, programs, script, suggest};
 use prowess_spec::tool_pattern::{CommandPattern, CommandShape, ToolPattern};
 
 rule!(
@@ -48,33 +48,42 @@ fn why(pattern: &ToolPattern) -> Option<String> {
         ToolPattern::Command(CommandPattern {
             shape: CommandShape::Words(words),
             ..
-        }) => runs_anything(words),
+        }) => runs_anything(&words_of(words)),
         ToolPattern::Command(CommandPattern {
             shape: CommandShape::Glob,
             text,
             ..
-        }) => {
-            let before = text.split('*').next().unwrap_or_default();
-            if before.is_empty() {
-                Some("it begins with `*`".to_owned())
-            } else {
-                runs_anything(before)
-            }
-        }
+        }) if text.starts_with('*') => Some("it begins with `*`".to_owned()),
+        ToolPattern::Command(CommandPattern {
+            shape: CommandShape::Glob,
+            text,
+            ..
+        }) => runs_anything(&suggest::words_before_star(text)),
         _ => None,
     }
 }
 
-/// An interpreter or wrapper with nothing but options, or another of its kind, behind it.
-fn runs_anything(words: &str) -> Option<String> {
-    let mut words = words.split_whitespace();
-    let first = program(words.next()?);
-    let is_one = |word: &str| RUNS_ANYTHING.contains(&word);
-    let open = is_one(first) && words.all(|word| word.starts_with('-') || is_one(program(word)));
-    open.then(|| format!("`{first}` runs whatever it is given"))
+/// Splits the words of a pattern as the permission rules do.
+fn words_of(text: &str) -> Vec<Word> {
+    match lex(text).map(|line| line.commands) {
+        Ok(commands) if commands.len() == 1 => commands
+            .into_iter()
+            .flat_map(|command| command.words)
+            .collect(),
+        _ => text.split_whitespace().map(Word::plain).collect(),
+    }
 }
 
-/// The name of a program without its folder.
-fn program(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
+fn runs_anything(words: &[Word]) -> Option<String> {
+    let first = words.first()?;
+    programs::is_unrestricted(words).then(|| {
+        // `docker exec`, but `python3` alone.
+        let length = if programs::is_unrestricted(std::slice::from_ref(first)) {
+            1
+        } else {
+            words.len()
+        };
+        let name = script::canonical(&words[..length]);
+        format!("{} runs any command that follows", wording::tick(&name))
+    })
 }

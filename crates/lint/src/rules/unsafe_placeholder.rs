@@ -1,7 +1,7 @@
-//! An argument where the shell would take it for code.
+//! An argument in a position where it would be run as code.
 
 use prowess_diag::Span;
-use prowess_shell::advice::{self as slots, Unsafe};
+use prowess_shell::placeholders::{self, UnsafePosition, ValueKind, ValuePosition};
 use prowess_spec::body::{Item, ItemKind, Place};
 
 use super::{Finding, Levels, Sink, Subject};
@@ -10,7 +10,7 @@ rule!(
     "unsafe-placeholder",
     Levels::of("WEE"),
     None,
-    "a command has an argument in an unsafe place"
+    "a command has an argument in an unsafe position"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -23,37 +23,72 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if item.place != Place::Text {
             continue;
         }
-        for (place, reason) in unsafe_places(parsed.text, command, &items[index + 1..]) {
-            let written = place.of(parsed.text);
+        for found in unsafe_positions(skill, command, &items[index + 1..]) {
+            let written = found.written(parsed.text);
             out.report(
                 Finding::at(
-                    place,
-                    format!("`{written}` is in an unsafe place in a command"),
+                    found.span,
+                    format!("`{written}` is in an unsafe position in a command"),
                 )
-                .label(reason.explain())
-                .help(reason.remedy(written)),
+                .label(found.reason.explain())
+                .help(found.reason.remedy(&written)),
             );
         }
     }
 }
 
-/// The arguments of a command that are in unsafe places. What stands inside a command follows it in
-/// the list of items.
-pub(super) fn unsafe_places(text: &str, command: Span, following: &[Item]) -> Vec<(Span, Unsafe)> {
-    let inside: Vec<Span> = following
+/// A position in the file at which an argument must not be filled in.
+pub(super) struct UnsafeArgument {
+    pub(super) span: Span,
+    pub(super) reason: UnsafePosition,
+    /// An expansion of the shell's own, such as `${1}`.
+    is_expansion: bool,
+}
+
+impl UnsafeArgument {
+    /// Returns the argument as it is written, with the brace that closes it.
+    fn written(&self, text: &str) -> String {
+        let written = self.span.of(text);
+        if self.is_expansion && written.starts_with("${") && !written.ends_with('}') {
+            format!("{written}}}")
+        } else {
+            written.to_owned()
+        }
+    }
+}
+
+/// Returns the unsafe positions of a command, by the analysis that also decides when the skill is
+/// loaded. Items inside the command follow it in the list.
+pub(super) fn unsafe_positions(
+    skill: &Subject<'_>,
+    command: Span,
+    following: &[Item],
+) -> Vec<UnsafeArgument> {
+    let Some(parsed) = skill.parsed else {
+        return Vec::new();
+    };
+    let start = command.start as usize;
+    let positions: Vec<ValuePosition> = following
         .iter()
         .take_while(|inner| command.contains(inner.span))
-        .filter(|inner| matches!(inner.kind, ItemKind::Placeholder(_)))
-        .map(|inner| inner.span)
+        .filter_map(|inner| {
+            let kind = match inner.kind {
+                ItemKind::Placeholder(_) => ValueKind::Argument,
+                ItemKind::Variable => ValueKind::Trusted,
+                ItemKind::Escape => ValueKind::Escape,
+                _ => return None,
+            };
+            let range = inner.span.start as usize - start..inner.span.end as usize - start;
+            Some(ValuePosition { range, kind })
+        })
         .collect();
-    let start = command.start as usize;
-    let places: Vec<_> = inside
-        .iter()
-        .map(|span| span.start as usize - start..span.end as usize - start)
-        .collect();
-    let found = slots::unsafe_places(command.of(text), &places);
-    found
-        .into_iter()
-        .map(|(index, reason)| (inside[index], reason))
+    let names = skill.argument_names();
+    placeholders::judge_command(command.of(parsed.text), &positions, &names)
+        .refused()
+        .map(|(found, reason)| UnsafeArgument {
+            span: Span::new(start + found.range.start, start + found.range.end),
+            reason,
+            is_expansion: found.given.is_none(),
+        })
         .collect()
 }

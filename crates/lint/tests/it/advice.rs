@@ -398,9 +398,12 @@ fn code_of_an_interpreter_gets_its_advice_at_once() {
         ),
         (
             "eval $1",
-            "take `eval` away and write the command out, with the argument in double quotes",
+            "remove `eval` and write the command out, with the argument in double quotes",
         ),
-        ("grep '$1' x", "use double quotes: `\"$1\"`"),
+        (
+            "grep '$1' x",
+            "use double quotes: `\"$1\"`; or write `\\$1` if another program is to read it",
+        ),
     ] {
         let text = with_body("", &format!("Now: !`{command}`\n"));
         let found = marked(&text, "unsafe-placeholder");

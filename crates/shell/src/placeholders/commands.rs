@@ -1,6 +1,6 @@
 //! Commands and what joins them: pipelines, groups, redirections, `case`, `[[ … ]]`.
 
-use super::Unsafe;
+use super::UnsafePosition;
 use super::scan::{Scanner, Word};
 
 /// What ended a command.
@@ -55,6 +55,8 @@ pub(super) struct Simple {
     pub(super) inputs: Vec<Word>,
     /// Whether it is a group that reads code from its input.
     pub(super) reads_code: bool,
+    /// Where its last word or redirection ends.
+    pub(super) end: usize,
 }
 
 impl Scanner<'_> {
@@ -124,7 +126,11 @@ impl Scanner<'_> {
     ) -> (Simple, Ending) {
         let awaits_pattern = expects.pattern;
         let mut simple = Simple::default();
+        let mut is_comment = false;
         let ending = loop {
+            if !is_comment {
+                simple.end = self.at;
+            }
             self.blanks();
             match (self.peek(0), self.peek(1)) {
                 (None, _) => break Ending::End,
@@ -179,7 +185,10 @@ impl Scanner<'_> {
                         break Ending::Separator;
                     }
                 }
-                (Some(b'#'), _) => self.comment(),
+                (Some(b'#'), _) => {
+                    is_comment = true;
+                    self.comment();
+                }
                 (Some(b'<' | b'>'), Some(b'(')) => {
                     let word = self.word();
                     simple.words.push(word);
@@ -380,7 +389,7 @@ impl Scanner<'_> {
             }
         }
         if evaluates {
-            self.mark(from..self.found.len(), Unsafe::Arithmetic);
+            self.mark(from..self.found.len(), UnsafePosition::Arithmetic);
             // A bare name is evaluated too: `[[ issue -eq 1 ]]`.
         }
     }

@@ -1,197 +1,315 @@
-//! Where in a script a value may stand.
+//! Positions in a script at which a value may be filled in.
 //!
-//! A value reaches the shell as a variable, so the shell itself never takes it for code. Some places
-//! undo that: code for another interpreter, `eval`, arithmetic, names of variables, the program's
-//! own place. [`judge`] reads a script as bash would and says of each place whether it is safe. It
-//! is made to refuse: what it does not understand is not safe.
+//! A value reaches the shell as a variable, so the shell never takes it for code. Some positions undo
+//! that: code for another interpreter, `eval`, arithmetic, names of variables, the name of the
+//! program. [`judge`] reads a script as bash would and decides about each position. It is built to
+//! refuse: a position that it does not understand is unsafe.
 //!
-//! `crate::advice` gives advice about the same to authors; this is what decides.
+//! The linter and the renderer both call [`judge_command`], so a skill that passes validation is
+//! not refused when it is loaded.
 
 mod commands;
-mod programs;
 mod scan;
-mod table;
+mod words;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Why a place is not fit for a value.
+use crate::programs;
+pub use scan::simple_commands;
+
+/// The reason why a value must not be filled in at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsafe {
-    /// Inside single quotes the shell does not look for variables.
+pub enum UnsafePosition {
+    /// Inside single quotes the shell does not expand variables.
     SingleQuotes,
     /// Inside a here-document.
     HereDocument,
     /// Inside a comment.
     Comment,
-    /// Inside the older form of `$( … )`, where quoting has rules of its own.
+    /// Inside the older form of `$( … )`, which has its own quoting rules.
     Backticks,
-    /// Code of another interpreter: `bash -c "… $1 …"`, `eval`, `… | sh`.
-    InnerShell,
+    /// Code of an interpreter, with its name if it is in the program table and an empty name
+    /// otherwise: `bash -c "… $1 …"`, `eval`, `… | sh`.
+    Code(&'static str),
     /// The file that an interpreter runs: `bash $1`, `source $1`.
     ScriptFile,
-    /// Where the name of the program stands.
+    /// The name of the program.
     Program,
-    /// Arithmetic evaluates what it is given, and a subscript in it can run a command.
+    /// Arithmetic evaluates its operands, and a subscript in them can run a command.
     Arithmetic,
-    /// A builtin that takes it as the name of a variable, which may have such a subscript.
+    /// A builtin takes it for the name of a variable, which may have such a subscript.
     VariableName,
     /// An option of a program whose options can run something.
     Option,
     /// A variable that decides what other programs do.
     Environment,
-    /// Something that was not understood.
+    /// The script could not be followed.
     Unclear,
-    /// In a script too long to be sure.
+    /// The script is too long to be followed.
     TooLong,
 }
 
-impl Unsafe {
-    /// Returns what to say at the place.
+impl UnsafePosition {
+    /// Returns the text to show at the position.
     pub fn explain(self) -> &'static str {
         match self {
-            Self::SingleQuotes => "inside single quotes the argument would not be filled in",
-            Self::HereDocument => {
-                "inside a here-document the argument would be taken as text of the script"
-            }
-            Self::Comment => "inside a comment the argument has no use",
-            Self::Backticks => "inside backticks quotation marks mean something else",
-            Self::InnerShell => "the argument would become code of another interpreter",
+            Self::SingleQuotes => "the shell does not fill in arguments inside single quotes",
+            Self::HereDocument => "inside a here-document the argument becomes part of the script",
+            Self::Comment => "an argument inside a comment has no effect",
+            Self::Backticks => "quotes work differently inside backticks",
+            Self::Code(_) => "the argument would be run as code by another interpreter",
             Self::ScriptFile => "the argument would choose the script to run",
             Self::Program => "the argument would choose the program to run",
             Self::Arithmetic => "shell arithmetic would evaluate the argument",
-            Self::VariableName => "the shell would take the argument for the name of a variable",
-            Self::Option => "the argument could be an option that runs something",
-            Self::Environment => "the argument would decide what other programs do",
-            Self::Unclear => "it is not clear what the shell makes of the argument here",
-            Self::TooLong => "the command is too long to be sure what becomes of the argument",
+            Self::VariableName => "the shell would use the argument as the name of a variable",
+            Self::Option => "the argument could be an option that runs a program",
+            Self::Environment => "the argument would change what other programs do",
+            Self::Unclear => "it is unclear what the shell does with the argument here",
+            Self::TooLong => "the command is too long to check what happens to the argument",
         }
     }
 
-    /// Returns what to write instead.
-    pub fn remedy(self, written: &str) -> String {
+    /// Returns what to write instead. `placeholder` is the placeholder as it is written.
+    pub fn remedy(self, placeholder: &str) -> String {
         match self {
             Self::SingleQuotes => format!(
-                "use double quotes: \"{written}\"; or write \\{written} if another program is to see it"
+                "use double quotes: `\"{placeholder}\"`; or write `\\{placeholder}` if another \
+                 program is to read it"
             ),
             Self::HereDocument => {
-                format!("pass it on standard input: printf '%s' \"{written}\" | …")
+                format!("pass it on standard input: `printf '%s' \"{placeholder}\" | …`")
             }
-            Self::Comment => format!("write \\{written}, or leave it out"),
-            Self::Backticks => format!("write $( … \"{written}\" … ) instead of backticks"),
-            Self::InnerShell => {
-                format!("pass it behind the code: bash -c '… \"\\$1\" …' -- \"{written}\"")
-            }
+            Self::Comment => format!("write `\\{placeholder}`, or remove it"),
+            Self::Backticks => format!("use `$( … \"{placeholder}\" … )` instead of backticks"),
+            Self::Code(program) => code_remedy(program, placeholder),
             Self::ScriptFile => {
-                format!("name the script, and pass the argument to it: \"{written}\"")
+                format!("name the script and pass the argument to it: `\"{placeholder}\"`")
             }
             Self::Program => {
-                format!("name the program, and pass the argument to it: program \"{written}\"")
+                format!("name the program and pass the argument to it: `program \"{placeholder}\"`")
             }
             Self::Arithmetic => format!(
-                "compare it as text: [[ \"{written}\" = 1 ]]; or calculate in a script of the skill"
+                "compare it as text: `[[ \"{placeholder}\" = 1 ]]`; or calculate in a script of the \
+                 skill"
             ),
             Self::VariableName => {
-                format!("give the variable a name of its own: value=\"{written}\"")
+                format!("assign it to a variable that you name: `value=\"{placeholder}\"`")
             }
             Self::Option => format!(
-                "quote it, and put it behind `--`: -- \"{written}\"; for `find`, go there first: \
-                 cd -- \"{written}\" && find ."
+                "quote it and put it after `--`: `-- \"{placeholder}\"`; for `find`, change to the \
+                 folder first: `cd -- \"{placeholder}\" && find .`"
             ),
-            Self::Environment => format!("use a name that no program knows: value=\"{written}\""),
-            Self::Unclear | Self::TooLong => {
-                format!("move the command to a script, and pass the argument to it: \"{written}\"")
+            Self::Environment => {
+                format!("use a variable that no program reads: `value=\"{placeholder}\"`")
             }
+            Self::Unclear | Self::TooLong => format!(
+                "move the command to a script and pass the argument to it: `\"{placeholder}\"`"
+            ),
         }
     }
 }
 
-/// How a place is quoted.
+/// Returns what to write instead of a value in code.
+fn code_remedy(program: &str, placeholder: &str) -> String {
+    match (program, programs::argument_of(program)) {
+        ("eval", _) => {
+            "remove `eval` and write the command out, with the argument in double quotes".to_owned()
+        }
+        ("awk" | "gawk" | "mawk" | "nawk", _) => format!(
+            "pass it as a variable: `{program} -v value=\"{placeholder}\" '… value …'`; or write \
+             `\\{placeholder}` if {program} is to read it"
+        ),
+        (_, Some((option, expression))) => format!(
+            "pass it after the code: `{program} {option} '… {expression} …' -- \"{placeholder}\"`"
+        ),
+        _ => format!(
+            "move the code to a script of the skill and pass the argument to it: `\"{placeholder}\"`"
+        ),
+    }
+}
+
+/// The quoting at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quoting {
-    /// Not at all: the value is split into words.
+    /// None: the value is split into words.
     Bare,
-    /// In double quotes.
+    /// Double quotes.
     Double,
-    /// Where the shell takes everything as it is.
+    /// The shell expands nothing.
     Literal,
 }
 
-/// What stands at a place.
+/// What is filled in at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A value from outside.
     Argument,
-    /// A value of ours, such as the skill's folder: it may choose a program.
+    /// A value of the runtime, such as the folder of the skill. It may choose a program.
     Trusted,
     /// `\$1`: text that only looks like a placeholder.
     Escape,
 }
 
-/// A place in a script, as the author's text has it.
+/// A position in a script, in the author's text.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ValuePosition {
+    /// The bytes of the placeholder.
     pub range: Range<usize>,
-    pub kind: Kind,
+    /// What is filled in.
+    pub kind: ValueKind,
 }
 
-/// What was found out about a place.
+/// The verdict about a position.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct JudgedPosition {
+    /// The bytes of the placeholder or expansion.
     pub range: Range<usize>,
-    pub kind: Kind,
-    /// Its number among the given places; nothing for what the shell's own syntax refers to, such
-    /// as `${1}` or `"$@"`.
+    /// What is filled in.
+    pub kind: ValueKind,
+    /// Its index among the given positions; `None` for an expansion of the shell's own, such as
+    /// `${1}` or `"$@"`.
     pub given: Option<usize>,
+    /// The quoting at the position.
     pub quoting: Quoting,
-    pub reason: Option<Unsafe>,
+    /// The reason why it is unsafe, if it is.
+    pub reason: Option<UnsafePosition>,
 }
 
-/// Longest script that is judged.
+/// Longest script that is judged, in bytes.
 const LONGEST_SCRIPT: usize = 64 * 1024;
-/// How many times values are followed from one variable to the next.
+/// Number of times that values are followed from one variable to the next.
 const MOST_ROUNDS: usize = 8;
 
-/// Judges the given places, which are in order, and whatever else refers to arguments: positionals,
-/// the `names`, and variables that a value was put into.
-pub fn judge(script: &str, places: &[Place], names: &[&str]) -> Vec<Found> {
-    judge_script(script, places, names, 0).found
+/// The verdicts about a script.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// All positions, in order.
+    pub positions: Vec<JudgedPosition>,
+    is_filled: bool,
 }
 
-/// The same, for code inside so many others.
-fn judge_script(script: &str, places: &[Place], names: &[&str], level: usize) -> scan::Scan {
+impl Judgement {
+    /// Returns the positions at which a value must not be filled in. Without any argument in it, a
+    /// script may use its own variables as it likes.
+    pub fn refused(&self) -> impl Iterator<Item = (&JudgedPosition, UnsafePosition)> {
+        self.positions
+            .iter()
+            .filter(|found| self.is_filled || found.kind != ValueKind::Argument)
+            .filter_map(|found| Some((found, found.reason?)))
+    }
+}
+
+/// Judges a command of a skill. `arguments` are the declared names, in order. Both validation and
+/// rendering decide by the result.
+pub fn judge_command(
+    script: &str,
+    positions: &[ValuePosition],
+    arguments: &[impl AsRef<str>],
+) -> Judgement {
+    if positions.is_empty() && !script.contains(['$', '`']) {
+        return Judgement::default();
+    }
+    let exported = arguments.iter().enumerate();
+    let exported: Vec<String> = exported
+        .map(|(index, name)| exported_name(index, name.as_ref()))
+        .collect();
+    let mut names: Vec<&str> = vec!["ARGUMENTS"];
+    names.extend(exported.iter().map(String::as_str));
+    let positions = judge(script, positions, &names);
+    let is_filled = positions.iter().any(|found| {
+        let refers = || refers_to_argument(expanded_name(&script[found.range.clone()]), &names);
+        found.kind == ValueKind::Argument && (found.given.is_some() || refers())
+    });
+    Judgement {
+        positions,
+        is_filled,
+    }
+}
+
+/// Returns the name in `${name`, `${!name` or `$name`.
+pub fn expanded_name(expansion: &str) -> &str {
+    expansion.trim_start_matches(['$', '{', '!', '#'])
+}
+
+/// Returns `true` if a name refers to an argument itself, and not to a variable that may hold one.
+fn refers_to_argument(name: &str, names: &[&str]) -> bool {
+    name == "@"
+        || name == "*"
+        || name.bytes().all(|byte| byte.is_ascii_digit())
+        || names.contains(&name)
+        // Scripts inside other scripts and backticks are not split into names.
+        || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+/// Returns the name of the variable that holds a declared argument: its own name, unless a shell or a
+/// program uses that name. Names in use are in capitals, apart from a few.
+pub fn exported_name(index: usize, name: &str) -> String {
+    const TAKEN: [&str; 8] = [
+        "auto_resume",
+        "cdpath",
+        "fpath",
+        "histchars",
+        "home",
+        "manpath",
+        "path",
+        "prompt",
+    ];
+    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let lower = name.to_ascii_lowercase();
+    if is_plain && !lower.ends_with("proxy") && !TAKEN.contains(&lower.as_str()) {
+        name.to_owned()
+    } else {
+        format!("PROWESS_ARGUMENT_{index}")
+    }
+}
+
+/// Judges the given positions, which are in order, and all other references to arguments:
+/// positionals, the `names`, and variables that a value was assigned to.
+pub fn judge(script: &str, positions: &[ValuePosition], names: &[&str]) -> Vec<JudgedPosition> {
+    judge_script(script, positions, names, 0).found
+}
+
+/// Judges a script that is inside `level` other scripts.
+fn judge_script(
+    script: &str,
+    positions: &[ValuePosition],
+    names: &[&str],
+    level: usize,
+) -> scan::Scan {
     let given_up = |reason| scan::Scan {
-        found: all(places, reason),
-        assigned: Vec::new(),
+        found: all(positions, reason),
         reads_code: true,
-        #[cfg(test)]
-        steps: 0,
+        ..scan::Scan::default()
     };
     if script.len() > LONGEST_SCRIPT {
-        return given_up(Unsafe::TooLong);
+        return given_up(UnsafePosition::TooLong);
     }
     let mut bound: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
     for _ in 0..MOST_ROUNDS {
-        let mut scan = scan::scan(script, places, &bound, level);
+        let mut scan = scan::scan(script, positions, &bound, level);
         let known = bound.len();
         bound.extend(scan.assigned.drain(..));
         if bound.len() == known {
             return scan;
         }
     }
-    given_up(Unsafe::Unclear)
+    given_up(UnsafePosition::Unclear)
 }
 
-/// The same reason for every place.
-fn all(places: &[Place], reason: Unsafe) -> Vec<Found> {
-    let found = |(given, place): (usize, &Place)| Found {
-        range: place.range.clone(),
-        kind: place.kind,
+/// Gives every position the same reason.
+fn all(positions: &[ValuePosition], reason: UnsafePosition) -> Vec<JudgedPosition> {
+    let judged = |(given, position): (usize, &ValuePosition)| JudgedPosition {
+        range: position.range.clone(),
+        kind: position.kind,
         given: Some(given),
         quoting: Quoting::Bare,
         reason: Some(reason),
     };
-    places.iter().enumerate().map(found).collect()
+    positions.iter().enumerate().map(judged).collect()
 }
 
 #[cfg(test)]

@@ -4,27 +4,67 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::commands::Ending;
-use super::{Found, Kind, Place, Quoting, Unsafe};
+use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, ValuePosition};
 
 /// Variables that the shell puts parts of a value into.
 const FILLED_BY_THE_SHELL: [&[u8]; 4] = [b"REPLY", b"MAPFILE", b"OPTARG", b"BASH_REMATCH"];
 /// Deepest nesting that is followed.
 const DEEPEST: usize = 32;
 
-/// What a pass found.
+/// The result of a pass.
+#[derive(Default)]
 pub(super) struct Scan {
-    pub(super) found: Vec<Found>,
-    /// Variables that a value was put into.
+    pub(super) found: Vec<JudgedPosition>,
+    /// Variables that a value was assigned to.
     pub(super) assigned: Vec<String>,
-    /// Whether a command in it takes its standard input for code.
+    /// `true` if a command takes its standard input for code.
     pub(super) reads_code: bool,
-    /// How much work it was.
+    /// Simple commands, without reserved words and assignments before them.
+    pub(super) commands: Vec<Range<usize>>,
+    /// The insides of backticks.
+    pub(super) backticks: Vec<Range<usize>>,
+    /// Amount of work.
     #[cfg(test)]
     pub(super) steps: usize,
 }
 
+/// Returns the simple commands of a script in order, each with its offset, from the first word after
+/// reserved words and assignments to its last word or redirection. Commands in substitutions, groups
+/// and loops are included; comments, conditions and the text of here-documents are not.
+pub fn simple_commands(script: &str) -> Vec<(usize, &str)> {
+    let mut commands = Vec::new();
+    collect_commands(script, 0..script.len(), 0, &mut commands);
+    commands.sort_by_key(|range| range.start);
+    let text = |range: Range<usize>| Some((range.start, script.get(range)?));
+    commands.into_iter().filter_map(text).collect()
+}
+
+fn collect_commands(
+    script: &str,
+    part: Range<usize>,
+    level: usize,
+    commands: &mut Vec<Range<usize>>,
+) {
+    let Some(text) = script.get(part.clone()) else {
+        return;
+    };
+    let scan = scan(text, &[], &BTreeSet::new(), 0);
+    let within = |range: Range<usize>| part.start + range.start..part.start + range.end;
+    commands.extend(scan.commands.into_iter().map(within));
+    if level < DEEPEST {
+        for inner in scan.backticks {
+            collect_commands(script, within(inner), level + 1, commands);
+        }
+    }
+}
+
 /// Reads a script.
-pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>, level: usize) -> Scan {
+pub(super) fn scan(
+    script: &str,
+    places: &[ValuePosition],
+    bound: &BTreeSet<String>,
+    level: usize,
+) -> Scan {
     let mut scanner = Scanner {
         bytes: script.as_bytes(),
         at: 0,
@@ -40,6 +80,9 @@ pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>, lev
         fed: 0..0,
         readers: 0,
         has_functions: false,
+        interpreter: "",
+        commands: Vec::new(),
+        backticks: Vec::new(),
         level,
         steps: 0,
     };
@@ -47,15 +90,17 @@ pub(super) fn scan(script: &str, places: &[Place], bound: &BTreeSet<String>, lev
         // A `)` that closes nothing.
         scanner.is_broken = true;
     }
-    scanner.skip_to(script.len(), Quoting::Bare, Some(Unsafe::Unclear));
+    scanner.skip_to(script.len(), Quoting::Bare, Some(UnsafePosition::Unclear));
     if scanner.is_broken || !scanner.documents.is_empty() {
-        scanner.mark(0..scanner.found.len(), Unsafe::Unclear);
+        scanner.mark(0..scanner.found.len(), UnsafePosition::Unclear);
     }
     let reads_code = scanner.readers > 0 || scanner.is_broken;
     Scan {
         found: scanner.found,
         assigned: scanner.assigned,
         reads_code,
+        commands: scanner.commands,
+        backticks: scanner.backticks,
         #[cfg(test)]
         steps: scanner.steps,
     }
@@ -84,11 +129,11 @@ pub(super) struct Document {
 pub(super) struct Scanner<'t> {
     pub(super) bytes: &'t [u8],
     pub(super) at: usize,
-    places: &'t [Place],
+    places: &'t [ValuePosition],
     /// The next place that was not reached.
     next: usize,
     pub(super) bound: &'t BTreeSet<String>,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<JudgedPosition>,
     pub(super) assigned: Vec<String>,
     pub(super) documents: Vec<Document>,
     pub(super) depth: usize,
@@ -101,7 +146,11 @@ pub(super) struct Scanner<'t> {
     pub(super) readers: usize,
     /// Whether a function was defined: then any name may be a command of the script.
     pub(super) has_functions: bool,
-    /// Inside how many scripts this one is.
+    /// The program whose words are being judged, as the table lists it; empty if it is not listed.
+    pub(super) interpreter: &'static str,
+    pub(super) commands: Vec<Range<usize>>,
+    backticks: Vec<Range<usize>>,
+    /// Number of scripts that this one is inside of.
     pub(super) level: usize,
     /// How much work was done; tests hold it against the length of the script.
     pub(super) steps: usize,
@@ -120,23 +169,31 @@ impl Scanner<'_> {
 
     /// Marks places as unsafe, unless another reason was found before. Values of ours may choose a
     /// program or a script; text that is only escaped is no value.
-    pub(super) fn mark(&mut self, range: Range<usize>, reason: Unsafe) {
+    pub(super) fn mark(&mut self, range: Range<usize>, reason: UnsafePosition) {
         self.steps += 1 + range.len();
         for found in self.found.get_mut(range).into_iter().flatten() {
             let applies = match found.kind {
-                Kind::Argument => true,
-                Kind::Trusted => !matches!(
+                ValueKind::Argument => true,
+                ValueKind::Trusted => !matches!(
                     reason,
-                    Unsafe::Program
-                        | Unsafe::ScriptFile
-                        | Unsafe::Option
-                        | Unsafe::Environment
-                        | Unsafe::Comment
-                        | Unsafe::TooLong
+                    UnsafePosition::Program
+                        | UnsafePosition::ScriptFile
+                        | UnsafePosition::Option
+                        | UnsafePosition::Environment
+                        | UnsafePosition::Comment
+                        | UnsafePosition::TooLong
                 ),
-                Kind::Escape => matches!(reason, Unsafe::Backticks | Unsafe::Unclear),
+                ValueKind::Escape => {
+                    matches!(reason, UnsafePosition::Backticks | UnsafePosition::Unclear)
+                }
             };
-            if applies && found.reason.is_none() {
+            // In double quotes it would still be code.
+            let is_better = match found.reason {
+                None => true,
+                Some(UnsafePosition::SingleQuotes) => matches!(reason, UnsafePosition::Code(_)),
+                Some(_) => false,
+            };
+            if applies && is_better {
                 found.reason = Some(reason);
             }
         }
@@ -148,7 +205,7 @@ impl Scanner<'_> {
         match self.places.get(self.next) {
             Some(place) if place.range.start == self.at => {
                 self.push(place.range.clone(), place.kind, Some(self.next), quoting);
-                if place.kind == Kind::Escape {
+                if place.kind == ValueKind::Escape {
                     let inner = &self.bytes[place.range.start + 1..place.range.end];
                     text.push_str(&String::from_utf8_lossy(inner));
                 } else {
@@ -162,8 +219,14 @@ impl Scanner<'_> {
         }
     }
 
-    fn push(&mut self, range: Range<usize>, kind: Kind, given: Option<usize>, quoting: Quoting) {
-        self.found.push(Found {
+    fn push(
+        &mut self,
+        range: Range<usize>,
+        kind: ValueKind,
+        given: Option<usize>,
+        quoting: Quoting,
+    ) {
+        self.found.push(JudgedPosition {
             range,
             kind,
             given,
@@ -173,7 +236,7 @@ impl Scanner<'_> {
     }
 
     /// Steps over text that is not looked at; the places in it share a verdict.
-    fn skip_to(&mut self, to: usize, quoting: Quoting, reason: Option<Unsafe>) {
+    fn skip_to(&mut self, to: usize, quoting: Quoting, reason: Option<UnsafePosition>) {
         let from = self.found.len();
         while let Some(place) = self
             .places
@@ -203,7 +266,11 @@ impl Scanner<'_> {
             }
             Some(_) => 2,
         };
-        self.skip_to(self.at + length, Quoting::Bare, Some(Unsafe::Unclear));
+        self.skip_to(
+            self.at + length,
+            Quoting::Bare,
+            Some(UnsafePosition::Unclear),
+        );
     }
 
     pub(super) fn blanks(&mut self) {
@@ -220,7 +287,7 @@ impl Scanner<'_> {
     pub(super) fn comment(&mut self) {
         let line = self.bytes[self.at..].iter().position(|&byte| byte == b'\n');
         let end = line.map_or(self.bytes.len(), |line| self.at + line);
-        self.skip_to(end, Quoting::Literal, Some(Unsafe::Comment));
+        self.skip_to(end, Quoting::Literal, Some(UnsafePosition::Comment));
     }
 
     /// Reads a word. Empty if none begins here.
@@ -304,17 +371,21 @@ impl Scanner<'_> {
             self.skip_to(
                 self.bytes.len(),
                 Quoting::Literal,
-                Some(Unsafe::SingleQuotes),
+                Some(UnsafePosition::SingleQuotes),
             );
             return;
         };
         let first = self.found.len();
-        self.skip_to(from + close, Quoting::Literal, Some(Unsafe::SingleQuotes));
+        self.skip_to(
+            from + close,
+            Quoting::Literal,
+            Some(UnsafePosition::SingleQuotes),
+        );
         // The backslash of an escape goes where the shell reads none.
         let mut copied = from;
         for found in self.found[first..]
             .iter()
-            .filter(|found| found.kind == Kind::Escape)
+            .filter(|found| found.kind == ValueKind::Escape)
         {
             text.push_str(&String::from_utf8_lossy(
                 &self.bytes[copied..found.range.start],
@@ -367,12 +438,16 @@ impl Scanner<'_> {
                 Some(_) => end += 1,
             }
         }
-        let inner = self.at + 1..end.min(self.bytes.len());
-        self.skip_to(inner.end, Quoting::Bare, Some(Unsafe::Backticks));
+        let inner = (self.at + 1).min(end)..end.min(self.bytes.len());
+        self.backticks.push(inner.clone());
+        self.skip_to(inner.end, Quoting::Bare, Some(UnsafePosition::Backticks));
         // What the shell's own syntax refers to in there is not followed.
         if self.mentions_bound(inner.clone()) {
-            self.push(inner, Kind::Argument, None, Quoting::Bare);
-            self.mark(self.found.len() - 1..self.found.len(), Unsafe::Backticks);
+            self.push(inner, ValueKind::Argument, None, Quoting::Bare);
+            self.mark(
+                self.found.len() - 1..self.found.len(),
+                UnsafePosition::Backticks,
+            );
         }
         self.at = (self.at + 1).min(self.bytes.len());
         text.push('\0');
@@ -421,7 +496,11 @@ impl Scanner<'_> {
                 end += if self.bytes[end] == b'\\' { 2 } else { 1 };
             }
             self.is_broken |= end >= self.bytes.len();
-            self.skip_to(end + 1, Quoting::Literal, Some(Unsafe::SingleQuotes));
+            self.skip_to(
+                end + 1,
+                Quoting::Literal,
+                Some(UnsafePosition::SingleQuotes),
+            );
         } else if self.starts_with("$\"") && quoting == Quoting::Bare {
             self.at += 2;
             self.double(text);
@@ -439,7 +518,7 @@ impl Scanner<'_> {
                 return;
             }
             if self.is_bound(&rest[..length]) {
-                self.push(start..self.at + length, Kind::Argument, None, quoting);
+                self.push(start..self.at + length, ValueKind::Argument, None, quoting);
             }
             self.at += length;
         }
@@ -466,9 +545,9 @@ impl Scanner<'_> {
         let name = String::from_utf8_lossy(name).into_owned();
         self.at += length;
         if is_bound {
-            self.push(start..self.at, Kind::Argument, None, quoting);
+            self.push(start..self.at, ValueKind::Argument, None, quoting);
             if is_indirect {
-                self.mark(from..from + 1, Unsafe::VariableName);
+                self.mark(from..from + 1, UnsafePosition::VariableName);
             }
         }
         if self.peek(0) == Some(b'[') {
@@ -477,7 +556,7 @@ impl Scanner<'_> {
         }
         match (self.peek(0), self.peek(1)) {
             // `${x@P}` runs what the value has in it.
-            (Some(b'@'), _) if is_bound => self.mark(from..from + 1, Unsafe::InnerShell),
+            (Some(b'@'), _) if is_bound => self.mark(from..from + 1, UnsafePosition::Code("")),
             (Some(b':'), Some(b'-' | b'+' | b'?' | b'=' | b'}') | None) => {}
             (Some(b':'), Some(_)) => {
                 self.at += 1;
@@ -560,7 +639,7 @@ impl Scanner<'_> {
                     let length = name_length(&self.bytes[self.at..]);
                     if self.is_bound(&self.bytes[self.at..self.at + length]) {
                         let range = self.at..self.at + length;
-                        self.push(range, Kind::Argument, None, Quoting::Double);
+                        self.push(range, ValueKind::Argument, None, Quoting::Double);
                     }
                     self.at += length;
                 }
@@ -568,7 +647,7 @@ impl Scanner<'_> {
             }
         }
         self.depth -= 1;
-        self.mark(from..self.found.len(), Unsafe::Arithmetic);
+        self.mark(from..self.found.len(), UnsafePosition::Arithmetic);
     }
 
     /// Reads the words of an array up to `)`.
@@ -593,7 +672,7 @@ impl Scanner<'_> {
                     }
                     // `[$1]=x`
                     if word.text.starts_with('[') {
-                        self.mark(word.found, Unsafe::Arithmetic);
+                        self.mark(word.found, UnsafePosition::Arithmetic);
                     }
                 }
             }
@@ -616,7 +695,11 @@ impl Scanner<'_> {
     pub(super) fn deeper(&mut self) -> bool {
         if self.depth == DEEPEST {
             self.is_broken = true;
-            self.skip_to(self.bytes.len(), Quoting::Bare, Some(Unsafe::Unclear));
+            self.skip_to(
+                self.bytes.len(),
+                Quoting::Bare,
+                Some(UnsafePosition::Unclear),
+            );
             return false;
         }
         self.depth += 1;
@@ -626,14 +709,14 @@ impl Scanner<'_> {
     pub(super) fn has_argument(&self, range: &Range<usize>) -> bool {
         self.found[range.clone()]
             .iter()
-            .any(|found| found.kind == Kind::Argument)
+            .any(|found| found.kind == ValueKind::Argument)
     }
 
     /// Notes a here-document; its delimiter is the next word.
     pub(super) fn announce_document(&mut self, is_indented: bool) {
         self.blanks();
         let word = self.word();
-        self.mark(word.found.clone(), Unsafe::HereDocument);
+        self.mark(word.found.clone(), UnsafePosition::HereDocument);
         self.is_broken |= word.range.is_empty() || word.text.contains('\0');
         let quoting = if word.is_quoted {
             Quoting::Literal
@@ -653,7 +736,7 @@ impl Scanner<'_> {
         for document in std::mem::take(&mut self.documents) {
             self.read_document(&document);
         }
-        self.mark(from..self.found.len(), Unsafe::HereDocument);
+        self.mark(from..self.found.len(), UnsafePosition::HereDocument);
         from..self.found.len()
     }
 

@@ -3,19 +3,26 @@
 use super::*;
 
 /// Judges the script, with a place at each `$1` that is not part of another word.
-fn reasons(script: &str) -> Vec<Unsafe> {
-    let places: Vec<Place> = script
+fn reasons(script: &str) -> Vec<UnsafePosition> {
+    let places: Vec<ValuePosition> = script
         .match_indices("$1")
-        .map(|(at, text)| Place {
+        .map(|(at, text)| ValuePosition {
             range: at..at + text.len(),
-            kind: Kind::Argument,
+            kind: ValueKind::Argument,
         })
         .collect();
     judge(script, &places, &["ARGUMENTS", "issue"])
         .into_iter()
         .filter_map(|found| found.reason)
+        .map(|reason| match reason {
+            UnsafePosition::Code(_) => CODE,
+            reason => reason,
+        })
         .collect()
 }
+
+/// Code of any interpreter.
+const CODE: UnsafePosition = UnsafePosition::Code("");
 
 #[test]
 fn ordinary_places_are_fine() {
@@ -53,6 +60,8 @@ fn ordinary_places_are_fine() {
         "awk -v n=\"$1\" '{print n}' f",
         "bash scripts/run.sh \"$1\"",
         "bash -c 'echo \"$2\"' -- \"$1\"",
+        "bash -c 'echo \"$0\"' -- \"$1\"",
+        "echo $((1 << 2))\necho \"$1\"",
         "echo a # note\necho \"$1\"",
         "f() { echo \"$1\"; }; f x",
         "echo $(( 1 + 2 )) \"$1\"",
@@ -90,57 +99,59 @@ fn what_people_write_is_fine() {
 
 #[test]
 fn places_that_undo_the_quoting_are_found() {
-    use Unsafe::*;
+    use UnsafePosition::*;
     for (script, reason) in [
         ("echo '$1'", SingleQuotes),
-        ("awk '{print $1}' f", SingleQuotes),
+        ("awk '{print $1}' f", CODE),
+        ("sh -c '$1'", CODE),
+        ("sh -c 'x' -- '$1'", SingleQuotes),
         ("echo $'a $1'", SingleQuotes),
         ("cat <<EOF\n$1\nEOF", HereDocument),
         ("cat <<'EOF'\n$1\nEOF", HereDocument),
         ("x=\"$(bash <<EOF\n$1\nEOF\n)\"", HereDocument),
         ("echo a # $1", Comment),
         ("echo `cat $1`", Backticks),
-        ("bash -c \"echo $1\"", InnerShell),
-        ("/bin/sh -c \"$1\"", InnerShell),
-        ("sh -xc \"$1\"", InnerShell),
-        ("bash -o pipefail -c \"$1\"", InnerShell),
-        ("eval $1", InnerShell),
-        ("'eval' \"$1\"", InnerShell),
-        ("\\eval \"$1\"", InnerShell),
-        ("e\"v\"al \"$1\"", InnerShell),
-        ("command eval \"$1\"", InnerShell),
-        ("ssh web -- \"$1\"", InnerShell),
-        ("python3 -c \"print($1)\"", InnerShell),
-        ("python3.12 -c \"print($1)\"", InnerShell),
-        ("perl -ne \"print if /$1/\" f", InnerShell),
-        ("node --eval=\"$1\"", InnerShell),
-        ("sudo bash -c \"$1\"", InnerShell),
-        ("docker exec web sh -c \"$1\"", InnerShell),
-        ("find . -exec sh -c \"$1\" \\;", InnerShell),
-        ("bash -c \"$(cat \"$1\")\"", InnerShell),
-        ("echo \"$1\" | bash", InnerShell),
-        ("echo \"$1\" | tee log | sudo sh -s", InnerShell),
-        ("{ echo \"$1\"; echo b; } | sh", InnerShell),
-        ("for i in 1 2; do echo \"$1\"; done | python3", InnerShell),
-        ("(echo \"$1\") | xargs rm", InnerShell),
-        ("echo \"$1\" | { cat; bash; }", InnerShell),
-        ("echo \"$1\" | while read x; do bash; done", InnerShell),
-        ("bash <<< \"$1\"", InnerShell),
-        ("{ bash; } <<< \"$1\"", InnerShell),
-        ("bash < <(echo \"$1\")", InnerShell),
-        ("bash -c sh <<< \"$1\"", InnerShell),
-        ("f() { bash; }; echo \"$1\" | f", InnerShell),
-        ("docker run -i x sh -c 'bash' <<< \"$1\"", InnerShell),
-        ("bash <(echo \"$1\")", InnerShell),
-        (". <(echo \"$1\")", InnerShell),
-        ("bash -c 'eval \"$2\"' -- \"$1\"", InnerShell),
-        ("x=$1; eval \"$x\"", InnerShell),
-        ("x=\"$1\"; y=\"a$x\"; bash -c \"$y\"", InnerShell),
-        ("for f in $1; do eval $f; done", InnerShell),
-        ("read x <<< \"$1\"; bash -c \"$x\"", InnerShell),
-        ("sed \"s/a/$1/\" f", InnerShell),
-        ("sed -e \"$1\" f", InnerShell),
-        ("awk \"{print $1}\" f", InnerShell),
+        ("bash -c \"echo $1\"", CODE),
+        ("/bin/sh -c \"$1\"", CODE),
+        ("sh -xc \"$1\"", CODE),
+        ("bash -o pipefail -c \"$1\"", CODE),
+        ("eval $1", CODE),
+        ("'eval' \"$1\"", CODE),
+        ("\\eval \"$1\"", CODE),
+        ("e\"v\"al \"$1\"", CODE),
+        ("command eval \"$1\"", CODE),
+        ("ssh web -- \"$1\"", CODE),
+        ("python3 -c \"print($1)\"", CODE),
+        ("python3.12 -c \"print($1)\"", CODE),
+        ("perl -ne \"print if /$1/\" f", CODE),
+        ("node --eval=\"$1\"", CODE),
+        ("sudo bash -c \"$1\"", CODE),
+        ("docker exec web sh -c \"$1\"", CODE),
+        ("find . -exec sh -c \"$1\" \\;", CODE),
+        ("bash -c \"$(cat \"$1\")\"", CODE),
+        ("echo \"$1\" | bash", CODE),
+        ("echo \"$1\" | tee log | sudo sh -s", CODE),
+        ("{ echo \"$1\"; echo b; } | sh", CODE),
+        ("for i in 1 2; do echo \"$1\"; done | python3", CODE),
+        ("(echo \"$1\") | xargs rm", CODE),
+        ("echo \"$1\" | { cat; bash; }", CODE),
+        ("echo \"$1\" | while read x; do bash; done", CODE),
+        ("bash <<< \"$1\"", CODE),
+        ("{ bash; } <<< \"$1\"", CODE),
+        ("bash < <(echo \"$1\")", CODE),
+        ("bash -c sh <<< \"$1\"", CODE),
+        ("f() { bash; }; echo \"$1\" | f", CODE),
+        ("docker run -i x sh -c 'bash' <<< \"$1\"", CODE),
+        ("bash <(echo \"$1\")", CODE),
+        (". <(echo \"$1\")", CODE),
+        ("bash -c 'eval \"$2\"' -- \"$1\"", CODE),
+        ("x=$1; eval \"$x\"", CODE),
+        ("x=\"$1\"; y=\"a$x\"; bash -c \"$y\"", CODE),
+        ("for f in $1; do eval $f; done", CODE),
+        ("read x <<< \"$1\"; bash -c \"$x\"", CODE),
+        ("sed \"s/a/$1/\" f", CODE),
+        ("sed -e \"$1\" f", CODE),
+        ("awk \"{print $1}\" f", CODE),
         ("echo \"$1\" > >(bash)", Unclear),
         ("bash $1", ScriptFile),
         ("source \"$1\"", ScriptFile),
@@ -162,7 +173,7 @@ fn places_that_undo_the_quoting_are_found() {
         ("a[$1]=x", Arithmetic),
         ("[[ $1 -eq 1 ]]", Arithmetic),
         ("x=$1; echo $((x))", Arithmetic),
-        ("let x=$1", InnerShell),
+        ("let x=$1", CODE),
         ("declare \"$1\"", VariableName),
         ("declare -i x=\"$1\"", VariableName),
         ("unset \"$1\"", VariableName),
@@ -174,6 +185,7 @@ fn places_that_undo_the_quoting_are_found() {
         ("find $1", Option),
         ("find \"$1\"", Option),
         ("sed p \"$1\"", Option),
+        ("awk -f prog.awk \"$1\"", Option),
         ("PATH=\"$1\" ls", Environment),
         ("LD_PRELOAD=$1 ls", Environment),
         ("export GIT_SSH_COMMAND=\"$1\"", Environment),
@@ -184,14 +196,14 @@ fn places_that_undo_the_quoting_are_found() {
         ("/bin/b?sh -c \"$1\"", Unclear),
         ("coproc bash; echo \"$1\" >&3", Unclear),
         ("exec 3> >(bash); echo \"$1\" >&3", Unclear),
-        ("[[ $1 =~ (.*) ]]; eval \"${BASH_REMATCH[1]}\"", InnerShell),
-        ("read <<< \"$1\"; eval \"$REPLY\"", InnerShell),
+        ("[[ $1 =~ (.*) ]]; eval \"${BASH_REMATCH[1]}\"", CODE),
+        ("read <<< \"$1\"; eval \"$REPLY\"", CODE),
         ("strace \"$1\"", Program),
         ("sed -n -i p -i \"$1\"", Option),
         ("tar -x \"$1\"", Option),
-        ("echo \"$1\" | bash $x", InnerShell),
-        ("echo \"$1\" |\n# note\n\nbash", InnerShell),
-        ("x=1 time bash <<< \"$1\"", InnerShell),
+        ("echo \"$1\" | bash $x", CODE),
+        ("echo \"$1\" |\n# note\n\nbash", CODE),
+        ("x=1 time bash <<< \"$1\"", CODE),
         ("env $x \"$1\"", Unclear),
         ("printf $format \"$1\"", Option),
         ("echo @($1)", Unclear),
@@ -237,23 +249,132 @@ fn the_shells_own_references_count_too() {
     }
 }
 
+/// The table that the linter had for itself, with the interpreter that it named.
 #[test]
-fn what_authors_are_told_is_unsafe_is_refused() {
-    for script in [
-        "echo '$1'",
-        "cat <<EOF\n$1\nEOF",
-        "bash -c \"echo $1\"",
-        "eval $1",
-        "ssh web -- \"$1\"",
-        "a | $1",
-        "echo $(( $1 + 1 ))",
+fn interpreters_are_named() {
+    for (script, program) in [
+        ("awk '{print $1}' f", "awk"),
+        ("sh -c '$1'", "sh"),
+        ("bash -c \"echo $1\"", "bash"),
+        ("/bin/sh -c \"$1\"", "sh"),
+        ("eval $1", "eval"),
+        ("ssh web -- \"$1\"", "ssh"),
+        ("python3 -c \"print($1)\"", "python3"),
+        ("echo \"$1\" | sudo ruby", "ruby"),
+        ("x \"$(bash -c \"$1\")\"", "bash"),
     ] {
         let at = script.find("$1").unwrap();
-        let advice = crate::advice::unsafe_places(script, std::slice::from_ref(&(at..at + 2)));
-        assert!(
-            !advice.is_empty() && !reasons(script).is_empty(),
+        let position = ValuePosition {
+            range: at..at + 2,
+            kind: ValueKind::Argument,
+        };
+        let found = judge(script, &[position], &[]);
+        assert_eq!(
+            found[0].reason,
+            Some(UnsafePosition::Code(program)),
             "{script}"
         );
+    }
+}
+
+/// An author who follows the advice has no finding any more.
+#[test]
+fn remedies_for_code_are_safe_and_name_the_program() {
+    let mut checked = 0;
+    for program in programs::names() {
+        let remedy = UnsafePosition::Code(program).remedy("$1");
+        let has_example = programs::argument_of(program).is_some() || program.ends_with("awk");
+        let Some(code) = remedy
+            .split('`')
+            .nth(1)
+            .filter(|code| has_example && *code != "\"$1\"")
+        else {
+            continue;
+        };
+        assert!(code.starts_with(&format!("{program} -")), "{code}");
+        let at = code.rfind("\"$1\"").unwrap() + 1;
+        let mut positions = vec![ValuePosition {
+            range: at..at + 2,
+            kind: ValueKind::Argument,
+        }];
+        if let Some(escape) = code.find("\\$1") {
+            let (range, kind) = (escape..escape + 3, ValueKind::Escape);
+            positions.insert(0, ValuePosition { range, kind });
+        }
+        let found = judge(code, &positions, &[]);
+        let refused = found.iter().filter(|found| found.reason.is_some());
+        assert_eq!(refused.count(), 0, "{code}");
+        checked += 1;
+    }
+    assert!(checked > 20, "{checked}");
+    let eval = UnsafePosition::Code("eval").remedy("$1");
+    assert!(eval.starts_with("remove `eval`"), "{eval}");
+}
+
+#[test]
+fn scripts_are_split_into_simple_commands() {
+    for (script, commands) in [
+        ("git log -1 2>&1", vec!["git log -1 2>&1"]),
+        ("git log &> out", vec!["git log &> out"]),
+        ("a && b | c; d", vec!["a", "b", "c", "d"]),
+        ("if test -f x; then cat x; fi", vec!["test -f x", "cat x"]),
+        ("echo \"a; b\"", vec!["echo \"a; b\""]),
+        ("echo \"$(date)\"", vec!["echo \"$(date)\"", "date"]),
+        ("echo `date; ls` x", vec!["echo `date; ls` x", "date", "ls"]),
+        ("(cat \"a b\")", vec!["cat \"a b\""]),
+        ("# note; it's one\nls # all; of it", vec!["ls"]),
+        ("X=1\nY=$(date)", vec!["date"]),
+        ("X=1 make all", vec!["make all"]),
+        ("for f in a b; do cat $f; done", vec!["cat $f"]),
+        ("case x in a) ls;; b) cat y;; esac", vec!["ls", "cat y"]),
+        ("[[ -f x ]] && ls", vec!["ls"]),
+        (
+            "cat <<'EOF' | sort\nit's; text\nEOF\nls",
+            vec!["cat <<'EOF'", "sort", "ls"],
+        ),
+        ("cat <<EOF\nnever; ended", vec!["cat <<EOF"]),
+    ] {
+        let found = simple_commands(script);
+        assert!(
+            found
+                .iter()
+                .all(|&(at, command)| script[at..].starts_with(command))
+        );
+        let found: Vec<&str> = found.into_iter().map(|(_, command)| command).collect();
+        assert_eq!(found, commands, "{script}");
+    }
+}
+
+#[test]
+fn values_that_the_option_table_takes_for_code_are_refused() {
+    for script in [
+        "uv run \"$1\"",
+        "npm exec \"$1\"",
+        "hyperfine \"$1\"",
+        "rsync -e \"ssh -i $1\" a b:c",
+        "rg --pre \"$1\" x",
+        "git -c core.pager=\"$1\" log",
+        "git bisect run \"$1\"",
+        "sort --compress-program=\"$1\" x",
+        "node --require \"$1\" x.js",
+        "java -jar \"$1\"",
+        "tar -I \"$1\" -xf x",
+        "kubectl exec pod -- \"$1\"",
+        "make \"$1\"",
+        "Rscript -e \"$1\"",
+    ] {
+        assert!(!reasons(script).is_empty(), "{script}");
+    }
+    for script in [
+        "uv run pytest \"$1\"",
+        "npm run \"$1\"",
+        "java -jar x.jar \"$1\"",
+        "make -- \"$1\"",
+        "docker exec web ls \"$1\"",
+        "kubectl exec pod -- cat \"$1\"",
+        "cargo test \"$1\"",
+    ] {
+        assert_eq!(reasons(script), [], "{script}");
     }
 }
 
@@ -274,11 +395,11 @@ fn deep_and_long_scripts_are_refused_not_followed() {
 fn work_grows_with_the_length_of_a_script() {
     let steps = |piece: &str, before: &str, after: &str, times: usize| {
         let script = format!("{before}{}{after}", piece.repeat(times));
-        let places: Vec<Place> = script
+        let places: Vec<ValuePosition> = script
             .match_indices("$1")
-            .map(|(at, text)| Place {
+            .map(|(at, text)| ValuePosition {
                 range: at..at + text.len(),
-                kind: Kind::Argument,
+                kind: ValueKind::Argument,
             })
             .collect();
         scan::scan(&script, &places, &BTreeSet::new(), 0).steps

@@ -1,6 +1,7 @@
 //! Archives and compression.
 
-use super::Effect::{Elsewhere, Reads, Runs, Sends, Writes};
+use super::ProgramEffect::{Elsewhere, Reads, Runs, Sends, Writes};
+use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, list, operand, opt, outside};
 use super::text::at_file;
 
@@ -82,6 +83,11 @@ pub(super) const ARCHIVES: &[Program] = &[
         ),
         safe: "--file --checkpoint --directory --list",
         bundle: true,
+        code: Code::Options {
+            values: "-*f",
+            protects: true,
+            reads_input: false,
+        },
         plain: &[
             "tar tzf x.tgz",
             "tar -czf x.tgz src",
@@ -125,6 +131,7 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt("-b: --temp-path:", Writes, "writes there", "zip -b /x y z"),
         ],
         values: list("-x -i -n -t -P -Z -s -tt"),
+        code: OPTIONS,
         plain: &["zip -r x.zip src", "zip -9 x.zip a -x y"],
         ..NONE
     },

@@ -1,6 +1,7 @@
 //! awk: programs that start programs, write files or read others.
 
-use super::Effect::{Reads, Runs, Writes};
+use super::ProgramEffect::{Reads, Runs, Writes};
+use super::code::Code;
 use super::engine::{NONE, Program, list, operand, opt};
 
 pub(super) const AWK: &[Program] = &[Program {
@@ -38,6 +39,14 @@ pub(super) const AWK: &[Program] = &[Program {
         "awk '{system($1)}'",
     )
     .to(1)],
+    code: Code::First {
+        code: "e",
+        file: "fEil",
+        values: "vF",
+        permutes: false,
+    },
+    unrestricted: true,
+    opaque: true,
     plain: &[
         "awk '{print $1}' x",
         "awk -F: '$3 > 5 {print $1, $2}' x",

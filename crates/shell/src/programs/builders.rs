@@ -1,6 +1,8 @@
 //! Build tools and compilers.
 
-use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::Network;
+use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::code::OPTIONS;
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 use super::text::at_file;
 
@@ -127,6 +129,9 @@ pub(super) const BUILDERS: &[Program] = &[
         operands: &[
             operand(0, assigns, Runs, "changes what is run", "make SHELL=/tmp/x all").globs(),
         ],
+        code: OPTIONS,
+        unrestricted: true,
+        opaque: true,
         plain: &["make -j4 test", "make", "make -n all", "make -C sub all", "make -kdB lint"],
         ..NONE
     },
@@ -381,6 +386,7 @@ pub(super) const BUILDERS: &[Program] = &[
         operands: &[
             operand(0, changes, Sends, "changes, sends or reveals something", "aws s3 cp x s3://y"),
         ],
+        network: Network::CommonWord,
         plain: &["aws s3 ls", "aws ec2 describe-instances", "gcloud projects list", "aws --version",
             "aws sts get-caller-identity"],
         ..NONE

@@ -1,6 +1,7 @@
 //! How a command is held against its entry in the table.
 
-use super::{Attached, Effect, Hit, Report};
+use super::code::Code;
+use super::{AttachedScript, Changes, EffectHit, Network, ProgramEffect, ProgramReport};
 use crate::word::Word;
 
 /// What the table says about one program, or about one of its subcommands.
@@ -50,6 +51,18 @@ pub(super) struct Program {
     pub(super) underscores: bool,
     /// What no list can say; `false` ends the search.
     pub(super) special: Option<Special>,
+    /// Positions in which it takes code; decides where a value may be filled in.
+    pub(super) code: Code,
+    /// The option that takes code, and how that code reads an argument after `--`.
+    pub(super) argument: Option<(&'static str, &'static str)>,
+    /// A grant for its name allows any program or any code.
+    pub(super) unrestricted: bool,
+    /// Its code is not shell code, so deny rules cannot be looked for in it.
+    pub(super) opaque: bool,
+    /// It communicates with other machines.
+    pub(super) network: Network,
+    /// It changes the files that it is given.
+    pub(super) changes: Changes,
     /// Ordinary commands that must not be asked about, read by the tests.
     #[cfg_attr(
         not(test),
@@ -59,7 +72,7 @@ pub(super) struct Program {
 }
 
 /// Looks at the words of a command whose program, or subcommand, is at the given position.
-pub(super) type Special = fn(&[Word], usize, &mut Report) -> bool;
+pub(super) type Special = fn(&[Word], usize, &mut ProgramReport) -> bool;
 
 /// A program without surprises: what the entries start from.
 pub(super) const NONE: Program = Program {
@@ -84,6 +97,12 @@ pub(super) const NONE: Program = Program {
     least: 1,
     underscores: false,
     special: None,
+    code: Code::AsListed,
+    argument: None,
+    unrestricted: false,
+    opaque: false,
+    network: Network::No,
+    changes: Changes::AsListed,
     plain: &[],
 };
 
@@ -150,7 +169,7 @@ impl List {
 /// Why something is asked about, with a line that must be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reason {
-    pub(super) effect: Effect,
+    pub(super) effect: ProgramEffect,
     pub(super) why: &'static str,
     /// The program's own use of it, read by the tests.
     #[cfg_attr(
@@ -200,7 +219,11 @@ pub(super) enum Starts {
     Module,
 }
 
-pub(super) const fn because(effect: Effect, why: &'static str, example: &'static str) -> Reason {
+pub(super) const fn because(
+    effect: ProgramEffect,
+    why: &'static str,
+    example: &'static str,
+) -> Reason {
     Reason {
         effect,
         why,
@@ -210,7 +233,7 @@ pub(super) const fn because(effect: Effect, why: &'static str, example: &'static
 
 pub(super) const fn opt(
     names: &'static str,
-    effect: Effect,
+    effect: ProgramEffect,
     why: &'static str,
     example: &'static str,
 ) -> Opt {
@@ -225,7 +248,7 @@ pub(super) const fn opt(
 pub(super) const fn operand(
     from: usize,
     when: fn(&str) -> bool,
-    effect: Effect,
+    effect: ProgramEffect,
     why: &'static str,
     example: &'static str,
 ) -> Operand {
@@ -269,9 +292,9 @@ impl Operand {
     }
 }
 
-impl Report {
-    pub(super) fn hit(&mut self, at: usize, effect: Effect, why: &'static str) {
-        self.hits.push(Hit { at, effect, why });
+impl ProgramReport {
+    pub(super) fn hit(&mut self, at: usize, effect: ProgramEffect, why: &'static str) {
+        self.hits.push(EffectHit { at, effect, why });
     }
 
     fn reason(&mut self, at: usize, reason: &Reason) {
@@ -279,12 +302,19 @@ impl Report {
     }
 }
 
+/// Stands in a word for text that is only known when the command runs.
+pub(crate) const UNKNOWN: char = '\0';
+
 /// Commands within commands within commands are followed this far; each level is a hit already.
 const DEPTH: usize = 6;
 
 /// Looks at the command that begins at `at`.
-pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Report) {
-    let Some(program) = words.get(at).and_then(|word| super::find(&word.text)) else {
+pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut ProgramReport) {
+    let Some(program) = words
+        .get(at)
+        .and_then(|word| super::find(&word.text))
+        .map(|(_, program)| program)
+    else {
         return;
     };
     if depth > DEPTH {
@@ -305,7 +335,7 @@ pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Report)
 
 struct Walk<'a> {
     words: &'a [Word],
-    report: &'a mut Report,
+    report: &'a mut ProgramReport,
     depth: usize,
     /// The program, its subcommand, and so on: whose options count.
     levels: [&'static Program; 4],
@@ -323,11 +353,18 @@ impl Walk<'_> {
             self.report
                 .reason(if inside { at } else { (at + 1).min(last) }, reason);
         }
-        if program
-            .special
-            .is_some_and(|special| !special(self.words, at, self.report))
-        {
-            return;
+        if let Some(special) = program.special {
+            let (starts, attached) = (self.report.starts.len(), self.report.attached.len());
+            let goes_on = special(self.words, at, self.report);
+            if program.code == Code::AsListed {
+                let report = &mut *self.report;
+                report.code.extend_from_slice(&report.starts[starts..]);
+                let words = report.attached[attached..].iter().map(|script| script.word);
+                report.code.extend(words);
+            }
+            if !goes_on {
+                return;
+            }
         }
         let commands = !program.subs.is_empty() || !program.quiet.is_empty();
         let (mut operands, mut seen, mut only_operands, mut index) = (0, false, false, at + 1);
@@ -352,7 +389,7 @@ impl Walk<'_> {
             if program.assigns && operands == 0 && is_assignment(text) {
                 self.report.hit(
                     index,
-                    Effect::Configures,
+                    ProgramEffect::Configures,
                     "sets a variable for what it starts",
                 );
                 index += 1;
@@ -388,10 +425,16 @@ impl Walk<'_> {
                 let meant = (rule.when)(text) || rule.globs && word.is_glob();
                 if reached && operands < rule.to && meant {
                     self.report.reason(index, &rule.reason);
+                    if rule.starts != Starts::No && program.code == Code::AsListed {
+                        self.report.code.push(index);
+                    }
                     self.start(index, rule.starts);
                 }
             }
             if program.script && operands == 0 {
+                if program.code == Code::AsListed {
+                    self.report.code.push(index);
+                }
                 self.start(index, Starts::Script);
             }
             operands += if word.is_glob() {
@@ -475,7 +518,7 @@ impl Walk<'_> {
             }
             _ => 0,
         };
-        self.report.attached.push(Attached {
+        self.report.attached.push(AttachedScript {
             word,
             offset: offset + more,
         });
@@ -619,12 +662,20 @@ impl Walk<'_> {
             (None, _) => None,
         };
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
+        let runs = option.reason.effect == ProgramEffect::Runs;
         let hit = !bare
             && option
                 .when
                 .zip(value)
-                .is_none_or(|(when, value)| when(value));
+                .is_none_or(|(when, value)| when(value) || runs && value.contains(UNKNOWN));
         let mut end = None;
+        if hit && (runs || option.starts != Starts::No) {
+            self.report.code.extend(match (attached, takes) {
+                (Some(_), _) => Some(index),
+                (None, Takes::Values(_)) => Some(index + 1),
+                (None, _) => None,
+            });
+        }
         if hit {
             let apart = option.starts == Starts::Module && attached.is_none();
             self.report
@@ -637,6 +688,8 @@ impl Walk<'_> {
                 None if takes == Takes::Attached => {}
                 _ => end = self.start(index + 1, option.starts),
             }
+        } else if option.starts == Starts::Module {
+            end = Some(self.words.len());
         }
         match (end, takes) {
             (Some(end), _) => end,

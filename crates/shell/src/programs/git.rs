@@ -1,11 +1,11 @@
 //! git: options that run or write something, subcommands that are not what they seem.
 
-use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::engine::{
     NONE, Operand, Opt, Program, Starts, any, because, list, listed, names_command, operand, opt,
     outside,
 };
-use super::{Attached, Report};
+use super::{AttachedScript, ProgramReport};
 use crate::word::Word;
 
 pub(super) const GIT: &[Program] = &[Program {
@@ -863,7 +863,7 @@ const SUBS: &[Program] = &[
 ];
 
 /// Reading takes one name, or says that it reads.
-fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
+fn config(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
     // Options count only in front of the first name; behind it, they are the value.
     let (mut first, mut value) = (None, false);
     for (index, word) in words.iter().enumerate().skip(at + 1) {
@@ -899,7 +899,7 @@ fn config(words: &[Word], at: usize, report: &mut Report) -> bool {
         for (word, value) in words.iter().enumerate().skip(index) {
             let (name, bang) = (&words[word - 1].text, value.text.starts_with('!'));
             if bang || named || names_command(name) {
-                report.attached.push(Attached {
+                report.attached.push(AttachedScript {
                     word,
                     offset: usize::from(bang),
                 });

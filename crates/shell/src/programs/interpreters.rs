@@ -1,9 +1,11 @@
 //! Interpreters: a script file is what they are for, code on the command line is not.
 
-use super::Effect::{Configures, Reads, Runs, Sends, Writes};
+use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
+use super::code::{Code, interpreter};
 use super::engine::{
     NONE, Opt, Program, Reason, Starts, because, list, listed, operand, opt, outside,
 };
+use super::{Changes, Network};
 
 /// Code comes from somewhere else than a named file.
 const STDIN: Reason = because(Runs, "runs code from its input", "python3");
@@ -42,7 +44,7 @@ const DATABASE: &[Opt] = &[
 pub(super) const INTERPRETERS: &[Program] = &[
     Program {
         names: list(
-            "python pypy python-dbg pythonw py ipython bpython jython micropython \
+            "python python2 python3 pypy python-dbg pythonw py ipython bpython jython micropython \
                      graalpy",
         ),
         options: &[
@@ -80,6 +82,9 @@ pub(super) const INTERPRETERS: &[Program] = &[
         stops: 1,
         script: true,
         bare: Some(STDIN),
+        code: interpreter("c", &[], "WX"),
+        argument: Some(("-c", "sys.argv[-1]")),
+        opaque: true,
         plain: &[
             "python3 script.py -c x",
             "python script.py",
@@ -143,6 +148,9 @@ pub(super) const INTERPRETERS: &[Program] = &[
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "node")),
+        code: interpreter("ep", &["--eval", "--print"], "r"),
+        argument: Some(("-e", "process.argv.at(-1)")),
+        opaque: true,
         plain: &[
             "node x.js -e y",
             "node --test a.js",
@@ -171,6 +179,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
         quiet: "test fmt lint check doc info bench run task --version help",
         other: Some(because(Runs, "runs code or installs", "deno eval x")),
         bare: Some(because(Runs, "runs code from its input", "deno")),
+        code: Code::Everything,
+        opaque: true,
         plain: &["deno test src", "deno fmt", "deno run x.ts"],
         ..NONE
     },
@@ -204,6 +214,9 @@ pub(super) const INTERPRETERS: &[Program] = &[
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "ruby")),
+        code: interpreter("e", &[], "rI"),
+        argument: Some(("-e", "ARGV[0]")),
+        opaque: true,
         plain: &[
             "ruby x.rb -e y",
             "ruby -w x.rb",
@@ -242,6 +255,10 @@ pub(super) const INTERPRETERS: &[Program] = &[
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "perl")),
+        code: interpreter("eE", &[], "I"),
+        argument: Some(("-e", "$ARGV[0]")),
+        opaque: true,
+        changes: Changes::InPlace,
         plain: &["perl x.pl -e y", "perl -w x.pl", "perl -c x.pl", "perl -v"],
         ..NONE
     },
@@ -278,14 +295,17 @@ pub(super) const INTERPRETERS: &[Program] = &[
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "php")),
+        code: interpreter("rBRE", &["--run"], "d"),
+        argument: Some(("-r", "$argv[1]")),
+        opaque: true,
         plain: &["php x.php -r y", "php -l x.php", "php -v", "php -f x.php"],
         ..NONE
     },
     Program {
         names: list(
-            "lua luajit luau Rscript R littler julia elixir iex erl escript ghc ghci \
+            "lua luajit luau Rscript rscript R littler julia elixir iex erl escript ghc ghci \
                      runghc runhaskell stack scala amm groovy kotlin kotlinc clojure clj bb \
-                     guile sbcl clisp ecl racket csi octave matlab osascript swift \
+                     guile sbcl clisp ecl racket csi octave matlab swift \
                      jshell ocaml utop dotnet-script gawk-shell qjs mujs d8 janet fennel gst \
                      swipl gprolog maxima gap sage bc gdl idl jq-repl",
         ),
@@ -314,7 +334,47 @@ pub(super) const INTERPRETERS: &[Program] = &[
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "lua")),
+        code: interpreter(
+            "eEL",
+            &[
+                "--eval",
+                "--print",
+                "--expr",
+                "--expression",
+                "-eval",
+                "--execute",
+                "--run",
+            ],
+            "lp",
+        ),
+        opaque: true,
         plain: &["lua x.lua -e y", "Rscript x.R", "julia x.jl", "lua -v"],
+        ..NONE
+    },
+    Program {
+        names: list("osascript"),
+        options: &[
+            opt(
+                "-e:",
+                Runs,
+                "runs its value as code",
+                "osascript -e 'do shell script \"x\"'",
+            ),
+            opt("-i", Runs, "reads code from its input", "osascript -i"),
+            opt("-l:", Runs, "chooses the language", "osascript -l x y"),
+        ],
+        operands: &[operand(
+            0,
+            stdin,
+            Runs,
+            "runs code from its input",
+            "osascript -",
+        )],
+        stops: 1,
+        script: true,
+        bare: Some(because(Runs, "runs code from its input", "osascript")),
+        code: Code::Everything,
+        opaque: true,
         ..NONE
     },
     Program {
@@ -338,6 +398,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
         )],
         stops: 1,
         script: true,
+        code: interpreter("", &[], ""),
+        opaque: true,
         plain: &["tclsh x.tcl -h"],
         ..NONE
     },
@@ -352,10 +414,18 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "java -javaagent:x -jar y.jar",
             ),
             opt(
-                "-jar: -cp: -classpath: --class-path: -p: --module-path: -m: --module:",
+                "-jar: -m: --module:",
                 Runs,
                 "runs code from there",
                 "java -jar /tmp/x.jar",
+            )
+            .when(outside)
+            .starts(Starts::Module),
+            opt(
+                "-cp: -classpath: --class-path: -p: --module-path:",
+                Runs,
+                "runs code from there",
+                "java -cp /tmp/x y",
             )
             .when(outside),
             opt(
@@ -375,6 +445,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         words: true,
         stops: 1,
         script: true,
+        opaque: true,
         plain: &[
             "java -version",
             "java -jar build/x.jar",
@@ -397,6 +468,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
         )],
         bare: Some(because(Runs, "reads commands from its input", "psql mydb")),
         least: usize::MAX,
+        code: Code::Everything,
+        opaque: true,
         plain: &["psql -l mydb", "psql --version"],
         safe: "-l --list -V",
         ..NONE
@@ -412,6 +485,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "redis-cli eval x",
         )],
         bare: Some(because(Runs, "reads commands", "redis-cli")),
+        opaque: true,
+        network: Network::Yes,
         plain: &["redis-cli get x", "etcdctl get x"],
         ..NONE
     },
@@ -470,6 +545,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "sqlite3 x.db",
         )),
         least: 2,
+        code: Code::Everything,
+        opaque: true,
         safe: "-V",
         plain: &[
             "sqlite3 x.db 'select 1'",

@@ -1,13 +1,32 @@
-//! What programs do beyond their name: the option table.
+//! The program table: what programs do beyond what their name says.
 //!
-//! A grant for a program's name (`Bash(git:*)`) is not meant for the options that make it start,
-//! write or send something else. Programs stand together by family; each entry says why it is there
-//! and carries a line that must be asked about. The table lowers questions' cost, it is no wall:
-//! the sandbox is.
+//! A grant for a program (`Bash(git:*)`) is not meant for options that make it start, write or send
+//! something else. The table knows those options. It also knows which programs run whatever they are
+//! given, which of their words are code, and which of them use the network, so that validation,
+//! trust, permissions and rendering decide about a command from the same entry. The table reduces
+//! prompts; it is not a security boundary. The sandbox is.
+//!
+//! Programs are grouped by family. Each reason carries an example, which the tests check. To add a
+//! program, add its name to an entry or write a new entry.
+//!
+//! # Spelling of options
+//!
+//! Options are lists of words between blanks. The end of a word says what follows the option:
+//!
+//! | mark | meaning | example |
+//! |---|---|---|
+//! | none | no value; in `values`, one value | `-i` |
+//! | `:` | one value, in the next word or attached; in `values`, one value more | `-c:` |
+//! | `?` | a value only if it is attached: `-i.bak`, `--color=never` | `-i?` |
+//! | `!` | a value that may begin with a dash; other such values are also checked as options | `-v!` |
+//! | `*` | any text after this prefix, or the next word | `-Xlog*` |
+//!
+//! Long options may be abbreviated unless `words` is set, and short ones may be combined: `-xvf`.
 
 mod archives;
 mod awk;
 mod builders;
+pub(crate) mod code;
 mod engine;
 mod git;
 mod interpreters;
@@ -25,78 +44,219 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::word::Word;
+use code::Code;
 use engine::Program;
+pub(crate) use engine::UNKNOWN;
 
-/// What an option or operand makes a program do that its name does not say.
+/// The effect of an option or operand that the program's name does not suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It starts another program or evaluates code.
+pub enum ProgramEffect {
+    /// Starts another program or evaluates code.
     Runs,
-    /// It writes, replaces or removes a file.
+    /// Writes, replaces or removes a file.
     Writes,
-    /// It sends something to another machine, or lets another machine in.
+    /// Sends something to another machine, or accepts connections.
     Sends,
-    /// It reads instructions, secrets or a list of files from a file.
+    /// Reads instructions, secrets or a list of files from a file.
     Reads,
-    /// It changes settings that later commands obey.
+    /// Changes settings that later commands obey.
     Configures,
-    /// It works in another place than the one that was agreed to.
+    /// Works outside the working folder.
     Elsewhere,
 }
 
-/// One reason to ask although the program was granted.
+/// A reason to ask although the program is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
-    /// Which word it is; 0 is the program. A rule whose own words reach as far as this one agreed
-    /// to it. The number of words, if it is the lack of a word that makes the difference: only the
-    /// exact command agrees to that.
+pub struct EffectHit {
+    /// Index of the word; 0 is the program. A rule that has this many words or more agreed to it.
+    /// The number of words if a missing word is the reason: only the exact command agrees to that.
     pub at: usize,
-    /// What it does.
-    pub effect: Effect,
-    /// The sentence for the question: what this word makes the program do.
+    /// The effect.
+    pub effect: ProgramEffect,
+    /// Completes the sentence "`WORD` in `COMMAND` …".
     pub why: &'static str,
 }
 
-/// What the table knows about one command.
+/// The result of looking a command up in the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ProgramReport {
     /// Reasons to ask, in the order of the words.
-    pub hits: Vec<Hit>,
-    /// Which word is the subcommand, for programs that have them: `push` in `git -C x push`.
+    pub hits: Vec<EffectHit>,
+    /// Index of the subcommand, for programs that have them: `push` in `git -C x push`.
     pub subcommand: Option<usize>,
-    /// All words that may be the subcommand, or one below it: behind an option that nobody here
-    /// knows it may be the word after the next, in `docker container run` it is both.
+    /// Indices of all words that may be the subcommand, or one below it: after an unknown option it
+    /// may be the word after the next; in `docker container run` both words count.
     pub subcommands: Vec<usize>,
-    /// From which words on the command starts other programs (`env`, `xargs`, `find -exec`): each is
-    /// where a deny rule is looked for again. A word may also be a whole script (`sh -c`).
+    /// Indices of words at which another command may start (`env`, `xargs`, `find -exec`). Such a
+    /// word may also be a whole script (`sh -c`). Deny rules are checked again from there.
     pub starts: Vec<usize>,
     /// Scripts that are the end of a word: `--exec='rm -r x'`.
-    pub attached: Vec<Attached>,
-    /// From this word on, the words with blanks between them are a script: `eval`.
+    pub attached: Vec<AttachedScript>,
+    /// Index of the first of the words that are joined to a script: `eval`.
     pub joined: Option<usize>,
+    /// Indices of words that are code or name a program or a file of code, as far as the table alone
+    /// can tell.
+    pub(crate) code: Vec<usize>,
 }
 
-/// Another command inside a word.
+/// A script inside a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attached {
-    /// Which word.
+pub struct AttachedScript {
+    /// Index of the word.
     pub word: usize,
-    /// Where in its text the command begins.
+    /// Offset in the word's text at which the script starts.
     pub offset: usize,
 }
 
-/// Looks a command up in the table. `words[0]` is the program, possibly with a path: the table goes
-/// by its last part. A program that is not in the table gives an empty report.
-pub fn inspect(words: &[Word]) -> Report {
-    let mut report = Report::default();
+/// Communication with other machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Network {
+    /// None, apart from options and subcommands that the table lists.
+    No,
+    /// That is its purpose.
+    Yes,
+    /// That is its purpose, but its name is an ordinary word (`http`, `mail`) and only counts where a
+    /// command starts.
+    CommonWord,
+}
+
+/// Changes to the files that are named in a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changes {
+    /// Only with options that the table lists.
+    AsListed,
+    /// That is its purpose.
+    Always,
+    /// With `-i`, alone or among other letters, or `--in-place`, abbreviated or not.
+    InPlace,
+}
+
+/// Looks a command up in the table. `words[0]` is the program, with or without a path. The report is
+/// empty for a program that is not in the table.
+pub fn inspect(words: &[Word]) -> ProgramReport {
+    let mut report = ProgramReport::default();
     engine::look(words, 0, 0, &mut report);
+    for hit in &mut report.hits {
+        // The value of an option may be missing: `tar ffmpeg`.
+        hit.at = hit.at.min(words.len());
+    }
     report.hits.sort_by_key(|hit| hit.at);
     report.hits.dedup();
-    report.starts.sort_unstable();
-    report.starts.dedup();
-    report.subcommands.sort_unstable();
-    report.subcommands.dedup();
+    for indices in [
+        &mut report.starts,
+        &mut report.subcommands,
+        &mut report.code,
+    ] {
+        indices.sort_unstable();
+        indices.dedup();
+    }
     report
+}
+
+/// Returns `true` if a grant for all commands that begin with these words allows any program or any
+/// code: `python3`, `sudo -u root`, `docker exec web`.
+pub fn is_unrestricted(prefix: &[Word]) -> bool {
+    let Some((first, rest)) = prefix.split_first() else {
+        return false;
+    };
+    let is_open = |word: &Word| {
+        find(&word.text).is_some_and(|(_, program)| {
+            program.runs_anything() || starts_after(std::slice::from_ref(word))
+        })
+    };
+    let adds_nothing = |word: &Word| word.text.starts_with('-') || is_open(word);
+    is_open(first) && rest.iter().all(adds_nothing) || starts_after(prefix)
+}
+
+/// Returns `true` if another command starts in the words that follow these.
+fn starts_after(prefix: &[Word]) -> bool {
+    let probe = ["prowess-probe"; 2].map(Word::plain);
+    let words: Vec<Word> = prefix.iter().cloned().chain(probe).collect();
+    inspect(&words).starts.iter().any(|&at| at >= prefix.len())
+}
+
+/// Returns `true` if the program takes code in a language other than the shell's, in which deny rules
+/// cannot be looked for.
+pub fn is_opaque(program: &str) -> bool {
+    find(program).is_some_and(|(_, program)| program.opaque)
+}
+
+/// Returns `true` if a command communicates with other machines.
+pub fn uses_network(words: &[Word]) -> bool {
+    let is_network =
+        |word: &Word| find(&word.text).is_some_and(|(_, program)| program.network != Network::No);
+    words.first().is_some_and(is_network)
+        || inspect(words)
+            .hits
+            .iter()
+            .any(|hit| hit.effect == ProgramEffect::Sends)
+}
+
+/// Returns `true` if a command changes the files that it is given.
+pub fn changes_files(words: &[Word]) -> bool {
+    let Some((first, rest)) = words.split_first() else {
+        return false;
+    };
+    let changes = find(&first.text).map_or(Changes::AsListed, |(_, program)| program.changes);
+    let is_in_place = |word: &Word| {
+        let is_cluster = word.text.starts_with('-') && !word.text.starts_with("--");
+        word.text.starts_with("--in") || is_cluster && word.text.contains('i')
+    };
+    match changes {
+        Changes::Always => true,
+        Changes::InPlace if rest.iter().any(is_in_place) => true,
+        Changes::InPlace | Changes::AsListed => inspect(words)
+            .hits
+            .iter()
+            .any(|hit| hit.effect == ProgramEffect::Writes),
+    }
+}
+
+/// Returns `true` if a word in any text is the name of a program that communicates with other
+/// machines, and hardly anything else.
+pub fn names_network_program(word: &str) -> bool {
+    INDEX
+        .get(word)
+        .is_some_and(|program| program.network == Network::Yes)
+}
+
+/// Returns `true` if all words of a program are code, or its first word is a file of code.
+pub(crate) fn takes_only_code(program: &str) -> bool {
+    find(program).is_some_and(|(_, program)| matches!(program.code, Code::Everything | Code::File))
+}
+
+/// Returns the name under which a program is listed, and the positions in which it takes code.
+pub(crate) fn code_of(program: &str) -> Option<(&'static str, Code)> {
+    find(program).map(|(name, program)| (name, program.code))
+}
+
+/// Returns the option with which a program takes code, and how that code reads an argument.
+pub(crate) fn argument_of(program: &str) -> Option<(&'static str, &'static str)> {
+    find(program).and_then(|(_, program)| program.argument)
+}
+
+/// Returns the names of all programs in the table.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE
+        .iter()
+        .copied()
+        .flatten()
+        .flat_map(|program| program.names.words())
+}
+
+impl Program {
+    fn runs_anything(&self) -> bool {
+        self.unrestricted
+            || matches!(
+                self.code,
+                Code::Everything
+                    | Code::File
+                    | Code::Wrapper { .. }
+                    | Code::Shell
+                    | Code::Interpreter { .. }
+                    | Code::Command
+            )
+    }
 }
 
 /// All programs, by family.
@@ -115,7 +275,7 @@ const TABLE: &[&[Program]] = &[
     system::SYSTEM,
 ];
 
-/// The table by name, made at the first question.
+/// The table by name, built on first use.
 static INDEX: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
     let programs = TABLE.iter().copied().flatten();
     programs
@@ -123,16 +283,33 @@ static INDEX: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(
         .collect()
 });
 
-/// The entry for a program by its file name, with or without a version: `/usr/bin/python3.11`.
-fn find(word: &str) -> Option<&'static Program> {
+/// Names with capital letters, by their lower-case form.
+static CAPITALS: LazyLock<HashMap<String, &'static str>> = LazyLock::new(|| {
+    names()
+        .filter(|name| name.contains(|c: char| c.is_ascii_uppercase()))
+        .map(|name| (name.to_ascii_lowercase(), name))
+        .collect()
+});
+
+/// Finds the entry for a program, with or without a path and a version: `/usr/bin/python3.11`. Some
+/// file systems ignore case, so `BASH` is `bash`.
+fn find(word: &str) -> Option<(&'static str, &'static Program)> {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    INDEX.get(name).copied().or_else(|| {
-        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-        if plain.len() == name.len() {
-            None
-        } else {
-            INDEX.get(plain).copied()
-        }
-    })
+    if let Some((name, program)) = INDEX.get_key_value(name) {
+        return Some((name, program));
+    }
+    let get = |name: &str| {
+        let name = CAPITALS.get(name).copied().unwrap_or(name);
+        INDEX
+            .get_key_value(name)
+            .map(|(name, program)| (*name, *program))
+    };
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let found = get(plain).filter(|_| plain.len() < name.len());
+    if found.is_some() || !name.contains(|c: char| c.is_ascii_uppercase()) {
+        return found.or_else(|| get(name));
+    }
+    let (name, plain) = (name.to_ascii_lowercase(), plain.to_ascii_lowercase());
+    get(&name).or_else(|| get(&plain))
 }

@@ -1,7 +1,16 @@
 //! Other machines and keys.
 
-use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
+use super::{Changes, Network};
+
+/// A program whose purpose is to communicate with other machines.
+const TALKER: Program = Program {
+    always: Some(because(Sends, "speaks to other machines", "nc -l 8080")),
+    network: Network::Yes,
+    ..NONE
+};
 
 pub(super) const NETWORK: &[Program] = &[
     Program {
@@ -117,6 +126,7 @@ pub(super) const NETWORK: &[Program] = &[
             "is no web address",
             "curl file:///etc/passwd",
         )],
+        network: Network::Yes,
         plain: &[
             "curl -fsSL https://example.com/x",
             "curl -I https://x.org",
@@ -193,6 +203,7 @@ pub(super) const NETWORK: &[Program] = &[
             "-t -T -w -U -Q -l -A -R -D --tries --timeout --wait --user-agent --quota --level",
         ),
         safe: "--user-agent",
+        network: Network::Yes,
         plain: &[
             "wget -qO- https://x.org",
             "wget -q https://x.org/a",
@@ -232,6 +243,8 @@ pub(super) const NETWORK: &[Program] = &[
             operand(0, any, Sends, "opens a session on another machine", "ssh h").to(1),
         ],
         stops: 2,
+        code: Code::Everything,
+        network: Network::Yes,
         plain: &["ssh -V"],
         ..NONE
     },
@@ -261,11 +274,14 @@ pub(super) const NETWORK: &[Program] = &[
             "is on another machine",
             "scp a h:b",
         )],
+        code: OPTIONS,
+        network: Network::Yes,
         plain: &["scp a b"],
         ..NONE
     },
     Program {
         names: list("rsync"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-e: --rsh: --rsync-path: -M: --remote-option:",
@@ -313,17 +329,34 @@ pub(super) const NETWORK: &[Program] = &[
             "is on another machine",
             "rsync -a x h:y",
         )],
+        code: OPTIONS,
+        network: Network::Yes,
         plain: &["rsync -av --exclude target src/ out/"],
         ..NONE
     },
     Program {
         names: list(
-            "nc ncat netcat socat telnet ftp lftp tftp ngrok rsh rlogin rexec \
-                     cloudflared websocat nmap tcpdump tshark mail mailx sendmail mutt msmtp \
-                     swaks rclone aria2c axel http https xh grpcurl s3cmd croc transfer",
+            "telnet ftp lftp tftp ngrok rsh rlogin rexec cloudflared websocat nmap tcpdump tshark \
+             mailx sendmail mutt msmtp swaks rclone aria2c axel xh grpcurl s3cmd",
         ),
-        always: Some(because(Sends, "speaks to other machines", "nc -l 8080")),
-        ..NONE
+        ..TALKER
+    },
+    Program {
+        names: list("mail http https croc transfer"),
+        network: Network::CommonWord,
+        ..TALKER
+    },
+    Program {
+        names: list("nc ncat netcat"),
+        // `nc -e` starts a program, `nc -l` gives another machine what follows.
+        code: OPTIONS,
+        unrestricted: true,
+        ..TALKER
+    },
+    Program {
+        names: list("socat"),
+        code: Code::Everything,
+        ..TALKER
     },
     Program {
         names: list("openssl"),
@@ -392,6 +425,7 @@ pub(super) const NETWORK: &[Program] = &[
             "asks a server of its choice",
             "dig @1.2.3.4 x",
         )],
+        network: Network::CommonWord,
         plain: &["dig +short example.com", "ping -c 1 example.com"],
         ..NONE
     },

@@ -1,8 +1,44 @@
 //! Package managers: building and testing is quiet, fetching and publishing is not.
 
-use super::Effect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::Network;
+use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
+use super::code::{WRAPPER, interpreter, wrapper};
 use super::engine::{NONE, Program, Starts, any, because, list, listed, operand, opt, outside};
 use crate::word::Word;
+
+/// A program that fetches, runs or changes packages; its first operand says what.
+const FETCHER: Program = Program {
+    operands: &[operand(
+        0,
+        any,
+        Runs,
+        "fetches, runs or changes something",
+        "npx cowsay",
+    )
+    .to(1)
+    .starts(Starts::Command)],
+    options: &[opt(
+        "-c: --call: --with: --from: --spec: -p: --package:",
+        Runs,
+        "names what is fetched",
+        "npx -p x y",
+    )
+    .starts(Starts::Script)],
+    // `poetry run rm x`
+    special: Some(|words, at, report| {
+        let runs = |word: &Word| listed("run exec r", &word.text);
+        if let Some(run) = words.iter().skip(at + 1).take(6).position(runs) {
+            let rest = words.iter().enumerate().skip(at + run + 2);
+            let program = rest
+                .into_iter()
+                .find(|(_, word)| !word.text.starts_with('-'));
+            report.starts.extend(program.map(|(index, _)| index));
+        }
+        true
+    }),
+    stops: 1,
+    ..NONE
+};
 
 pub(super) const PACKAGES: &[Program] = &[
     Program {
@@ -161,47 +197,31 @@ pub(super) const PACKAGES: &[Program] = &[
             ),
         ],
         quiet: "run test build pm outdated install --version",
+        code: interpreter("ep", &["--eval", "--print"], "r"),
+        opaque: true,
         other: Some(because(Runs, "fetches or runs a package", "bun x cowsay")),
         plain: &["bun test", "bun run build"],
         ..NONE
     },
     Program {
         names: list(
-            "npx pnpx bunx uvx pipx corepack nx lerna turbo rush volta nvm fnm n poetry \
-                     pipenv pdm hatch rye tox nox bundle bundler rake gem composer cpan cpanm \
-                     luarocks mix rebar3 cabal opam pixi rustup sdk jenv rbenv pyenv",
+            "pnpx pipx corepack nx lerna turbo rush volta nvm fnm n poetry pipenv pdm hatch rye tox \
+             nox bundle bundler rake gem composer cpan cpanm luarocks mix rebar3 cabal opam pixi \
+             rustup sdk jenv rbenv pyenv",
         ),
-        operands: &[operand(
-            0,
-            any,
-            Runs,
-            "fetches, runs or changes something",
-            "npx cowsay",
-        )
-        .to(1)
-        .starts(Starts::Command)],
-        options: &[opt(
-            "-c: --call: --with: --from: --spec: -p: --package:",
-            Runs,
-            "names what is fetched",
-            "npx -p x y",
-        )
-        .starts(Starts::Script)],
-        // `poetry run rm x`
-        special: Some(|words, at, report| {
-            let runs = |word: &Word| listed("run exec r", &word.text);
-            if let Some(run) = words.iter().skip(at + 1).take(6).position(runs) {
-                let rest = words.iter().enumerate().skip(at + run + 2);
-                let program = rest
-                    .into_iter()
-                    .find(|(_, word)| !word.text.starts_with('-'));
-                report.starts.extend(program.map(|(index, _)| index));
-            }
-            true
-        }),
-        stops: 1,
-        plain: &["npx --version", "rustup --version"],
-        ..NONE
+        plain: &["rustup --version"],
+        ..FETCHER
+    },
+    Program {
+        names: list("npx"),
+        code: wrapper("pc", 0),
+        plain: &["npx --version"],
+        ..FETCHER
+    },
+    Program {
+        names: list("bunx uvx"),
+        code: WRAPPER,
+        ..FETCHER
     },
     Program {
         names: list("pip pipdeptree easy_install conda-env"),
@@ -427,6 +447,7 @@ pub(super) const PACKAGES: &[Program] = &[
             "runs an extension or changes settings",
             "gh alias set x y",
         )),
+        network: Network::Yes,
         plain: &["gh --version"],
         ..NONE
     },

@@ -1,6 +1,7 @@
 //! Tools that look for files and for text in them.
 
-use super::Effect::{Elsewhere, Reads, Runs, Writes};
+use super::ProgramEffect::{Elsewhere, Reads, Runs, Writes};
+use super::code::Code;
 use super::engine::{NONE, Program, Starts, list, opt, outside};
 
 pub(super) const SEARCH: &[Program] = &[
@@ -63,6 +64,14 @@ pub(super) const SEARCH: &[Program] = &[
             ),
         ],
         words: true,
+        code: Code::Options {
+            values: "-name -iname -path -ipath -wholename -regex -iregex -lname -type -newer -user \
+                     -group -size -mtime -mmin -perm -maxdepth -mindepth",
+            // What begins with a hyphen is never a path.
+            protects: false,
+            reads_input: false,
+        },
+        unrestricted: true,
         plain: &[
             "find . -name '*.rs' -type f -print0",
             "find src -newer x -printf %p",

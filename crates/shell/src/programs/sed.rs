@@ -1,7 +1,9 @@
 //! sed: `e`, `w` and the flags of `s`, `-i` and scripts in files.
 
-use super::Effect::{Reads, Runs, Writes};
-use super::Report;
+use super::Changes;
+use super::ProgramEffect::{Reads, Runs, Writes};
+use super::ProgramReport;
+use super::code::Code;
 use super::engine::{NONE, Program, list, opt};
 use crate::word::Word;
 
@@ -29,6 +31,14 @@ pub(super) const SED: &[Program] = &[Program {
     ],
     values: list("-e -l --expression --line-length"),
     special: Some(script),
+    code: Code::First {
+        code: "e",
+        file: "f",
+        values: "l",
+        permutes: true,
+    },
+    opaque: true,
+    changes: Changes::InPlace,
     plain: &[
         "sed -n 1,20p words.txt",
         "sed s/a/b/g x",
@@ -48,7 +58,7 @@ pub(super) const SED: &[Program] = &[Program {
 }];
 
 /// Reads the scripts: those of `-e`, or the first operand.
-fn script(words: &[Word], at: usize, report: &mut Report) -> bool {
+fn script(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
     let (mut named, mut operand, mut index) = (false, None, at + 1);
     while let Some(word) = words.get(index) {
         let text = &*word.text;
@@ -106,7 +116,7 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn judge(value: Option<&str>, words: &[Word], index: usize, report: &mut Report) {
+fn judge(value: Option<&str>, words: &[Word], index: usize, report: &mut ProgramReport) {
     let Some(word) = words.get(index) else { return };
     match read(value.unwrap_or(&word.text)) {
         _ if word.is_glob() => report.hit(index, Runs, "is a script made of file names"),

@@ -1,6 +1,7 @@
 //! The machine itself.
 
-use super::Effect::{Configures, Reads, Runs, Writes};
+use super::Changes;
+use super::ProgramEffect::{Configures, Reads, Runs, Writes};
 use super::engine::{NONE, Program, any, because, list, operand, opt, outside};
 
 pub(super) const SYSTEM: &[Program] = &[
@@ -150,6 +151,7 @@ pub(super) const SYSTEM: &[Program] = &[
     },
     Program {
         names: list("dd"),
+        changes: Changes::Always,
         operands: &[operand(
             0,
             device,

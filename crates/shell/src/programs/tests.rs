@@ -64,7 +64,7 @@ fn every_example_is_asked_about_for_its_own_reason() {
         .map(Option::as_ref);
         for reason in reasons.chain(single.into_iter().flatten()) {
             let report = inspect(&split(reason.example));
-            let found = |hit: &Hit| hit.why == reason.why && hit.effect == reason.effect;
+            let found = |hit: &EffectHit| hit.why == reason.why && hit.effect == reason.effect;
             if !report.hits.iter().any(found) {
                 failures.push(format!(
                     "{path}: {} ({}): {:?}",

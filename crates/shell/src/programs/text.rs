@@ -1,9 +1,30 @@
 //! Tools for text and files: mostly what their name says, apart from these.
 
-use super::Effect::{Configures, Reads, Runs, Sends, Writes};
+use super::Changes;
+use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
+use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 
+/// An editor.
+const EDITOR: Program = Program {
+    always: Some(because(
+        Runs,
+        "is an editor and takes commands",
+        "vim -c '!x' y",
+    )),
+    code: Code::Everything,
+    opaque: true,
+    changes: Changes::Always,
+    ..NONE
+};
+
 pub(super) const TEXT: &[Program] = &[
+    Program {
+        names: list("rm mv cp tee touch ln chmod chown truncate rmdir mkdir shred unlink"),
+        changes: Changes::Always,
+        plain: &["rm -r x", "cp -a x y"],
+        ..NONE
+    },
     Program {
         names: list("sort gsort"),
         options: &[
@@ -209,6 +230,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("install ginstall"),
+        changes: Changes::Always,
         options: &[opt(
             "--strip-program:",
             Runs,
@@ -221,6 +243,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("patch"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-e --ed",
@@ -316,6 +339,7 @@ pub(super) const TEXT: &[Program] = &[
             "reads files or variables",
             "yq 'load(\"x\")'",
         )],
+        changes: Changes::InPlace,
         plain: &["yq .a x.yaml", "yq -o json . x", "yq eval .a x"],
         ..NONE
     },
@@ -410,6 +434,8 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list("m4 dc rename prename file-rename"),
         always: Some(because(Runs, "runs code that may start programs", "m4 x")),
+        code: Code::Everything,
+        opaque: true,
         ..NONE
     },
     Program {
@@ -530,19 +556,24 @@ pub(super) const TEXT: &[Program] = &[
             ),
         ],
         always: Some(because(Runs, "takes commands while it shows", "less x")),
+        opaque: true,
         ..NONE
     },
     Program {
         names: list(
-            "vi vim nvim view gvim ex ed red emacs emacsclient nano pico joe micro hx \
+            "vi vim nvim view gvim ex emacs emacsclient nano pico joe micro hx \
                      kak code subl vimdiff rvim mc",
         ),
-        always: Some(because(
-            Runs,
-            "is an editor and takes commands",
-            "vim -c '!x' y",
-        )),
-        ..NONE
+        ..EDITOR
+    },
+    Program {
+        names: list("ed red"),
+        code: Code::Options {
+            values: "",
+            protects: true,
+            reads_input: true,
+        },
+        ..EDITOR
     },
     Program {
         names: list("man apropos whatis info"),
@@ -588,6 +619,7 @@ pub(super) const TEXT: &[Program] = &[
             "is a file",
             "man ./x",
         )],
+        code: OPTIONS,
         plain: &["man ls", "man 5 passwd", "man -k git", "man -f ls"],
         ..NONE
     },

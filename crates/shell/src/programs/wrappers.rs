@@ -1,8 +1,9 @@
 //! Programs that exist to run other programs, and the shells.
 
-use super::Effect::{Configures, Elsewhere, Reads, Runs};
+use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs};
+use super::code::{Code, OPTIONS, WRAPPER, wrapper};
 use super::engine::{NONE, Operand, Program, Starts, any, because, list, listed, operand, opt};
-use super::{Attached, Report};
+use super::{AttachedScript, Network, ProgramReport};
 use crate::word::Word;
 
 /// The first operand is a program.
@@ -19,6 +20,62 @@ const SECOND: Operand = operand(
 )
 .to(2)
 .starts(Starts::Command);
+
+/// Files, users and numbers come before the program: any of the first words may be it.
+const STARTER: Program = Program {
+    options: &[opt(
+        "-c: --command: --session-command: -ex: -e: -ix: --eval-command:",
+        Runs,
+        "runs its value",
+        "script -c 'rm x' y",
+    )
+    .starts(Starts::Script)],
+    assigns: true,
+    operands: &[operand(
+        0,
+        any,
+        Runs,
+        "may be a program that it starts",
+        "flock x rm y",
+    )
+    .starts(Starts::Script)],
+    stops: 4,
+    special: Some(late_program),
+    always: Some(because(Runs, "runs another program", "flock x rm y")),
+    ..NONE
+};
+
+/// A shell.
+const SHELL: Program = Program {
+    special: Some(shell),
+    always: Some(because(Runs, "is a shell", "bash script.sh")),
+    ..NONE
+};
+
+/// A builtin that runs its first word.
+const RUNNER: Program = Program {
+    values: list("-a"),
+    operands: &[operand(0, any, Runs, "is run as a command", "exec rm x")
+        .to(1)
+        .starts(Starts::Command)],
+    always: Some(because(Runs, "runs what it is given", "trap 'rm x' EXIT")),
+    stops: 1,
+    ..NONE
+};
+
+/// A builtin that changes the shell.
+const DECLARATION: Program = Program {
+    options: &[opt("-C:", Runs, "is run as a command", "mapfile -C 'rm x'").starts(Starts::Script)],
+    operands: &[
+        operand(0, substitutes, Runs, "is evaluated", "let 'a[$(rm x)]=1'").starts(Starts::Inside),
+    ],
+    always: Some(because(
+        Configures,
+        "evaluates its words or changes the shell",
+        "export A=b",
+    )),
+    ..NONE
+};
 
 pub(super) const WRAPPERS: &[Program] = &[
     Program {
@@ -42,6 +99,7 @@ pub(super) const WRAPPERS: &[Program] = &[
         assigns: true,
         operands: &[PROGRAM],
         stops: 1,
+        code: wrapper("uCS", 0),
         plain: &["env", "env -0"],
         ..NONE
     },
@@ -67,89 +125,125 @@ pub(super) const WRAPPERS: &[Program] = &[
         ),
         operands: &[PROGRAM],
         stops: 1,
+        code: Code::Everything,
         plain: &["xargs"],
         ..NONE
     },
     Program {
         names: list(
-            "caffeinate fakeroot linux32 linux64 setarch proxychains proxychains4 tsocks torsocks winpty dbus-launch \
-                     dbus-run-session xvfb-run rlwrap unbuffer catchsegv valgrind perf ltrace \
-                     strace gdbserver pkexec run0 prlimit choom cgexec numactl eatmydata \
-                     faketime ts-node tsx hyperfine retry sshpass dotenv direnv mise asdf \
-                     nix-shell nix conda micromamba start-stop-daemon run-parts daemonize tini \
-                     dumb-init su-exec gosu setpriv capsh unshare nsenter chroot proot bwrap \
-                     firejail systemd-run systemd-nspawn machinectl runuser su sg newgrp expect \
-                     parallel sem entr watchexec nodemon inotifywait watchman chrt \
-                     taskset script screen tmux gdb lldb dtrace ld.so \
-                     ld-linux-x86-64.so busybox toybox watch flock multitime chpst softlimit \
-                     setuidgid envdir with xdg-open open gio at batch crontab anacron vagrant \
-                     cpulimit chronic ifne pee mispipe zrun ccache runc ctr \
-                     msgfilter msgexec ldd \
-                     ansible ansible-playbook pssh pdsh dsh fab foreman overmind concurrently",
+            "caffeinate linux32 linux64 setarch proxychains proxychains4 tsocks torsocks winpty \
+             dbus-launch dbus-run-session xvfb-run rlwrap unbuffer catchsegv perf gdbserver pkexec \
+             run0 prlimit choom cgexec numactl eatmydata faketime ts-node tsx hyperfine retry \
+             sshpass dotenv direnv mise asdf nix-shell nix conda micromamba start-stop-daemon \
+             run-parts daemonize tini dumb-init su-exec gosu capsh proot bwrap firejail \
+             systemd-nspawn machinectl sg newgrp sem watchexec nodemon inotifywait watchman screen \
+             ld.so ld-linux-x86-64.so multitime chpst softlimit setuidgid envdir with xdg-open open \
+             gio crontab anacron vagrant cpulimit chronic ifne pee mispipe zrun ccache runc ctr \
+             msgfilter msgexec ldd foreman overmind concurrently",
         ),
-        options: &[opt(
-            "-c: --command: --session-command: -ex: -e: -ix: --eval-command:",
-            Runs,
-            "runs its value",
-            "script -c 'rm x' y",
-        )
-        .starts(Starts::Script)],
-        assigns: true,
-        // Files, users and numbers come before the program: any of the first words may be it.
-        operands: &[operand(
-            0,
-            any,
-            Runs,
-            "may be a program that it starts",
-            "flock x rm y",
-        )
-        .starts(Starts::Script)],
-        stops: 4,
-        // Options with more than one value: the program comes late.
-        special: Some(|words, at, report| {
-            if [
-                "bwrap",
-                "proot",
-                "systemd-nspawn",
-                "strace",
-                "capsh",
-                "nsenter",
-                "firejail",
-            ]
-            .iter()
-            .any(|name| words[at].text.ends_with(name))
-            {
-                let late = at + 5..words.len().min(at + 40);
-                report
-                    .starts
-                    .extend(late.filter(|&index| !words[index].text.starts_with('-')));
-            }
-            true
-        }),
-        always: Some(because(Runs, "runs another program", "flock x rm y")),
-        ..NONE
+        ..STARTER
+    },
+    Program {
+        names: list("fakeroot setpriv unshare valgrind busybox toybox"),
+        code: WRAPPER,
+        ..STARTER
+    },
+    Program {
+        names: list("ltrace strace"),
+        code: wrapper("eosp", 0),
+        ..STARTER
+    },
+    Program {
+        names: list("nsenter"),
+        code: wrapper("t", 0),
+        ..STARTER
+    },
+    Program {
+        names: list("systemd-run"),
+        code: wrapper("p", 0),
+        ..STARTER
+    },
+    Program {
+        names: list("chroot chrt taskset"),
+        code: wrapper("", 1),
+        ..STARTER
+    },
+    Program {
+        names: list("flock"),
+        code: wrapper("wEc", 1),
+        ..STARTER
+    },
+    Program {
+        names: list("su runuser parallel entr script tmux watch wsl"),
+        code: Code::Everything,
+        ..STARTER
+    },
+    Program {
+        names: list("at batch expect gdb lldb dtrace"),
+        code: Code::Everything,
+        opaque: true,
+        ..STARTER
+    },
+    Program {
+        names: list("ansible ansible-playbook pssh pdsh dsh fab"),
+        network: Network::Yes,
+        ..STARTER
     },
     Program {
         names: list("nohup setsid"),
         operands: &[PROGRAM],
         stops: 1,
+        code: WRAPPER,
         always: Some(because(Runs, "runs another program", "setsid -c rm x")),
         ..NONE
     },
     Program {
-        names: list("nice gnice ionice doas"),
-        values: list("-n -c -p -P -u -C --adjustment --class --classdata"),
+        names: list("nice gnice"),
+        values: list("-n --adjustment"),
         operands: &[PROGRAM],
         stops: 1,
+        code: wrapper("n", 0),
         always: Some(because(Runs, "runs another program", "nice -n 5 rm x")),
         ..NONE
     },
     Program {
-        names: list("stdbuf gstdbuf time gtime"),
-        values: list("-i -o -e -f --input --output --error --format"),
+        names: list("ionice"),
+        values: list("-c -n -p -P -u --class --classdata --pid --pgid --uid"),
         operands: &[PROGRAM],
         stops: 1,
+        code: wrapper("cn", 0),
+        always: Some(because(Runs, "runs another program", "ionice -c 2 rm x")),
+        ..NONE
+    },
+    Program {
+        names: list("doas"),
+        values: list("-a -u -C"),
+        operands: &[PROGRAM],
+        stops: 1,
+        code: wrapper("auC", 0),
+        always: Some(because(
+            Runs,
+            "runs with the rights of another user",
+            "doas -n rm x",
+        )),
+        ..NONE
+    },
+    Program {
+        names: list("stdbuf gstdbuf"),
+        values: list("-i -o -e --input --output --error"),
+        operands: &[PROGRAM],
+        stops: 1,
+        code: wrapper("ioe", 0),
         always: Some(because(Runs, "runs another program", "stdbuf -oL rm x")),
+        ..NONE
+    },
+    Program {
+        names: list("time gtime"),
+        values: list("-f -o --format --output"),
+        operands: &[PROGRAM],
+        stops: 1,
+        code: wrapper("fo", 0),
+        always: Some(because(Runs, "runs another program", "time -f %e rm x")),
         ..NONE
     },
     Program {
@@ -157,6 +251,7 @@ pub(super) const WRAPPERS: &[Program] = &[
         values: list("-k -s --kill-after --signal"),
         operands: &[SECOND],
         stops: 2,
+        code: wrapper("ks", 1),
         always: Some(because(Runs, "runs another program", "timeout -k 5 5 rm x")),
         ..NONE
     },
@@ -173,6 +268,7 @@ pub(super) const WRAPPERS: &[Program] = &[
         assigns: true,
         operands: &[PROGRAM],
         stops: 1,
+        code: wrapper("ughpCDRTUrtca", 0),
         always: Some(because(
             Runs,
             "runs with the rights of another user",
@@ -181,19 +277,28 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list(
-            "sh bash dash zsh ksh mksh ash fish csh tcsh pwsh powershell cmd rbash \
-                     elvish nu xonsh oil osh yash rc es git-shell rksh lksh pdksh bosh scsh",
-        ),
-        special: Some(shell),
-        always: Some(because(Runs, "is a shell", "bash script.sh")),
-        ..NONE
+        names: list("sh bash dash zsh ksh"),
+        code: Code::Shell,
+        argument: Some(("-c", "\"\\$1\"")),
+        ..SHELL
+    },
+    Program {
+        names: list("mksh ash fish csh tcsh rbash oil osh yash rksh lksh pdksh bosh"),
+        code: Code::Shell,
+        ..SHELL
+    },
+    Program {
+        names: list("pwsh powershell cmd elvish nu xonsh rc es git-shell scsh"),
+        code: Code::Everything,
+        opaque: true,
+        ..SHELL
     },
     // From here on, builtins of the shell.
     Program {
         names: list("command"),
         operands: &[PROGRAM],
         stops: 1,
+        code: Code::Command,
         special: Some(|words, at, _| {
             words
                 .get(at + 1)
@@ -203,17 +308,24 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list(
-            "builtin exec noglob nocorrect coproc source . trap then do if while \
-                     until ! { else elif",
-        ),
-        values: list("-a"),
-        operands: &[operand(0, any, Runs, "is run as a command", "exec rm x")
-            .to(1)
-            .starts(Starts::Command)],
-        always: Some(because(Runs, "runs what it is given", "trap 'rm x' EXIT")),
-        stops: 1,
-        ..NONE
+        names: list("builtin noglob nocorrect coproc then do if while until ! { else elif"),
+        code: WRAPPER,
+        ..RUNNER
+    },
+    Program {
+        names: list("exec"),
+        code: wrapper("a", 0),
+        ..RUNNER
+    },
+    Program {
+        names: list("source ."),
+        code: Code::File,
+        ..RUNNER
+    },
+    Program {
+        names: list("trap"),
+        code: Code::Everything,
+        ..RUNNER
     },
     Program {
         names: list("eval"),
@@ -224,29 +336,31 @@ pub(super) const WRAPPERS: &[Program] = &[
             report.joined = Some(at + 1).filter(|&from| at == 0 && from < words.len());
             true
         }),
+        code: Code::Everything,
         always: Some(because(Runs, "runs what it is given", "eval 'rm x'")),
         ..NONE
     },
     Program {
+        names: list("let enable alias complete bind fc"),
+        code: Code::Everything,
+        ..DECLARATION
+    },
+    Program {
+        names: list("declare typeset local export readonly"),
+        code: Code::Assignments,
+        ..DECLARATION
+    },
+    Program {
+        names: list("read mapfile readarray getopts unset integer float nameref vared"),
+        code: Code::VariableNames,
+        ..DECLARATION
+    },
+    Program {
         names: list(
-            "let declare typeset local export readonly read mapfile readarray getopts \
-                     unset set shopt enable alias unalias complete compopt bind fc integer float \
-                     nameref setopt unsetopt emulate zmodload autoload print vared function \
-                     select case for setenv umask ulimit abbr disown suspend logout caller",
+            "set shopt unalias compopt setopt unsetopt emulate zmodload autoload print function \
+             select case for setenv umask ulimit abbr disown suspend logout caller",
         ),
-        options: &[
-            opt("-C:", Runs, "is run as a command", "mapfile -C 'rm x'").starts(Starts::Script)
-        ],
-        operands: &[
-            operand(0, substitutes, Runs, "is evaluated", "let 'a[$(rm x)]=1'")
-                .starts(Starts::Inside),
-        ],
-        always: Some(because(
-            Configures,
-            "evaluates its words or changes the shell",
-            "export A=b",
-        )),
-        ..NONE
+        ..DECLARATION
     },
     Program {
         names: list("printf"),
@@ -263,12 +377,14 @@ pub(super) const WRAPPERS: &[Program] = &[
                 .get(at + 1)
                 .is_some_and(|word| word.text.starts_with("-v"))
         }),
+        code: Code::Printf,
         plain: &["printf '%s\\n' -v x", "printf '-%s' x", "printf -- -v"],
         ..NONE
     },
     Program {
         names: list("test ["),
         special: Some(test),
+        code: Code::Test,
         plain: &[
             "test -f x",
             "[ -d src ]",
@@ -286,6 +402,7 @@ pub(super) const WRAPPERS: &[Program] = &[
             "sets where a program is",
             "hash -p /tmp/x git",
         )],
+        code: OPTIONS,
         plain: &["hash -r", "hash"],
         ..NONE
     },
@@ -299,6 +416,7 @@ pub(super) const WRAPPERS: &[Program] = &[
         )
         .starts(Starts::Script)],
         values: list("-A -G"),
+        code: Code::Everything,
         plain: &["compgen -c git"],
         ..NONE
     },
@@ -315,14 +433,22 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("wait jobs"),
+        names: list("wait"),
         options: &[opt(
-            "-p: -x:",
+            "-p:",
             Runs,
-            "evaluates or runs its value",
-            "jobs -x rm x",
+            "evaluates the name of a variable",
+            "wait -p 'a[b]' 1",
         )],
-        plain: &["jobs -l", "wait"],
+        code: Code::VariableNames,
+        plain: &["wait"],
+        ..NONE
+    },
+    Program {
+        names: list("jobs"),
+        options: &[opt("-p: -x:", Runs, "runs its value", "jobs -x rm x")],
+        code: Code::Everything,
+        plain: &["jobs -l"],
         ..NONE
     },
     Program {
@@ -340,20 +466,39 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
 ];
 
+/// Options with more than one value: the program comes late.
+fn late_program(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
+    let late = [
+        "bwrap",
+        "proot",
+        "systemd-nspawn",
+        "strace",
+        "capsh",
+        "nsenter",
+        "firejail",
+    ];
+    if late.iter().any(|name| words[at].text.ends_with(name)) {
+        let rest = at + 5..words.len().min(at + 40);
+        let operands = rest.filter(|&index| !words[index].text.starts_with('-'));
+        report.starts.extend(operands);
+    }
+    true
+}
+
 /// A word that runs commands where it is evaluated.
 fn substitutes(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
 }
 
 /// Commands within the word are run.
-fn inside(words: &[Word], word: usize, report: &mut Report) {
+fn inside(words: &[Word], word: usize, report: &mut ProgramReport) {
     if words.get(word).is_some_and(|word| substitutes(&word.text)) {
-        report.attached.push(Attached { word, offset: 0 });
+        report.attached.push(AttachedScript { word, offset: 0 });
     }
 }
 
 /// Behind `-c` is a script, the first operand otherwise is a file of one.
-fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
+fn shell(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
     let mut value = false;
     for (index, word) in words.iter().enumerate().skip(at + 1) {
         let text = &*word.text;
@@ -386,7 +531,7 @@ fn shell(words: &[Word], at: usize, report: &mut Report) -> bool {
 }
 
 /// Names of variables and numbers are evaluated: `a[$(x)]`.
-fn test(words: &[Word], at: usize, report: &mut Report) -> bool {
+fn test(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
     for index in at + 1..words.len() {
         match &*words[index].text {
             "-v" | "-R" => {

@@ -4,8 +4,6 @@
 //! pipelines is never more generous than bash's. For more scripts, or others, build the test with
 //! `PROWESS_RANDOM_SCRIPTS` and `PROWESS_RANDOM_SEED`.
 
-#![allow(clippy::disallowed_methods, reason = "these tests run a shell")]
-
 use std::process::{Command, Stdio};
 
 use prowess_diag::Span;

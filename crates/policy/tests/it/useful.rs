@@ -1,6 +1,6 @@
 //! Everyday commands that their rules allow without a question.
 
-mod tables;
+use crate::tables;
 
 const GIT: &[&str] = &["Bash(git:*)"];
 

@@ -2,15 +2,14 @@
 
 use super::commands::Simple;
 use super::scan::{Scan, Scanner, Word, name_length};
-use super::table::Takes::{
-    self, Assignments, Command, Everything, File, First, Interpreter, Names, Options, Printf,
-    Program, Shell, Test,
-};
-use super::table::{decides_for_others, lookup};
-use super::{Found, Kind, Quoting, Unsafe, judge_script};
+use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, judge_script};
+use crate::programs::code::{Code, decides_for_others};
+use crate::programs::{UNKNOWN, code_of, inspect};
 
 /// Deepest nesting of code inside code that is judged.
 const DEEPEST_CODE: usize = 3;
+/// Most words of a command that are looked up in the option table.
+const MAX_WORDS: usize = 4096;
 
 impl Scanner<'_> {
     /// Judges the places of a command, which begin at `first`, and of what flows into it.
@@ -19,6 +18,11 @@ impl Scanner<'_> {
         while let Some((word, rest)) = words.split_first().filter(|(word, _)| is_assignment(word)) {
             self.assignment(word);
             words = rest;
+        }
+        if let Some(first) = words.first()
+            && (first.is_quoted || !matches!(first.text.as_str(), "case" | "for" | "select"))
+        {
+            self.commands.push(first.range.start..simple.end);
         }
         let mut reads_code = simple.reads_code;
         match words.first().map(|word| word.text.as_str()) {
@@ -33,7 +37,7 @@ impl Scanner<'_> {
         }
         if reads_code {
             for input in &simple.inputs {
-                self.mark(input.found.clone(), Unsafe::InnerShell);
+                self.mark(input.found.clone(), self.code());
             }
         }
     }
@@ -44,7 +48,7 @@ impl Scanner<'_> {
         }
         let is_known = self.fed.start <= self.inflow && self.inflow <= self.fed.end;
         let start = if is_known { self.fed.end } else { self.inflow };
-        self.mark(start..end.max(start), Unsafe::InnerShell);
+        self.mark(start..end.max(start), self.code());
         self.fed = if is_known {
             self.fed.start..end.max(start)
         } else {
@@ -60,10 +64,10 @@ impl Scanner<'_> {
             self.assigned.push(name.text.clone());
         }
         // `for $1 in …` is no shell at all.
-        self.mark(name.found.clone(), Unsafe::Unclear);
+        self.mark(name.found.clone(), UnsafePosition::Unclear);
     }
 
-    fn mark_all(&mut self, words: &[Word], reason: Unsafe) {
+    fn mark_all(&mut self, words: &[Word], reason: UnsafePosition) {
         for word in words {
             self.mark(word.found.clone(), reason);
         }
@@ -77,10 +81,10 @@ impl Scanner<'_> {
         let target = target.trim_end_matches('+');
         let name = target.split('[').next().unwrap_or(target);
         if target.contains('\0') {
-            self.mark(word.found.clone(), Unsafe::Arithmetic);
+            self.mark(word.found.clone(), UnsafePosition::Arithmetic);
         }
         if decides_for_others(name) {
-            self.mark(word.found.clone(), Unsafe::Environment);
+            self.mark(word.found.clone(), UnsafePosition::Environment);
         }
         self.assigned.push(name.to_owned());
     }
@@ -92,8 +96,8 @@ impl Scanner<'_> {
             return false;
         };
         if self.has_argument(&first.found) {
-            self.mark(first.found.clone(), Unsafe::Program);
-            self.mark_all(rest, Unsafe::Program);
+            self.mark(first.found.clone(), UnsafePosition::Program);
+            self.mark_all(rest, UnsafePosition::Program);
             return false;
         }
         let name = first.text.rsplit('/').next().unwrap_or(&first.text);
@@ -101,31 +105,92 @@ impl Scanner<'_> {
         let is_pattern = !first.is_quoted && name.len() > 1 && name.contains(['{', '*', '?', '[']);
         if name.contains('\0') || is_pattern {
             // A program that is only known when it runs may be any interpreter, or nothing at all.
-            self.mark_all(rest, Unsafe::Unclear);
+            self.mark_all(rest, UnsafePosition::Unclear);
             return true;
         }
-        let Some(takes) = lookup(name) else {
+        let (listed, code) = code_of(name).unwrap_or(("", Code::AsListed));
+        let outer = std::mem::replace(&mut self.interpreter, listed);
+        let reads_code = self.known_program(code, words, rest);
+        if !reads_code {
+            // What flows into a program that reads code is marked by the caller, with its name.
+            self.interpreter = outer;
+        }
+        reads_code
+    }
+
+    /// Judges the words after a program by the positions in which it takes code. Returns whether it
+    /// takes its standard input for code.
+    fn known_program(&mut self, code: Code, words: &[Word], rest: &[Word]) -> bool {
+        if code == Code::AsListed {
+            self.listed_code(words, true);
             let reads_code = self.somewhere_behind(rest);
             return reads_code || self.has_functions && self.readers > 0;
-        };
-        let reads_code = self.takes(name, takes, rest);
+        }
+        match code {
+            Code::Interpreter { .. } | Code::First { .. } => self.listed_code(words, false),
+            Code::Options { .. } => self.listed_code(words, true),
+            _ => {}
+        }
+        let reads_code = self.takes(code, rest);
         let vanishing = rest.iter().position(|word| self.may_vanish(word));
+        let counts_words = !matches!(
+            code,
+            Code::Everything
+                | Code::Options { .. }
+                | Code::VariableNames
+                | Code::Assignments
+                | Code::Printf
+        );
         match vanishing {
-            Some(at) if !matches!(takes, Everything | Options | Names | Assignments | Printf) => {
-                self.mark_all(&rest[at + 1..], Unsafe::Unclear);
+            Some(at) if counts_words => {
+                self.mark_all(&rest[at + 1..], UnsafePosition::Unclear);
                 // `bash $x` without an `x` reads a script.
-                reads_code || matches!(takes, Shell | Interpreter { .. })
+                reads_code || matches!(code, Code::Shell | Code::Interpreter { .. })
             }
             _ => reads_code,
         }
     }
 
+    /// Marks the words that the option table takes for code. `names_program` is `true` if a word that
+    /// is nothing but a value chooses a program.
+    fn listed_code(&mut self, words: &[Word], names_program: bool) {
+        if !words.iter().any(|word| self.has_argument(&word.found)) {
+            return;
+        }
+        if words.len() > MAX_WORDS {
+            self.mark_all(words, UnsafePosition::TooLong);
+            return;
+        }
+        self.steps += words.len();
+        let plain: Vec<crate::Word> = words
+            .iter()
+            .map(|word| crate::Word::plain(&*word.text))
+            .collect();
+        for at in inspect(&plain).code {
+            let Some(word) = words.get(at) else { continue };
+            let is_value = word.text.chars().all(|c| c == UNKNOWN);
+            let reason = if is_value && names_program {
+                UnsafePosition::Program
+            } else {
+                self.code()
+            };
+            self.mark(word.found.clone(), reason);
+        }
+    }
+
+    /// A value in code of the current program.
+    fn code(&self) -> UnsafePosition {
+        UnsafePosition::Code(self.interpreter)
+    }
+
     /// Judges the arguments of a program that we know. Returns whether it takes its standard input
     /// for code.
-    fn takes(&mut self, name: &str, takes: Takes, rest: &[Word]) -> bool {
-        match takes {
-            Everything => {
-                self.mark_all(rest, Unsafe::InnerShell);
+    fn takes(&mut self, code: Code, rest: &[Word]) -> bool {
+        let name = self.interpreter;
+        match code {
+            Code::AsListed => false,
+            Code::Everything => {
+                self.mark_all(rest, self.code());
                 if matches!(name, "eval" | "trap") && self.level < DEEPEST_CODE {
                     for code in rest.iter().filter(|code| code.text.contains('$')) {
                         self.judge_code(code, true);
@@ -134,24 +199,24 @@ impl Scanner<'_> {
                 // What comes in is code, or words that are added to a command.
                 !matches!(name, "let" | "trap" | "alias")
             }
-            File => {
+            Code::File => {
                 if let Some(file) = rest.first() {
                     self.mark(file.found.clone(), self.file_reason(file));
                 }
                 false
             }
-            Program { values, before } => self.wrapper(rest, values, before),
-            Command => match rest.first().map(|word| word.text.as_str()) {
+            Code::Wrapper { values, before } => self.wrapper(rest, values, before),
+            Code::Command => match rest.first().map(|word| word.text.as_str()) {
                 Some("-v" | "-V") => false,
                 _ => self.wrapper(rest, "", 0),
             },
-            Shell => self.shell(rest),
-            Interpreter {
+            Code::Shell => self.shell(rest),
+            Code::Interpreter {
                 letters,
-                words,
+                long,
                 values,
-            } => self.interpreter(rest, letters, words, values),
-            First {
+            } => self.other_interpreter(rest, letters, long, values),
+            Code::First {
                 code,
                 file,
                 values,
@@ -160,8 +225,8 @@ impl Scanner<'_> {
                 self.first_is_code(rest, code, file, values, permutes);
                 false
             }
-            Names => {
-                self.mark_all(rest, Unsafe::VariableName);
+            Code::VariableNames => {
+                self.mark_all(rest, UnsafePosition::VariableName);
                 self.assigned.extend(
                     rest.iter()
                         .filter(|word| is_name(&word.text))
@@ -169,21 +234,25 @@ impl Scanner<'_> {
                 );
                 false
             }
-            Assignments => {
+            Code::Assignments => {
                 self.declarations(rest);
                 false
             }
-            Printf => {
+            Code::Printf => {
                 self.printf(rest);
                 false
             }
-            Test => {
+            Code::Test => {
                 self.test(rest);
                 false
             }
-            Options => {
-                self.options(name, rest);
-                name == "ed"
+            Code::Options {
+                values,
+                protects,
+                reads_input,
+            } => {
+                self.options(rest, values, protects);
+                reads_input
             }
         }
     }
@@ -191,8 +260,9 @@ impl Scanner<'_> {
     /// Whether a word may be nothing, or several words, when it runs: then what follows it stands
     /// somewhere else.
     fn may_vanish(&self, word: &Word) -> bool {
-        let is_ours =
-            |found: &Found| found.kind == Kind::Trusted && found.range.start >= word.range.start;
+        let is_ours = |found: &JudgedPosition| {
+            found.kind == ValueKind::Trusted && found.range.start >= word.range.start
+        };
         // `<( … )` is always a word.
         !word.is_quoted
             && self.bytes.get(word.range.start) != Some(&b'<')
@@ -209,7 +279,7 @@ impl Scanner<'_> {
             if is_assignment(word) {
                 self.assignment(word);
                 // Here it is a word like any other, and is split like one: `env x=$1`.
-                self.unless_quoted(word, Unsafe::Program);
+                self.unless_quoted(word, UnsafePosition::Program);
             } else if self.has_argument(&word.found) {
                 break;
             } else if text.starts_with('-') && text.len() > 1 {
@@ -217,7 +287,7 @@ impl Scanner<'_> {
                 if takes_value {
                     at += 1;
                     if let Some(value) = words.get(at) {
-                        self.mark(value.found.clone(), Unsafe::Program);
+                        self.mark(value.found.clone(), UnsafePosition::Program);
                     }
                 }
             } else if before > 0 {
@@ -246,14 +316,14 @@ impl Scanner<'_> {
                 })
             };
             if self.has_argument(&word.found) && is_option {
-                self.mark(word.found.clone(), Unsafe::InnerShell);
+                self.mark(word.found.clone(), self.code());
             } else if is_option {
                 has_code |= !text.starts_with("--") && text.contains('c');
                 reads_input |= !text.starts_with("--") && text.contains('s');
             } else if at > 0 && takes_value(at - 1) {
-                self.mark(word.found.clone(), Unsafe::InnerShell);
+                self.mark(word.found.clone(), self.code());
             } else if has_code {
-                self.mark(word.found.clone(), Unsafe::InnerShell);
+                self.mark(word.found.clone(), self.code());
                 return self.inner_code(word, &words[at + 1..]);
             } else if reads_input || text == "-" {
                 return true;
@@ -269,12 +339,12 @@ impl Scanner<'_> {
 
     /// What is wrong with a value in the file that an interpreter runs. `<( … )` is no file: what
     /// is written in there is run.
-    fn file_reason(&self, file: &Word) -> Unsafe {
+    fn file_reason(&self, file: &Word) -> UnsafePosition {
         let is_process = self.bytes.get(file.range.start) == Some(&b'<');
         if is_process {
-            Unsafe::InnerShell
+            self.code()
         } else {
-            Unsafe::ScriptFile
+            UnsafePosition::ScriptFile
         }
     }
 
@@ -283,12 +353,12 @@ impl Scanner<'_> {
     fn inner_code(&mut self, code: &Word, data: &[Word]) -> bool {
         let has_data = data.iter().any(|word| self.has_argument(&word.found));
         if code.text.contains('\0') || self.level == DEEPEST_CODE {
-            self.mark_all(data, Unsafe::Unclear);
+            self.mark_all(data, UnsafePosition::Unclear);
             return true;
         }
         let scan = self.judge_code(code, has_data);
         if has_data && scan.found.iter().any(|found| found.reason.is_some()) {
-            self.mark_all(data, Unsafe::InnerShell);
+            self.mark_all(data, self.code());
         }
         scan.reads_code
     }
@@ -299,15 +369,19 @@ impl Scanner<'_> {
         let names: Vec<&str> = self.bound.iter().map(String::as_str).collect();
         let script = code.text.replace('\0', "x");
         let scan = judge_script(&script, &[], &names, self.level + 1);
-        let is_ours = |found: &&Found| {
+        let is_ours = |found: &&JudgedPosition| {
             let name = script[found.range.clone()].trim_start_matches(['$', '{', '!', '#']);
             found.reason.is_some() && (passes_positionals || self.bound.contains(name))
         };
-        if scan.found.iter().any(|found| is_ours(&found)) {
+        // A value in the code itself is reported already.
+        let is_reported = self.found[code.found.clone()]
+            .iter()
+            .any(|found| found.reason.is_some());
+        if !is_reported && scan.found.iter().any(|found| is_ours(&found)) {
             let range = code.range.clone();
-            let reason = Some(Unsafe::InnerShell);
-            let (kind, quoting) = (Kind::Argument, Quoting::Literal);
-            self.found.push(Found {
+            let reason = Some(self.code());
+            let (kind, quoting) = (ValueKind::Argument, Quoting::Literal);
+            self.found.push(JudgedPosition {
                 range,
                 kind,
                 given: None,
@@ -318,7 +392,13 @@ impl Scanner<'_> {
         scan
     }
 
-    fn interpreter(&mut self, words: &[Word], letters: &str, names: &[&str], values: &str) -> bool {
+    fn other_interpreter(
+        &mut self,
+        words: &[Word],
+        letters: &str,
+        names: &[&str],
+        values: &str,
+    ) -> bool {
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let text = word.text.as_str();
@@ -327,29 +407,29 @@ impl Scanner<'_> {
                 && !text.starts_with("--")
                 && text.chars().skip(1).any(|c| letters.contains(c));
             if long.is_some_and(|rest| rest.starts_with('=')) {
-                self.mark(word.found.clone(), Unsafe::InnerShell);
+                self.mark(word.found.clone(), self.code());
                 self.mark_module(words, at + 1);
                 return false;
             } else if long == Some("") || has_letter {
-                self.mark(word.found.clone(), Unsafe::InnerShell);
+                self.mark(word.found.clone(), self.code());
                 if let Some(code) = words.get(at + 1) {
-                    self.mark(code.found.clone(), Unsafe::InnerShell);
+                    self.mark(code.found.clone(), self.code());
                 }
                 self.mark_module(words, at + 2);
                 return false;
             } else if text == "-m" {
                 self.mark_all(
                     words.get(at + 1..at + 2).unwrap_or_default(),
-                    Unsafe::ScriptFile,
+                    UnsafePosition::ScriptFile,
                 );
                 return false;
             } else if text == "-" {
                 return true;
             } else if let Some(letters) = text.strip_prefix('-') {
-                self.mark(word.found.clone(), Unsafe::InnerShell);
+                self.mark(word.found.clone(), self.code());
                 if letters.len() == 1 && values.contains(letters) {
                     at += 1;
-                    self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::InnerShell);
+                    self.mark_all(words.get(at..=at).unwrap_or_default(), self.code());
                 }
                 at += 1;
             } else {
@@ -392,18 +472,18 @@ impl Scanner<'_> {
                 has_code |= is_code;
                 if is_code && !text.contains('=') {
                     at += 1;
-                    self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::InnerShell);
+                    self.mark_all(words.get(at..=at).unwrap_or_default(), self.code());
                 }
-                Some(Unsafe::InnerShell)
+                Some(self.code())
             } else if let Some(letter) = letter {
                 let last = text.chars().next_back().unwrap_or(letter);
                 if code.contains(last) || file.contains(last) || code.contains(letter) {
                     has_code = true;
                     if code.contains(last) || file.contains(last) {
                         at += 1;
-                        self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::InnerShell);
+                        self.mark_all(words.get(at..=at).unwrap_or_default(), self.code());
                     }
-                    Some(Unsafe::InnerShell)
+                    Some(self.code())
                 } else if values.contains(letter) {
                     // `-v x=$1` and `-F $1` take text; a name is not text.
                     if text.len() == 2 {
@@ -411,19 +491,22 @@ impl Scanner<'_> {
                         let value = words.get(at);
                         let is_free = value.is_some_and(|value| value.text.starts_with('\0'));
                         if letter == 'v' && is_free {
-                            self.mark_all(words.get(at..=at).unwrap_or_default(), Unsafe::Option);
+                            self.mark_all(
+                                words.get(at..=at).unwrap_or_default(),
+                                UnsafePosition::Option,
+                            );
                         } else if let Some(value) = value {
-                            self.unless_quoted(value, Unsafe::Option);
+                            self.unless_quoted(value, UnsafePosition::Option);
                         }
                     }
                     None
                 } else {
-                    Some(Unsafe::InnerShell)
+                    Some(self.code())
                 }
             } else if !has_code {
                 has_code = true;
                 is_data = !permutes;
-                Some(Unsafe::InnerShell)
+                Some(self.code())
             } else {
                 self.option(word);
                 None
@@ -448,7 +531,7 @@ impl Scanner<'_> {
                 if is_assignment(word) {
                     self.assignment(word);
                 }
-                self.mark(word.found.clone(), Unsafe::VariableName);
+                self.mark(word.found.clone(), UnsafePosition::VariableName);
             }
         }
     }
@@ -459,26 +542,26 @@ impl Scanner<'_> {
         if let [option, name, rest @ ..] = words
             && option.text == "-v"
         {
-            self.mark(name.found.clone(), Unsafe::VariableName);
+            self.mark(name.found.clone(), UnsafePosition::VariableName);
             if rest.iter().any(|word| self.has_argument(&word.found)) {
                 self.assigned.push(name.text.clone());
             }
             words = rest;
         }
         if words.first().is_some_and(|format| self.may_vanish(format)) {
-            self.mark_all(words, Unsafe::Option);
+            self.mark_all(words, UnsafePosition::Option);
         }
         if let [option, rest @ ..] = words
             && option.text == "--"
         {
             words = rest;
             if let Some(format) = words.first() {
-                self.unless_quoted(format, Unsafe::Option);
+                self.unless_quoted(format, UnsafePosition::Option);
             }
         } else if let Some(format) = words.first()
             && format.text.starts_with(['\0', '-'])
         {
-            self.mark(format.found.clone(), Unsafe::Option);
+            self.mark(format.found.clone(), UnsafePosition::Option);
         }
     }
 
@@ -491,19 +574,18 @@ impl Scanner<'_> {
                 matches!(before.text.as_str(), "-v" | "-R") || is_dynamic(&before)
             });
             if follows {
-                self.mark(word.found.clone(), Unsafe::VariableName);
+                self.mark(word.found.clone(), UnsafePosition::VariableName);
             }
-            self.unless_quoted(word, Unsafe::Option);
+            self.unless_quoted(word, UnsafePosition::Option);
         }
     }
 
     /// Programs whose options run something.
-    fn options(&mut self, name: &str, words: &[Word]) {
+    fn options(&mut self, words: &[Word], values: &str, protects: bool) {
         let mut is_protected = false;
         let mut runs_until = 0;
         for (at, word) in words.iter().enumerate() {
-            // To `find` what begins with a hyphen is never a path.
-            is_protected |= word.text == "--" && name != "find";
+            is_protected |= protects && word.text == "--";
             // `find -exec` runs what follows.
             let runs = matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
             if runs && at >= runs_until {
@@ -516,8 +598,8 @@ impl Scanner<'_> {
                 self.program(&rest[..end]);
             }
             let before = at.checked_sub(1).map(|before| words[before].text.as_str());
-            if is_protected || before.is_some_and(|before| takes_value(name, before)) {
-                self.unless_quoted(word, Unsafe::Option);
+            if is_protected || before.is_some_and(|before| takes_value(values, before)) {
+                self.unless_quoted(word, UnsafePosition::Option);
             } else {
                 self.option(word);
             }
@@ -526,14 +608,14 @@ impl Scanner<'_> {
 
     /// Marks what could become an option: what is split into words, or begins one.
     fn option(&mut self, word: &Word) {
-        self.unless_quoted(word, Unsafe::Option);
+        self.unless_quoted(word, UnsafePosition::Option);
         if word.text.starts_with(['-', '\0']) {
-            self.mark(word.found.clone(), Unsafe::Option);
+            self.mark(word.found.clone(), UnsafePosition::Option);
         }
     }
 
     /// Marks what is split into words: each of them could be an option.
-    fn unless_quoted(&mut self, word: &Word, reason: Unsafe) {
+    fn unless_quoted(&mut self, word: &Word, reason: UnsafePosition) {
         for index in word.found.clone() {
             if self
                 .found
@@ -552,7 +634,7 @@ impl Scanner<'_> {
                 pair[0].text.as_str(),
                 "-c" | "-e" | "-E" | "-r" | "--eval" | "eval"
             ) {
-                self.mark(pair[1].found.clone(), Unsafe::InnerShell);
+                self.mark(pair[1].found.clone(), self.code());
             }
         }
     }
@@ -567,39 +649,25 @@ impl Scanner<'_> {
         };
         let interpreter = words[..last].iter().position(|word| {
             let name = word.text.rsplit('/').next().unwrap_or(&word.text);
-            matches!(lookup(name), Some(Shell | Interpreter { .. }))
+            matches!(
+                code_of(name),
+                Some((_, Code::Shell | Code::Interpreter { .. }))
+            )
         });
         interpreter.is_some_and(|at| self.program(&words[at..]))
     }
 }
 
-/// Whether what follows this word of a command belongs to it, whatever it begins with.
-fn takes_value(program: &str, option: &str) -> bool {
-    const TESTS: &[&str] = &[
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-regex",
-        "-iregex",
-        "-lname",
-        "-type",
-        "-newer",
-        "-user",
-        "-group",
-        "-size",
-        "-mtime",
-        "-mmin",
-        "-perm",
-        "-maxdepth",
-        "-mindepth",
-    ];
-    match program {
-        "find" => TESTS.contains(&option),
-        "tar" => option.starts_with('-') && !option.starts_with("--") && option.ends_with('f'),
-        _ => false,
-    }
+/// Returns `true` if the word after this one is its value, whatever it begins with.
+fn takes_value(values: &str, option: &str) -> bool {
+    values
+        .split_ascii_whitespace()
+        .any(|value| match value.strip_prefix("-*") {
+            Some(end) => {
+                option.starts_with('-') && !option.starts_with("--") && option.ends_with(end)
+            }
+            None => value == option,
+        })
 }
 
 /// `NAME=…`, `NAME+=…`, `NAME[…]=…`, with a name that the author wrote.

@@ -1,6 +1,6 @@
 //! What grants for tools of text, files, archives and networks do not cover.
 
-mod tables;
+use crate::tables;
 
 #[test]
 fn text() {

@@ -1,7 +1,5 @@
 //! What placeholders become: cases of the reference, by number, and those of other runtimes.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use prowess_diag::Span;
 use prowess_render::{
     Arguments, Became, Commands, Compat, FillError, MAX_OUTPUT, Part, Prepare, Rendered, Template,
@@ -760,17 +758,17 @@ fn unsafe_places_are_refused_with_what_to_write() {
         [
             (
                 "$0",
-                "use double quotes: \"$0\"; or write \\$0 if another program is to see it"
+                "use double quotes: `\"$0\"`; or write `\\$0` if another program is to read it"
             ),
             (
                 "$ARGUMENTS",
-                "pass it behind the code: bash -c '… \"\\$1\" …' -- \"$ARGUMENTS\""
+                "remove `eval` and write the command out, with the argument in double quotes"
             ),
         ]
     );
     assert_eq!(
         refused.to_string(),
-        "`$0` stands in an unsafe place of a command"
+        "`$0` is in an unsafe position in a command"
     );
     // Whoever runs nothing can still show the skill.
     let options = Prepare {

@@ -1,6 +1,6 @@
 //! What a grant for git does not cover.
 
-mod tables;
+use crate::tables;
 
 const GIT: &str = "Bash(git:*)";
 

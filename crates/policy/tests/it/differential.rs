@@ -4,12 +4,6 @@
 //! are not found, which writes down the words it received. `PROWESS_DIFFERENTIAL_LINES` asks for more
 //! lines than the 20,000 of an ordinary run, `PROWESS_DIFFERENTIAL_SEED` for others.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test says what is wrong by panicking"
-)]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -3,9 +3,6 @@
 //! Each attack has a folder of its own. A value that is taken for code anywhere makes a file there;
 //! [`splicing_is_what_these_attacks_need`] shows that they would, if values were put into scripts.
 
-#![allow(clippy::disallowed_methods, reason = "these tests run a shell")]
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use prowess_test::attacks::{CANARY, VALUES};
 use std::path::Path;
 use std::process::{Command, Stdio};

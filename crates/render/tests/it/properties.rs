@@ -1,7 +1,5 @@
 //! What holds for every text and every value.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use proptest::prelude::*;
 use prowess_diag::Span;
 use prowess_render::{

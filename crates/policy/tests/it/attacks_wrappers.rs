@@ -1,6 +1,6 @@
 //! What grants for programs that run other programs do not cover.
 
-mod tables;
+use crate::tables;
 
 #[test]
 fn wrappers() {

@@ -1,6 +1,6 @@
 //! Options that hide behind others, and words that do more than they seem to.
 
-mod tables;
+use crate::tables;
 
 #[test]
 fn code_in_clusters() {
