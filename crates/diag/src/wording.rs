@@ -43,14 +43,15 @@ pub fn tick(name: impl Display) -> String {
     text
 }
 
-/// Quotes a path for a POSIX shell, if it needs quoting.
+/// Quotes a path for a POSIX shell, if it needs quoting. A leading `~/` stays unquoted, so that the
+/// shell expands it.
 pub fn shell_word(path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-~+:@%".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || "/._-~+:@%,".contains(c);
     if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
+        return path.to_owned();
     }
+    let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
+    format!("{home}'{}'", rest.replace('\'', "'\\''"))
 }
 
 /// Shortens text to `limit` characters, ending with `…` if anything was cut.
@@ -163,6 +164,21 @@ mod tests {
             [shorten("技能技能", 4), shorten("技能技能", 3)],
             ["技能技能", "技能…"]
         );
+    }
+
+    #[test]
+    fn shell_words_are_quoted_if_necessary() {
+        for (path, word) in [
+            ("a/b.md", "a/b.md"),
+            ("~/a", "~/a"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("~/a b", "~/'a b'"),
+            ("$HOME", "'$HOME'"),
+        ] {
+            assert_eq!(shell_word(path), word);
+        }
     }
 
     #[test]

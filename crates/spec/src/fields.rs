@@ -250,7 +250,7 @@ pub fn is_standard(key: &str) -> bool {
     find(key).is_some_and(|field| field.home == Home::Standard)
 }
 
-/// Returns the known key that a misspelt key most likely stands for.
+/// Returns the known key that a misspelt key was most likely meant to be.
 pub fn meant(key: &str) -> Option<&'static str> {
     // Common misspellings that are too far from the key for the distance check.
     const KNOWN: &[(&str, &str)] = &[

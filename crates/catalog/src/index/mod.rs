@@ -173,13 +173,13 @@ pub struct IndexText {
     pub text: String,
     /// The estimated number of tokens.
     pub tokens: usize,
-    /// How each skill is shown.
+    /// The outcome for each skill.
     pub report: IndexReport,
     /// The version of the catalogue.
     pub generation: u64,
 }
 
-/// How each skill of an index is shown.
+/// The outcome for each skill of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexReport {
     /// One row per entry, in the order of the entries.
@@ -190,7 +190,7 @@ pub struct IndexReport {
     pub used: usize,
 }
 
-/// How a skill is shown.
+/// The outcome for a skill in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Name and complete description.

@@ -1,11 +1,11 @@
-//! How each skill of an index is shown.
+//! The outcome for each skill of an index.
 //!
 //! There may be a hundred thousand rows, most of which are never read. So all names are one string,
 //! and rows are built on access.
 
 use super::Fate;
 
-/// How each entry is shown, in the order of the entries.
+/// The outcome for each entry, in the order of the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// All names, concatenated, and the end of each.
@@ -14,12 +14,12 @@ pub struct Rows {
     pub(super) fates: Vec<Fate>,
 }
 
-/// How one skill is shown.
+/// The outcome for one skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'r> {
     /// The name of the entry.
     pub name: &'r str,
-    /// How it is shown.
+    /// The outcome.
     pub fate: Fate,
 }
 

@@ -447,7 +447,7 @@ fn never_seen(
         let ranked = rank(all, &usage(period), &options);
         assert_eq!(ranked.len(), limit);
         let shown: BTreeSet<_> = ranked.iter().map(|one| one.skill.name.clone()).collect();
-        assert_eq!(shown.len(), limit, "nobody twice");
+        assert_eq!(shown.len(), limit, "no skill twice");
         seen.extend(shown);
     }
     all.len() - seen.len()

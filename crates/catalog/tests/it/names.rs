@@ -471,10 +471,10 @@ fn edit_of_one_skill_keeps_the_others() {
         assert_eq!(told, [(&edited.id, &ChangeKind::Changed)]);
         // The result equals a rebuild.
         let unedited = std::mem::replace(&mut skills[at], edited);
-        let anew = catalog(skills.clone());
-        assert_eq!(after.entries(), anew.entries());
-        assert_eq!(changes(&after, &anew), []);
-        assert_eq!(changes(&before, &anew), news);
+        let rebuilt = catalog(skills.clone());
+        assert_eq!(after.entries(), rebuilt.entries());
+        assert_eq!(changes(&after, &rebuilt), []);
+        assert_eq!(changes(&before, &rebuilt), news);
         skills[at] = unedited;
     }
     drop(skills);

@@ -137,7 +137,7 @@ impl<'t> Node<'t> {
     /// Returns the type of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
-            _ if self.is_null() => "nothing",
+            _ if self.is_null() => "null",
             Value::Scalar(..) => "text",
             Value::Sequence(..) => "a list",
             Value::Mapping(..) => "a map",
